@@ -1,0 +1,53 @@
+# Every target sets up what it needs. `make help` lists them.
+
+# Ape keeps its data in the project, not in the home folder.
+export APE_DATA_FOLDER := $(CURDIR)/.cache/ape
+
+BIN := .venv/bin
+SOLIDITY := 'contracts/**/*.sol' '!contracts/.cache/**'
+PYTHON_SOURCES := bilateral scripts bench tests
+
+.DEFAULT_GOAL := help
+.PHONY: help setup compile demo test bench lint format bytecode-lock lock clean
+
+help: ## List the targets.
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: ## Install the pinned toolchain into .venv and node_modules.
+	@./toolchain/setup.sh
+
+compile: setup ## Compile the contracts.
+	@./toolchain/compile.sh
+
+demo: compile ## Start a local chain, deploy every registry, and play one whole story.
+	@$(BIN)/ape run demo
+
+test: compile ## Run the whole test suite.
+	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(TESTS)
+
+bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
+	@$(BIN)/python -m bench
+
+lint: compile ## Check style, types and format.
+	@$(BIN)/ruff check $(PYTHON_SOURCES)
+	@$(BIN)/ruff format --check --quiet $(PYTHON_SOURCES)
+	@$(BIN)/mypy
+	@node_modules/.bin/solhint --disc --noPoster --max-warnings 0 $(SOLIDITY)
+	@node_modules/.bin/prettier --check --log-level warn $(SOLIDITY)
+	@echo "lint: clean."
+
+format: setup ## Rewrite the sources in the project's format.
+	@$(BIN)/ruff check --quiet --fix-only $(PYTHON_SOURCES)
+	@$(BIN)/ruff format --quiet $(PYTHON_SOURCES)
+	@node_modules/.bin/prettier --write --log-level warn $(SOLIDITY)
+
+bytecode-lock: compile ## Write the hash of each contract's creation code to contracts/bytecode.lock.
+	@$(BIN)/ape run bytecode-lock
+
+lock: setup ## Resolve toolchain/*.in into hashed lock files, and package.json into package-lock.json.
+	@for name in uv requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-annotate --no-header toolchain/$$name.in --output-file toolchain/$$name.lock > /dev/null; done
+	@npm install --package-lock-only --ignore-scripts
+
+clean: ## Remove everything that was installed, compiled or cached.
+	@rm -rf .venv node_modules .build .cache contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

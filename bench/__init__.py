@@ -1,0 +1,1 @@
+"""Benchmarks: what the registries cost in gas, measured with real transactions on a local chain."""

@@ -1,0 +1,45 @@
+"""All gas cases, and the record of what they took when they were last measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import ape
+
+from bench import identity
+from bench.measurement import GasCase, World
+
+CASES: dict[str, list[GasCase]] = {
+    "IdentityRegistry": identity.CASES,
+}
+"""The cases of each registry."""
+
+FIGURES = Path(__file__).with_name("gas.json")
+"""What each call took when `make bench` was last run: `{registry: {call: gas}}`."""
+
+
+def measure(case: GasCase) -> int:
+    """Measure one case in a world of its own, and leave the chain as it was.
+
+    Args:
+        case: The case.
+
+    Returns:
+        Gas.
+    """
+    snapshot = ape.chain.snapshot()
+    try:
+        return case.measure(World())
+    finally:
+        ape.chain.restore(snapshot)
+
+
+def recorded_figures() -> dict[str, dict[str, int]]:
+    """Read the figures that `make bench` wrote.
+
+    Returns:
+        Gas by registry and call.
+    """
+    figures: dict[str, dict[str, int]] = json.loads(FIGURES.read_text())
+    return figures

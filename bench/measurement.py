@@ -1,0 +1,83 @@
+"""How a gas benchmark is described and measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import ape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+INTRINSIC_GAS = 21_000
+"""What every transaction costs before it does anything."""
+
+CALLDATA_GAS = {True: 4, False: 16}
+"""What a byte of calldata costs, by whether it is zero (EIP-2028)."""
+
+
+class World:
+    """Freshly deployed registries and funded accounts to measure with.
+
+    Attributes:
+        accounts: Ape's test accounts, by role; none of them has used a registry before.
+    """
+
+    def __init__(self) -> None:
+        """Take the accounts of the network that Ape is connected to."""
+        deployer, owner, other_owner, client, other_client, validator, receiver = ape.accounts.test_accounts[:7]
+        self.deployer = deployer
+        self.owner = owner
+        self.other_owner = other_owner
+        self.client = client
+        self.other_client = other_client
+        self.validator = validator
+        self.receiver = receiver
+
+    @cached_property
+    def identity(self) -> Any:
+        """The identity registry."""
+        return self.deployer.deploy(ape.project.IdentityRegistry)
+
+
+@dataclass(frozen=True)
+class GasCase:
+    """One call whose gas is measured, pinned by a test and shown by `make bench`.
+
+    Attributes:
+        call: What is called, as the table shows it; unique.
+        at_most: The most gas that the project promises.
+        measure: Does the call in a fresh world and returns its gas: of the whole transaction, or, for a view, of its
+            execution alone.
+        official: What the registry deployed by the ERC's authors takes, behind its proxy; None if it has no such call.
+        other: What the other public reference takes; None if it has no such call.
+    """
+
+    call: str
+    at_most: int
+    measure: Callable[[World], int]
+    official: int | None = None
+    other: int | None = None
+
+
+def execution_gas(method: Any, *arguments: Any) -> int:
+    """Measure what the execution of a view takes, without the cost of a transaction and its calldata.
+
+    Args:
+        method: A view of a contract, as `contract.method`.
+        *arguments: Its arguments.
+
+    Returns:
+        Gas.
+    """
+    data = bytes(method.encode_input(*arguments))
+    trace = ape.networks.provider.make_request(
+        "debug_traceCall",
+        [{"to": method.contract.address, "data": f"0x{data.hex()}"}, "latest", {"tracer": "callTracer"}],
+    )
+    if "error" in trace:
+        raise RuntimeError(f"the measured call reverted: {trace['error']}")
+    intrinsic = INTRINSIC_GAS + sum(CALLDATA_GAS[byte == 0] for byte in data)
+    return int(trace["gasUsed"], 16) - intrinsic

@@ -1,0 +1,92 @@
+"""EIP-712 messages that the registries verify, ready to be signed by any `eth-account` key or Ape account.
+
+Each message is a frozen dataclass whose fields are those of the Solidity struct, in the same order. Its `signable`
+method binds it to one registry on one chain, so that a signature is worth nothing anywhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from eth_account.messages import SignableMessage, encode_typed_data
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from eth_typing import ChecksumAddress
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The EIP-712 domain of one registry on one chain.
+
+    Attributes:
+        chain_id: EIP-155 id of the chain.
+        verifying_contract: Address of the registry.
+    """
+
+    chain_id: int
+    verifying_contract: ChecksumAddress
+
+
+@dataclass(frozen=True)
+class TypedMessage:
+    """Base of the messages: a struct that one kind of registry verifies.
+
+    Attributes:
+        domain_name: The `name` of the EIP-712 domain of that kind of registry; its `version` is `1`.
+        solidity_types: The Solidity type of each field, by its name in Solidity.
+    """
+
+    domain_name: ClassVar[str]
+    solidity_types: ClassVar[Mapping[str, str]]
+
+    def signable(self, domain: Domain) -> SignableMessage:
+        """Bind this message to a registry.
+
+        Args:
+            domain: The registry's domain.
+
+        Returns:
+            The message in the form that `eth_account.Account.sign_message` and Ape's accounts sign.
+        """
+        values = [getattr(self, field.name) for field in fields(self)]
+        message: dict[str, Any] = dict(zip(self.solidity_types, values, strict=True))
+        return encode_typed_data(
+            domain_data={
+                "name": self.domain_name,
+                "version": "1",
+                "chainId": domain.chain_id,
+                "verifyingContract": domain.verifying_contract,
+            },
+            message_types={
+                type(self).__name__: [{"name": name, "type": kind} for name, kind in self.solidity_types.items()]
+            },
+            message_data=message,
+        )
+
+
+@dataclass(frozen=True)
+class AgentWalletSet(TypedMessage):
+    """A wallet's consent to become an agent's wallet (ERC-8004, `setAgentWallet`).
+
+    Attributes:
+        agent_id: The agent.
+        new_wallet: The wallet that consents, and that signs.
+        owner: The present owner of the agent's token.
+        deadline: The last second in which the registry takes the signature, in Unix time, at most 5 minutes ahead.
+    """
+
+    agent_id: int
+    new_wallet: ChecksumAddress
+    owner: ChecksumAddress
+    deadline: int
+
+    domain_name: ClassVar[str] = "ERC8004IdentityRegistry"
+    solidity_types: ClassVar[Mapping[str, str]] = {
+        "agentId": "uint256",
+        "newWallet": "address",
+        "owner": "address",
+        "deadline": "uint256",
+    }

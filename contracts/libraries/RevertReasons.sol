@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+/// @title The reason texts that are part of the ERC-8004 surface
+/// @notice Clients of the deployed registries match on these texts, so they are kept word for word, in this one place.
+/// Whatever is not part of that surface reverts with custom errors that carry arguments.
+library RevertReasons {
+    /// @dev The caller is neither owner nor operator of the agent, nor approved for it.
+    string internal constant NOT_AUTHORIZED = "Not authorized";
+    /// @dev The metadata key `agentWallet` was set by other means than a proven wallet.
+    string internal constant RESERVED_KEY = "reserved key";
+    /// @dev The new wallet is the zero address.
+    string internal constant BAD_WALLET = "bad wallet";
+    /// @dev A signature's deadline has passed.
+    string internal constant EXPIRED = "expired";
+    /// @dev A wallet signature's deadline is more than five minutes ahead.
+    string internal constant DEADLINE_TOO_FAR = "deadline too far";
+    /// @dev The new wallet did not sign.
+    string internal constant INVALID_WALLET_SIG = "invalid wallet sig";
+}

@@ -1,0 +1,30 @@
+"""Gas is part of what the registries promise: every measured call is pinned."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.gas import CASES, measure, recorded_figures
+
+MARGIN = 1.002
+"""How far above the recorded figure a call may go before it counts as a regression."""
+
+
+def named_cases():
+    return [
+        pytest.param(registry, case, id=f"{registry}-{case.call}")
+        for registry, cases in CASES.items()
+        for case in cases
+    ]
+
+
+@pytest.mark.parametrize(("registry", "case"), named_cases())
+def test_call_takes_no_more_gas_than_promised_and_recorded(registry, case):
+    gas = measure(case)
+    assert gas <= case.at_most
+    assert gas <= recorded_figures()[registry][case.call] * MARGIN
+
+
+def test_every_recorded_figure_belongs_to_a_case():
+    recorded = {registry: set(calls) for registry, calls in recorded_figures().items()}
+    assert recorded == {registry: {case.call for case in cases} for registry, cases in CASES.items()}

@@ -1,0 +1,24 @@
+"""What tests of every registry need beyond fixtures."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+
+def logged(receipt):
+    """All events of a transaction, in order and with every field, as `(name, {field: value})`.
+
+    Comparing these is exact, whereas Ape's own comparison of events passes over fields that the test leaves out and
+    never matches an indexed string, which is logged as its hash.
+    """
+    return [(event.event_name, dict(event.event_arguments)) for event in receipt.events]
+
+
+@contextmanager
+def isolated(chain):
+    """Undo on leaving whatever was done to the chain. Unlike `chain.isolate()`, it lets failures through."""
+    snapshot = chain.snapshot()
+    try:
+        yield
+    finally:
+        chain.restore(snapshot)

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Compiles the contracts. Ape recompiles neither the contracts that inherit from a changed one nor anything after a
+# change of a compiler setting, so any such change starts from nothing.
+set -eu
+cd "$(dirname "$0")/.."
+
+sources=$(find contracts -name '*.sol' -not -path 'contracts/.cache/*' | LC_ALL=C sort)
+# shellcheck disable=SC2086  # no source has a space in its name
+fingerprint=$(cat $sources ape-config.yaml package-lock.json | cksum)
+if [ "$(cat .build/.fingerprint 2>/dev/null || :)" = "$fingerprint" ]; then exit 0; fi
+
+rm -rf .build
+echo "compile: compiling the contracts ..."
+.venv/bin/ape compile > .cache/compile.log 2>&1 || { cat .cache/compile.log >&2; exit 1; }
+printf '%s\n' "$fingerprint" > .build/.fingerprint

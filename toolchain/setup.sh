@@ -1,0 +1,91 @@
+#!/bin/sh
+# Installs the pinned toolchain into .venv/ and node_modules/. Does nothing when both are up to date.
+set -eu
+cd "$(dirname "$0")/.."
+
+SOLC_VERSION=0.8.37
+SOLC_BUILD="$SOLC_VERSION+commit.f401782d"
+ANVIL_VERSION=1.7.1
+PYTHON=${PYTHON:-python3}
+STAMP=.venv/.toolchain
+
+fail() { printf 'setup: %s\n' "$1" >&2; exit 1; }
+
+require_prerequisites() {
+  "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+    fail "Python 3.11 or newer is required ($PYTHON is missing or older; set PYTHON=… to choose another)."
+  "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ||
+    fail "Python 3.11 or newer with its venv and ensurepip modules is required (Debian: python3-venv)."
+  node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)' 2>/dev/null ||
+    fail "Node 20 or newer is required (node is missing or older)."
+  command -v npm >/dev/null 2>&1 || fail "npm 10 or newer, which comes with Node 20, is required (npm is missing)."
+}
+
+# A digest of all that decides what gets installed, so that a change of any of it sets up anew.
+fingerprint() {
+  {
+    printf '%s\n' "$PWD"
+    "$PYTHON" --version
+    node --version
+    sed '/^\[tool\./q' pyproject.toml # what comes after is settings of tools
+    cat toolchain/setup.sh toolchain/solc.js toolchain/uv.lock toolchain/requirements.lock \
+      package.json package-lock.json
+  } | cksum
+}
+
+install_python_packages() {
+  "$PYTHON" -m venv --clear .venv
+  .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r toolchain/uv.lock
+  .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode --require-hashes \
+    -r toolchain/requirements.lock
+  .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
+}
+
+# py-solc-x runs solc-v<version> from $SOLCX_BINARY_PATH. A native compiler of exactly the pinned build gives the
+# same bytecode as soljson in less time, so it is taken where there is one.
+link_compiler() {
+  mkdir -p .venv/solcx
+  compiler=../../toolchain/solc.js
+  for native in "$(command -v solc || :)" "$HOME/.solcx/solc-v$SOLC_VERSION"; do
+    if [ -x "$native" ] && "$native" --version 2>/dev/null | grep -q "Version: $SOLC_BUILD"; then compiler=$native; fi
+  done
+  ln -sf "$compiler" ".venv/solcx/solc-v$SOLC_VERSION"
+  ln -sf "../solcx/solc-v$SOLC_VERSION" .venv/bin/solc
+}
+
+# npm serves anvil for some platforms only; elsewhere Foundry's own must be there, in the same version.
+# The wrapper keeps the states of recent blocks only, and in memory: anvil would write older ones to the home folder.
+install_anvil() {
+  anvil=$PWD/node_modules/.bin/anvil
+  [ -x "$anvil" ] || anvil=$(command -v anvil || :)
+  [ -n "$anvil" ] && "$anvil" --version 2>/dev/null | grep -q "$ANVIL_VERSION" ||
+    fail "anvil $ANVIL_VERSION is required, and npm has none for this platform: foundryup --install $ANVIL_VERSION"
+  printf '#!/bin/sh\nexec "%s" --prune-history 256 "$@"\n' "$anvil" > .venv/bin/anvil
+  chmod +x .venv/bin/anvil
+}
+
+# Every process of the virtual environment, activated or not, finds the compiler and anvil.
+export_tools() {
+  site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+  cat > "$site/toolchain.pth" <<'PTH'
+import os, sys; os.environ.setdefault("SOLCX_BINARY_PATH", os.path.join(sys.prefix, "solcx")); os.environ["PATH"] = os.path.join(sys.prefix, "bin") + os.pathsep + os.environ.get("PATH", "")
+PTH
+}
+
+require_prerequisites
+wanted=$(fingerprint)
+if [ "$(cat "$STAMP" 2>/dev/null || :)" = "$wanted" ] && [ -x .venv/bin/ape ] && [ -d node_modules ]; then
+  echo "setup: the toolchain is up to date, nothing to do."
+  exit 0
+fi
+
+mkdir -p .cache
+echo "setup: installing Python packages into .venv ..."
+install_python_packages
+echo "setup: installing Solidity libraries, compiler and anvil into node_modules ..."
+npm ci --no-audit --no-fund --loglevel=error > /dev/null
+link_compiler
+install_anvil
+export_tools
+printf '%s\n' "$wanted" > "$STAMP"
+echo "setup: done."
