@@ -1,4 +1,7 @@
-"""Fixtures that every test folder shares: the chain's users by role, and the registries."""
+"""Fixtures that every test folder shares: the chain's users by role, and the identity registry.
+
+Registries are deployed once a session; Ape restores the chain after each test.
+"""
 
 from __future__ import annotations
 
@@ -11,5 +14,64 @@ def deployer(accounts):
 
 
 @pytest.fixture(scope="session")
+def owner(accounts):
+    """Owns the agent under test."""
+    return accounts[1]
+
+
+@pytest.fixture(scope="session")
+def other_owner(accounts):
+    """Owns other agents."""
+    return accounts[2]
+
+
+@pytest.fixture(scope="session")
+def operator(accounts):
+    """Gets approved for all of the owner's tokens, where a test does so."""
+    return accounts[3]
+
+
+@pytest.fixture(scope="session")
+def approved(accounts):
+    """Gets approved for the agent's token, where a test does so."""
+    return accounts[4]
+
+
+@pytest.fixture(scope="session")
+def stranger(accounts):
+    """Has nothing to do with the agent under test."""
+    return accounts[5]
+
+
+@pytest.fixture(scope="session")
+def client(accounts):
+    """Uses the agent under test and rates it."""
+    return accounts[6]
+
+
+@pytest.fixture(scope="session")
+def other_client(accounts):
+    """Uses the agent under test as well."""
+    return accounts[7]
+
+
+@pytest.fixture(scope="session")
+def validator(accounts):
+    """Validates the work of the agent under test."""
+    return accounts[8]
+
+
+@pytest.fixture(scope="session")
+def wallet_key(accounts):
+    """Signs for a wallet: it is an agent's wallet itself, or the key of a contract wallet."""
+    return accounts[9]
+
+
+@pytest.fixture(scope="session")
 def identity(deployer, project):
     return deployer.deploy(project.IdentityRegistry)
+
+
+@pytest.fixture(scope="session")
+def contract_wallet(deployer, project, wallet_key):
+    return deployer.deploy(project.MockWallet, wallet_key)
