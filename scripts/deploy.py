@@ -17,6 +17,7 @@ from scripts._deployment.plan import make_plan
 from scripts._deployment.records import Records
 from scripts._deployment.report import ether, outcome_table, plan_table
 from scripts._deployment.wallet import Wallet
+from scripts._explorer import use_explorer
 
 if TYPE_CHECKING:
     from ape.api import AccountAPI, ProviderAPI
@@ -49,8 +50,7 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
     """
     console, store = make_console(), Records(records)
     with explained(f"The node of {provider.network.choice} fails"):
-        # Ape would look up the explorer, on the internet, to show a transaction that is to be signed.
-        provider.network.__dict__["explorer"] = None
+        use_explorer(provider.network, None)
         chain = chain_of(provider)
         plan = make_plan(load_parameters(parameters))
         with store.locked(chain.chain_id):
