@@ -16,29 +16,27 @@ def primary_agents(events):
         The primary agent of every account that has one.
     """
     owners, wallets, primary = {}, {}, {}
-
-    def forget_former_speakers():
-        for account, agent_id in list(primary.items()):
-            if account not in (owners[agent_id], wallets[agent_id]):
-                del primary[account]
-
-    following = [*events[1:], ("", {})]
-    for (name, fields), (next_name, next_fields) in zip(events, following, strict=True):
-        if name == "Transfer":
-            agent_id, receiver = fields["id"], fields["to"]
-            owners[agent_id] = receiver
-            if fields["from"] == ZERO_ADDRESS:
-                wallets[agent_id] = receiver
-                primary.setdefault(receiver, agent_id)
-            forget_former_speakers()
-        elif name == "MetadataSet" and fields["metadataKey"] == "agentWallet":
-            agent_id, value = fields["agentId"], fields["metadataValue"]
-            wallets[agent_id] = to_checksum_address(value) if value else ZERO_ADDRESS
-            # A transfer clears the wallet just before it moves the token, and the wallet may be who receives that.
-            if (next_name, next_fields.get("id")) != ("Transfer", agent_id):
-                forget_former_speakers()
-            if value:
-                primary.setdefault(wallets[agent_id], agent_id)
-        elif name == "PrimaryAgentSet":
+    for (name, fields), following in zip(events, [*events[1:], ("", {})], strict=True):
+        if name == "PrimaryAgentSet":
             primary[fields["account"]] = fields["agentId"]
+            continue
+        if name == "Transfer":
+            agent_id, speaker = fields["id"], None
+            if fields["from"] == ZERO_ADDRESS:
+                wallets[agent_id] = speaker = fields["to"]
+            owners[agent_id] = fields["to"]
+        elif name == "MetadataSet" and fields["metadataKey"] == "agentWallet":
+            agent_id, speaker = fields["agentId"], None
+            if fields["metadataValue"]:
+                speaker = to_checksum_address(fields["metadataValue"])
+            wallets[agent_id] = speaker
+            # A transfer clears the wallet just before it moves the token, and the wallet may be who receives that.
+            if (following[0], following[1].get("id")) == ("Transfer", agent_id):
+                continue
+        else:
+            continue
+        entitled = (owners[agent_id], wallets[agent_id])
+        primary = {who: which for who, which in primary.items() if which != agent_id or who in entitled}
+        if speaker:
+            primary.setdefault(speaker, agent_id)
     return primary

@@ -1,13 +1,14 @@
 """The identity registry in plain Python: what it must answer after any sequence of calls.
 
 It is written from the specifications and not from the contracts, and is as simple as possible. Above all it keeps the
-primary agents by their definition: whoever is no longer the owner or the wallet of the agent that it speaks as speaks as
-none. The contracts reach the same by clearing the right entries at the right moments.
+primary agents by their definition: whoever is no longer the owner or the wallet of its primary agent has none. The
+contracts reach the same by clearing the right entries at the right moments.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from ape.utils import ZERO_ADDRESS
 from eth_abi import encode
@@ -16,6 +17,7 @@ from eth_utils import keccak, to_canonical_address
 WALLET_KEY = "agentWallet"
 
 
+@cache
 def encoded(signature, *arguments):
     """The ABI encoding of a call, or of an error: both are a selector and arguments."""
     types = signature[signature.index("(") + 1 : -1]
@@ -32,6 +34,12 @@ def split_types(types):
         else:
             parts[-1] += letter
     return [part for part in parts if part]
+
+
+@cache
+def answer(kind, value):
+    """The ABI encoding of what a view returns."""
+    return encode([kind], [value])
 
 
 class Refused(Exception):  # noqa: N818 - it is no failure
@@ -57,6 +65,8 @@ def require(condition, signature, *arguments):
 
 @dataclass
 class Agent:
+    """What belongs to one agent; the zero address stands for none."""
+
     owner: str
     wallet: str
     uri: str = ""
@@ -113,9 +123,7 @@ class IdentityModel:
         require(receiver != ZERO_ADDRESS, "ERC721InvalidReceiver(address)", ZERO_ADDRESS)
         agent = self.existing(agent_id)
         require(self.may_act(caller, agent_id), "ERC721InsufficientApproval(address,uint256)", caller, agent_id)
-        require(
-            sender == agent.owner, "ERC721IncorrectOwner(address,uint256,address)", sender, agent_id, agent.owner
-        )
+        require(sender == agent.owner, "ERC721IncorrectOwner(address,uint256,address)", sender, agent_id, agent.owner)
         self.hand_over(agent_id, receiver)
 
     def approve(self, caller, account, agent_id):
@@ -162,18 +170,17 @@ class IdentityModel:
     # Views
 
     def answers(self, accounts, domains, keys):
-        """What the registry must answer, to every question about these accounts, domains and metadata keys.
+        """What the registry must answer to every question about these accounts, domains and metadata keys.
 
         Returns:
-            For each question, that is a view's signature and arguments, the types and values of the answer, or the
-            refusal.
+            For each question, which is a view's signature and arguments, the encoded answer or the refusal.
         """
-        answers = {("getAgentCount()",): (["uint256"], [len(self.agents)])}
+        answers = {("getAgentCount()",): answer("uint256", len(self.agents))}
         for account in accounts:
             primary = self.primary.get(account, 0)
             balance = sum(agent.owner == account for agent in self.agents.values())
-            answers["agentOf(address)", account] = (["uint256"], [primary])
-            answers["balanceOf(address)", account] = (["uint256"], [balance])
+            answers["agentOf(address)", account] = answer("uint256", primary)
+            answers["balanceOf(address)", account] = answer("uint256", balance)
             answers["resolveByAddress(address)", account] = self.described(primary)
         for domain in domains:
             answers["resolveByDomain(string)", domain] = self.described(self.holder(domain))
@@ -185,20 +192,18 @@ class IdentityModel:
         agent = self.agents.get(agent_id) or Agent(ZERO_ADDRESS, ZERO_ADDRESS)
         values = {key: agent.metadata.get(key, b"") for key in keys}
         values[WALLET_KEY] = b"" if agent.wallet == ZERO_ADDRESS else to_canonical_address(agent.wallet)
-        answers = {
-            ("getMetadata(uint256,string)", agent_id, key): (["bytes"], [value]) for key, value in values.items()
-        }
-        answers["getAgentWallet(uint256)", agent_id] = (["address"], [agent.wallet])
-        answers["agentExists(uint256)", agent_id] = (["bool"], [agent_id in self.agents])
+        answers = {("getMetadata(uint256,string)", agent_id, key): answer("bytes", values[key]) for key in values}
+        answers["getAgentWallet(uint256)", agent_id] = answer("address", agent.wallet)
+        answers["agentExists(uint256)", agent_id] = answer("bool", agent_id in self.agents)
         answers["getAgent(uint256)", agent_id] = self.described(agent_id)
         token = {
-            ("ownerOf(uint256)", agent_id): (["address"], [agent.owner]),
-            ("tokenURI(uint256)", agent_id): (["string"], [agent.uri]),
-            ("getApproved(uint256)", agent_id): (["address"], [agent.approved]),
+            ("ownerOf(uint256)", agent_id): answer("address", agent.owner),
+            ("tokenURI(uint256)", agent_id): answer("string", agent.uri),
+            ("getApproved(uint256)", agent_id): answer("address", agent.approved),
         }
         for account in accounts:
             may_act = agent_id in self.agents and self.may_act(account, agent_id)
-            token["isAuthorizedOrOwner(address,uint256)", account, agent_id] = (["bool"], [may_act])
+            token["isAuthorizedOrOwner(address,uint256)", account, agent_id] = answer("bool", may_act)
         if agent_id not in self.agents:
             token = dict.fromkeys(token, Refused("ERC721NonexistentToken(uint256)", agent_id))
         return answers | token
@@ -207,7 +212,7 @@ class IdentityModel:
         agent = self.agents.get(agent_id)
         if agent is None:
             return Refused("AgentNotFound()")
-        return (["(uint256,string,address)"], [(agent_id, agent.domain, agent.address)])
+        return answer("(uint256,string,address)", (agent_id, agent.domain, agent.address))
 
     # Definitions
 

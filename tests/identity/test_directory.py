@@ -266,9 +266,7 @@ def test_domain_is_checked_before_the_address_in_an_update(identity, named_agent
 # Looking agents up
 
 
-def test_described_address_is_the_wallet_if_set_else_the_owner(
-    identity, agent, owner, other_owner, wallet_key, rotate
-):
+def test_described_address_is_the_wallet_if_set_else_the_owner(identity, agent, owner, other_owner, wallet_key, rotate):
     assert identity.getAgent(agent).agentAddress == owner
     rotate(wallet_key)
     assert identity.getAgent(agent).agentAddress == wallet_key

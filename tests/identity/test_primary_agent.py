@@ -35,9 +35,7 @@ def test_account_without_agent_speaks_as_none(identity, agent, stranger):
     assert identity.agentOf(ZERO_ADDRESS) == 0
 
 
-def test_account_whose_primary_agent_is_gone_speaks_as_the_next_that_it_registers(
-    identity, agents, owner, other_owner
-):
+def test_account_whose_primary_agent_is_gone_speaks_as_the_next_that_it_registers(identity, agents, owner, other_owner):
     identity.transferFrom(owner, other_owner, 1, sender=owner)
     identity.register(sender=owner)
     assert identity.agentOf(owner) == 4
@@ -168,9 +166,7 @@ def test_wallet_that_receives_the_agent_goes_on_speaking_for_it(identity, agent,
     assert identity.agentOf(owner) == 0
 
 
-def test_owner_that_proved_itself_as_wallet_ceases_to_speak_by_a_transfer(
-    identity, agent, owner, other_owner, rotate
-):
+def test_owner_that_proved_itself_as_wallet_ceases_to_speak_by_a_transfer(identity, agent, owner, other_owner, rotate):
     rotate(owner)
     identity.transferFrom(owner, other_owner, agent, sender=owner)
     assert identity.agentOf(owner) == 0
