@@ -41,6 +41,11 @@ class World:
         """The identity registry."""
         return self.deployer.deploy(ape.project.IdentityRegistry)
 
+    @cached_property
+    def reputation(self) -> Any:
+        """The reputation registry, with ratings in both directions."""
+        return self.deployer.deploy(ape.project.BidirectionalReputationRegistry, self.identity)
+
 
 @dataclass(frozen=True)
 class GasCase:
