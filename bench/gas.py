@@ -7,11 +7,12 @@ from pathlib import Path
 
 import ape
 
-from bench import identity
+from bench import identity, validation
 from bench.measurement import GasCase, World
 
 CASES: dict[str, list[GasCase]] = {
     "IdentityRegistry": identity.CASES,
+    "ValidationRegistry": validation.CASES,
 }
 """The cases of each registry."""
 

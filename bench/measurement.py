@@ -41,6 +41,11 @@ class World:
         """The identity registry."""
         return self.deployer.deploy(ape.project.IdentityRegistry)
 
+    @cached_property
+    def validation(self) -> Any:
+        """The validation registry, bound to the identity registry."""
+        return self.deployer.deploy(ape.project.ValidationRegistry, self.identity)
+
 
 @dataclass(frozen=True)
 class GasCase:
