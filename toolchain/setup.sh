@@ -84,7 +84,7 @@ mkdir -p .cache
 echo "setup: installing Python packages into .venv ..."
 install_python_packages
 echo "setup: installing Solidity libraries, compiler and anvil into node_modules ..."
-npm ci --no-audit --no-fund --loglevel=error > /dev/null
+npm ci --no-audit --no-fund --no-update-notifier --loglevel=error > /dev/null
 link_compiler
 install_anvil
 export_tools
