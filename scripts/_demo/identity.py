@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from scripts._demo.stage import Stage
 
-URI = "https://server.example/.well-known/agent-card.json"
+URI = "https://server.example/agent.json"
 METADATA = [("agentName", b"Veritas"), ("category", b"validation")]
 FIVE_MINUTES = 300
 
