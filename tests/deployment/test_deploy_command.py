@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
-import ape
 import pytest
 from click.testing import CliRunner
 from eth_account import Account
 
 from scripts._anvil import running_anvil
-from scripts._build import ROOT
 from scripts.deploy import cli
-from tests.deployment.conftest import BASE_SEPOLIA
-
-FUJI = 43113
-PASSPHRASE = "correct horse battery staple"  # noqa: S105  # of a key that is worth nothing
+from tests.deployment.conftest import BASE_SEPOLIA, DEPLOYER_KEY, FUJI, PASSPHRASE, run_ape
 
 
 @pytest.fixture
@@ -110,29 +103,17 @@ def test_other_parameters_may_be_named(deploy, node, tmp_path):
     assert f"Error: {parameters}: IdentityRegistry.salt: String should match pattern" in result.output
 
 
-@pytest.fixture
-def home(tmp_path) -> Path:
-    """The data folder of a user of Ape's, with a key file `deployer`."""
-    (tmp_path / "accounts").mkdir()
-    keyfile = Account.encrypt("0x" + "ab" * 32, PASSPHRASE, kdf="pbkdf2", iterations=1000)
-    (tmp_path / "accounts" / "deployer.json").write_text(json.dumps(keyfile))
-    (tmp_path / "packages").symlink_to(ape.config.DATA_FOLDER / "packages")
-    return tmp_path
-
-
-def run_ape(home: Path, node: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
-    environment = os.environ | {"APE_DATA_FOLDER": str(home), "WEB3_PROVIDER_URI": node} | variables
-    command = [ROOT / ".venv/bin/ape", "run", *arguments]
-    return subprocess.run(  # noqa: S603  # the project's own command
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-
-
 def test_key_file_signs_unattended_on_the_node_of_the_environment(home, network, tmp_path):
-    payer = Account.from_key("0x" + "ab" * 32).address
+    payer = Account.from_key(DEPLOYER_KEY).address
     network.request("anvil_setBalance", payer, hex(10**18))
     arguments = ["--network", "base:sepolia:node", "--account", "deployer", "--yes", "--records", str(tmp_path)]
-    run = run_ape(home, network.url, "deploy", *arguments, APE_ACCOUNTS_deployer_PASSPHRASE=PASSPHRASE)
+    run = run_ape(
+        home,
+        "deploy",
+        *arguments,
+        WEB3_PROVIDER_URI=network.url,
+        APE_ACCOUNTS_deployer_PASSPHRASE=PASSPHRASE,
+    )
     assert run.returncode == 0, run.stderr
     assert (
         json.loads((tmp_path / f"{BASE_SEPOLIA}.json").read_text())["contracts"]["IdentityRegistry"]["deployer"]
@@ -142,6 +123,6 @@ def test_key_file_signs_unattended_on_the_node_of_the_environment(home, network,
 
 def test_node_of_the_environment_that_serves_another_chain_is_an_error(home, node, tmp_path):
     arguments = ["--network", "avalanche:fuji:node", "--account", "TEST::0", "--yes", "--records", str(tmp_path)]
-    run = run_ape(home, node, "deploy", *arguments)
+    run = run_ape(home, "deploy", *arguments, WEB3_PROVIDER_URI=node)
     assert run.returncode == 1
     assert "WEB3_PROVIDER_URI names a node of another chain than the one that was asked for." in run.stderr
