@@ -77,9 +77,7 @@ def signed(reputation, agent, domain, deadline):
         @property
         def message(self):
             value, decimals, *rest = self.given.arguments
-            return Feedback(
-                self.agent_id, str(self.client), self.index, value, decimals, *rest, deadline=self.deadline
-            )
+            return Feedback(self.agent_id, str(self.client), self.index, value, decimals, *rest, deadline=self.deadline)
 
         def signature(self, key, domain=domain):
             return key.sign_message(self.message.signable(domain)).encode_rsv()

@@ -21,7 +21,7 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("tag1", "tag2", "value", "decimals"), ROWS, ids=lambda each: str(each))
+@pytest.mark.parametrize(("tag1", "tag2", "value", "decimals"), ROWS, ids=str)
 def test_row_is_stored_and_summed_up_as_it_is(give, reputation, agent, client, tag1, tag2, value, decimals):
     give(client, value=value, decimals=decimals, tag1=tag1, tag2=tag2)
     assert tuple(reputation.readFeedback(agent, client, 1)) == (value, decimals, tag1, tag2, False)

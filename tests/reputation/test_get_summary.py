@@ -135,7 +135,7 @@ def test_extremes_cancel_out(give, summary, reputation, agent, client):
     assert summary(client) == (2, -(MAX_ABS_VALUE // 2), 0)
 
 
-def test_average_beyond_128_bits_is_cut_to_them_as_in_the_deployed_registries(give, summary, client, other_client):
+def test_average_beyond_128_bits_is_cut_to_them_as_in_the_deployed_registries(give, summary, client):
     given = Given(MAX_ABS_VALUE, 0), Given(0, 1), Given(0, 1)
     model = ReputationModel()
     for each in given:

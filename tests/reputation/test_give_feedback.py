@@ -8,6 +8,7 @@ from eth_utils import keccak
 
 from tests.helpers import logged
 from tests.reputation.model import MAX_ABS_VALUE
+from tests.reputation.storage import ledger_slot
 
 FULL = {
     "value": 87,
@@ -140,19 +141,13 @@ def history_ending_at(give, reputation, agent, client, networks):
 
     def end_at(index):
         provider = networks.provider
-        for slot in storage_slots_of_history(agent, client):
-            word = int.from_bytes(provider.get_storage(reputation.address, slot))
-            # One active feedback of 87 is behind: the ledger's count of what is active stays at one.
-            assert word & 0xFFFFFFFF == 1
-            provider.set_storage(reputation.address, slot, (word - 1 + index).to_bytes(32))
+        slot = ledger_slot(agent, client)
+        word = int.from_bytes(provider.get_storage(reputation.address, slot))
+        # The client's one active feedback stays active: only the last index moves.
+        assert word & 0xFFFFFFFF == 1
+        provider.set_storage(reputation.address, slot, (word - 1 + index).to_bytes(32))
 
     return end_at
-
-
-def storage_slots_of_history(agent, client):
-    """The slot of a client's ledger: `_reputations[agent].histories[client]`, the mapping being in slot 0."""
-    reputation_slot = int.from_bytes(keccak(agent.to_bytes(32) + bytes(32)))
-    return [int.from_bytes(keccak(bytes(12) + bytes.fromhex(client.address[2:]) + (reputation_slot + 1).to_bytes(32)))]
 
 
 def test_last_index_that_the_registry_holds_is_given(give, history_ending_at, reputation, agent, client):
@@ -167,5 +162,3 @@ def test_no_feedback_follows_the_last_index(give, history_ending_at, reputation,
     history_ending_at(LAST_INDEX)
     with ape.reverts(reputation.TooMuchFeedback, agentId=agent, clientAddress=client.address, limit=LAST_INDEX):
         give(client)
-
-

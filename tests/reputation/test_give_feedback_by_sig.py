@@ -244,7 +244,8 @@ def test_longer_signature_is_refused(feedback, client, sponsor, refused):
 
 
 def test_compact_signature_is_refused(feedback, client, sponsor, refused):
-    r, s, v = (lambda raw: (raw[:32], raw[32:64], raw[64]))(feedback.signature(client))
+    signature = feedback.signature(client)
+    r, s, v = signature[:32], signature[32:64], signature[64]
     parity_and_s = ((v - 27) << 255 | int.from_bytes(s)).to_bytes(32)
     with refused(client):
         feedback.send(r + parity_and_s, sender=sponsor)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 from ape.utils import ZERO_ADDRESS
 from hypothesis import given, settings
@@ -10,6 +12,14 @@ from hypothesis import strategies as st
 from tests.helpers import isolated
 from tests.reputation.conftest import CROWD_SIZE
 from tests.reputation.model import MAX_ABS_VALUE, Given, ReputationModel
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client among a call's arguments, by its number: addresses are known only when the call is made."""
+
+    number: int
+
 
 few_tags = st.sampled_from(["", "starred", "uptime"])
 many_tags = st.text(max_size=40)
@@ -55,7 +65,7 @@ def answered_histories(draw):
             client, index = draw(st.sampled_from(given_so_far))
             responder = draw(clients)
             model.entries(1, client)[index - 1].responses[responder] += 1
-            calls.append((responder, "appendResponse", (1, client, index, "ipfs://Qm", bytes(32))))
+            calls.append((responder, "appendResponse", (1, Client(client), index, "ipfs://Qm", bytes(32))))
         else:
             client = draw(clients)
             model.give(1, client, Given())
@@ -79,14 +89,12 @@ def play(crowd, reputation, deployer, other_agent, addresses):
     """Makes a history happen; both agents are registered by then."""
     assert other_agent == 2
 
+    def addressed(arguments):
+        return [addresses[each.number] if isinstance(each, Client) else each for each in arguments]
+
     def play(calls):
         actors = [client for client, _, _ in calls]
-        data = []
-        for _, method, arguments in calls:
-            if method == "appendResponse":
-                agent, client, *rest = arguments
-                arguments = (agent, addresses[client], *rest)
-            data.append(getattr(reputation, method).encode_input(*arguments))
+        data = [getattr(reputation, method).encode_input(*addressed(arguments)) for _, method, arguments in calls]
         crowd.play(reputation, actors, data, sender=deployer)
 
     return play

@@ -8,7 +8,7 @@ from ape.utils import ZERO_ADDRESS
 from ape_solidity.exceptions import SolidityArithmeticError
 
 from tests.helpers import logged
-from tests.reputation.test_give_feedback import storage_slots_of_history
+from tests.reputation.storage import feedback_slot
 
 URI = "ipfs://QmAnswer"
 HASH = bytes(range(32, 64))
@@ -161,8 +161,7 @@ def test_unknown_agent_has_no_answers(reputation, client):
 def answers_up_to(give, reputation, agent, client, networks):
     """Lets the client's first feedback have had so many answers that nobody could wait for them."""
     give(client, value=-5, decimals=3, tag1="tag")
-    (ledger_slot,) = storage_slots_of_history(agent, client)
-    slot = ledger_slot + 2 + 1
+    slot = feedback_slot(agent, client, 1)
 
     def up_to(count):
         word = int.from_bytes(networks.provider.get_storage(reputation.address, slot))

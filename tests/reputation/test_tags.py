@@ -9,12 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.helpers import isolated, logged
+from tests.reputation.storage import TAG_COUNT_SLOT
 
 LAST_TAG_ID = 2**40 - 1
 """The highest id of a tag."""
-
-TAG_COUNT_SLOT = 3
-"""Where the dictionary counts its tags: the last of its three slots, the first being slot 1."""
 
 HOSTILE = [
     "\0",
