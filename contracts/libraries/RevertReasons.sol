@@ -20,6 +20,17 @@ library RevertReasons {
     /// @dev A registry was bound to an address without code.
     string internal constant BAD_IDENTITY = "bad identity";
 
+    /// @dev The validator of a request is the zero address.
+    string internal constant BAD_VALIDATOR = "bad validator";
+    /// @dev The request hash was used before.
+    string internal constant EXISTS = "exists";
+    /// @dev Nobody has requested a validation under this hash.
+    string internal constant UNKNOWN = "unknown";
+    /// @dev The caller is not the validator that the request names.
+    string internal constant NOT_VALIDATOR = "not validator";
+    /// @dev The response is above 100.
+    string internal constant RESPONSE_ABOVE_100 = "resp>100";
+
     /// @dev A feedback's value has more than 18 decimals.
     string internal constant TOO_MANY_DECIMALS = "too many decimals";
     /// @dev A feedback's value is above 1e38 or below -1e38.
