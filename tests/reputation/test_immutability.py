@@ -95,6 +95,6 @@ def machine(chain, reputation, identity, agent, owner, client, other_client, str
 
 def test_no_sequence_of_calls_changes_feedback(machine, calls):
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=6, stateful_step_count=12, deadline=None, derandomize=True)
+        machine, settings=settings(max_examples=5, stateful_step_count=10, deadline=None, derandomize=True)
     )
     assert calls["accepted"] >= ACCEPTED_QUOTA * calls.total()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ape
 import pytest
+from ape.exceptions import VirtualMachineError
 from ape.utils import ZERO_ADDRESS
-from ape_solidity.exceptions import SolidityArithmeticError
 
 from tests.helpers import logged
 from tests.reputation.storage import feedback_slot
@@ -179,5 +179,5 @@ def test_last_response_that_a_feedback_counts_is_taken(answers_up_to, respond, r
 
 def test_no_response_follows_the_last(answers_up_to, respond, client, owner):
     answers_up_to(MOST_RESPONSES)
-    with pytest.raises(SolidityArithmeticError):
+    with pytest.raises(VirtualMachineError, match="overflow"):
         respond(owner, client, 1)
