@@ -31,7 +31,7 @@ def deployed(network, plan, records):
 
 
 @pytest.fixture
-def verify(network, explorer, deployed, records, monkeypatch):  # noqa: ARG001  # there is something to verify
+def verify(network, explorer, deployed, records, monkeypatch):  # there is something to verify
     """Runs the command against the explorer."""
     monkeypatch.setenv("ETHERSCAN_API_KEY", KEY)
     monkeypatch.setattr(verification, "PAUSE", 0.05)
