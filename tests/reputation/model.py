@@ -67,7 +67,7 @@ class ReputationModel:
         ]
 
     def summary(self, agent, clients, tag1, tag2):
-        """ERC-8004's definition of `getSummary`."""
+        """ERC-8004's definition of `getSummary`; the value may be more than an int128 holds."""
         counted = [
             entry.given
             for client in clients
@@ -80,7 +80,7 @@ class ReputationModel:
         frequency = Counter(given.decimals for given in counted)
         decimals = min(frequency, key=lambda each: (-frequency[each], each))
         wad_mean = math.trunc(mean * WAD)
-        return (len(counted), as_int128(math.trunc(Fraction(wad_mean * 10**decimals, WAD))), decimals)
+        return (len(counted), math.trunc(Fraction(wad_mean * 10**decimals, WAD)), decimals)
 
     def read_all(self, agent, clients, tag1, tag2, include_revoked):
         """The rows of `readAllFeedback`."""
@@ -102,8 +102,3 @@ class ReputationModel:
             sum(entry.responses[each] for each in responders) if responders else entry.responses.total()
             for entry in entries
         )
-
-
-def as_int128(number):
-    """Cut a number to the 128 bits that the surface has for a summary."""
-    return (number + 2**127) % 2**128 - 2**127

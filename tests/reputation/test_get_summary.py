@@ -5,7 +5,7 @@ from __future__ import annotations
 import ape
 import pytest
 
-from tests.reputation.model import MAX_ABS_VALUE, Given, ReputationModel, as_int128
+from tests.reputation.model import MAX_ABS_VALUE
 
 
 @pytest.fixture
@@ -135,15 +135,29 @@ def test_extremes_cancel_out(give, summary, reputation, agent, client):
     assert summary(client) == (2, -(MAX_ABS_VALUE // 2), 0)
 
 
-def test_average_beyond_128_bits_is_cut_to_them_as_in_the_deployed_registries(give, summary, client):
-    given = Given(MAX_ABS_VALUE, 0), Given(0, 1), Given(0, 1)
-    model = ReputationModel()
-    for each in given:
-        give(client, value=each.value, decimals=each.decimals)
-        model.give(1, client, each)
-    uncut = MAX_ABS_VALUE * 10 // 3
-    assert uncut > 2**127
-    assert summary(client) == (3, as_int128(uncut), 1) == model.summary(1, [client], "", "")
+@pytest.mark.parametrize("sign", [1, -1])
+def test_average_beyond_128_bits_is_refused_rather_than_cut(reputation, give, summary, client, sign):
+    for value, decimals in ((sign * MAX_ABS_VALUE, 0), (0, 1), (0, 1)):
+        give(client, value=value, decimals=decimals)
+    average = sign * (MAX_ABS_VALUE * 10 // 3)
+    assert abs(average) > 2**127
+    with ape.reverts(reputation.SummaryTooLarge, summaryValue=average, summaryValueDecimals=1):
+        summary(client)
+
+
+@pytest.mark.parametrize(
+    ("extreme", "beyond"), [(2**127 - 1, 2**127), (-(2**127), -(2**127) - 1)], ids=["highest", "lowest"]
+)
+def test_average_may_take_all_128_bits_and_no_more(reputation, give, summary, client, other_client, extreme, beyond):
+    # One value without decimals among four with one: the average, at one decimal, is twice that value, plus a fifth of
+    # the sum of the four.
+    for rater, average in ((client, extreme), (other_client, beyond)):
+        whole, rest = divmod(average, 2)
+        for value, decimals in ((whole, 0), (5 * rest, 1), (0, 1), (0, 1), (0, 1)):
+            give(rater, value=value, decimals=decimals)
+    assert summary(client) == (5, extreme, 1)
+    with ape.reverts(reputation.SummaryTooLarge, summaryValue=beyond, summaryValueDecimals=1):
+        summary(other_client)
 
 
 def test_no_average_of_values_below_1e20_leaves_128_bits(give, summary, client):
