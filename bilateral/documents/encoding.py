@@ -62,13 +62,13 @@ def encode_object(value: dict[str, Any]) -> bytes:
         The document, in UTF-8.
 
     Raises:
-        MalformedDocumentError: A number is not finite, or a text holds half a surrogate pair.
+        MalformedDocumentError: It holds what JSON cannot, such as bytes, infinity or half a surrogate pair.
     """
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except UnicodeEncodeError:
         raise MalformedDocumentError("a text in the document holds half a surrogate pair") from None
-    except ValueError as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise MalformedDocumentError(f"the document cannot be written as JSON: {error}") from None
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
+from pydantic import Field
+
 from bilateral.documents.model import DocumentModel
 from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.identifiers import ChainId, TransactionRef, checksummed
@@ -119,7 +121,7 @@ class FeedbackFile(DocumentModel):
     endpoint: str | None = None
     text: str | None = None
     mcp: McpUse | None = None
-    a2a: A2aUse | None = None
+    a2a: A2aUse | None = Field(default=None, alias="a2a")  # in camel case it would be a2A
     oasf: OasfUse | None = None
     context: Any = None
     proof_of_payment: ProofOfPayment | None = None

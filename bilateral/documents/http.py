@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _PORTS: Final = {"http": 80, "https": 443}
+_MAX_PORT: Final = 65535
 
 
 @dataclass(frozen=True)
@@ -234,6 +235,6 @@ def _parse(url: str) -> httpx.URL:
         parsed = httpx.URL(url)
     except (httpx.InvalidURL, UnicodeError) as error:
         raise UnsupportedUriError(f"{quoted(url)} is not a URL: {quoted(str(error))}") from None
-    if parsed.scheme not in _PORTS or not parsed.host:
+    if parsed.scheme not in _PORTS or not parsed.host or (parsed.port or 0) > _MAX_PORT:
         raise UnsupportedUriError(f"{quoted(url)} is not an http or https URL")
     return parsed

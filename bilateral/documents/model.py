@@ -17,7 +17,6 @@ class DocumentModel(BaseModel):
 
     model_config = ConfigDict(
         alias_generator=to_camel,
-        populate_by_name=True,
         extra="allow",
         strict=True,
         frozen=True,

@@ -110,7 +110,7 @@ def _messages() -> tuple[Any, Any]:
         described = proto.message_type.add(name=message)
         for name, number, kind, type_name in fields:
             label = field.LABEL_REPEATED if type_name else field.LABEL_OPTIONAL
-            described.field.add(name=name, number=number, type=kind, label=label, type_name=type_name)
+            described.field.add(name=name, number=number, type=kind, label=label, type_name=type_name or None)
     pool = DescriptorPool()
     pool.Add(proto)
     return tuple(GetMessageClass(pool.FindMessageTypeByName(f"unixfs.{name}")) for name in ("PBNode", "Data"))  # type: ignore[return-value]
