@@ -7,11 +7,14 @@ from pathlib import Path
 
 import ape
 
-from bench import identity
+from bench import authorized, identity, ratings, reputation, validation
 from bench.measurement import GasCase, World
 
 CASES: dict[str, list[GasCase]] = {
     "IdentityRegistry": identity.CASES,
+    "BidirectionalReputationRegistry": [*reputation.CASES, *ratings.CASES],
+    "AuthorizedReputationRegistry": authorized.CASES,
+    "ValidationRegistry": validation.CASES,
 }
 """The cases of each registry."""
 

@@ -41,6 +41,21 @@ class World:
         """The identity registry."""
         return self.deployer.deploy(ape.project.IdentityRegistry)
 
+    @cached_property
+    def authorized(self) -> Any:
+        """The registry for authorised feedback."""
+        return self.deployer.deploy(ape.project.AuthorizedReputationRegistry, self.identity)
+
+    @cached_property
+    def validation(self) -> Any:
+        """The validation registry, bound to the identity registry."""
+        return self.deployer.deploy(ape.project.ValidationRegistry, self.identity)
+
+    @cached_property
+    def reputation(self) -> Any:
+        """The reputation registry, with ratings in both directions."""
+        return self.deployer.deploy(ape.project.BidirectionalReputationRegistry, self.identity)
+
 
 @dataclass(frozen=True)
 class GasCase:
