@@ -157,3 +157,9 @@ class CidMismatchError(DocumentError):
         super().__init__(f"the content's CID is {actual}, but {expected} was asked for")
         self.expected = expected
         self.actual = actual
+
+
+class DeploymentRecordError(BilateralError, ValueError):
+    """A deployment record cannot be read, or records no identity registry."""
+
+    reason = "deployment_record"
