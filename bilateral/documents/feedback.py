@@ -9,12 +9,12 @@ from pydantic import Field
 
 from bilateral.documents.model import DocumentModel
 from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
-from bilateral.identifiers import ChainId, TransactionRef, checksummed
+from bilateral.identifiers import AccountId, ChainId, TransactionRef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bilateral.identifiers import AccountId, GlobalAgentId
+    from bilateral.identifiers import GlobalAgentId
     from bilateral.values import FeedbackValue
 
 Capability: TypeAlias = Literal["tools", "prompts", "resources"]
@@ -67,8 +67,7 @@ class ProofOfPayment(DocumentModel):
         try:
             payment = TransactionRef(ChainId.parse(chain if ":" in chain else f"eip155:{chain}"), str(self.tx_hash))
             payer, payee = (
-                checksummed(address) if payment.chain.is_evm else address
-                for address in (str(self.from_address), str(self.to_address))
+                AccountId(payment.chain, str(address)).address for address in (self.from_address, self.to_address)
             )
         except MalformedIdentifierError as error:
             raise MalformedDocumentError(f"proofOfPayment: {error}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
@@ -10,6 +10,8 @@ from pydantic.alias_generators import to_camel
 from bilateral.documents.encoding import decode_object, encode_object
 from bilateral.errors import MalformedDocumentError
 from bilateral.text import printable
+
+_PROBLEMS_SHOWN: Final = 10
 
 
 class DocumentModel(BaseModel):
@@ -28,15 +30,15 @@ class DocumentModel(BaseModel):
         """Make the model from a JSON object, by the fields' names in JSON.
 
         Raises:
-            MalformedDocumentError: A field is of the wrong type or missing. The error names every such field.
+            MalformedDocumentError: A field is of the wrong type or missing. The error names the first ten of them.
         """
         try:
             return cls.model_validate(value)
         except ValidationError as error:
-            problems = "; ".join(
-                f"{printable('.'.join(map(str, problem['loc'])))}: {problem['msg']}" for problem in error.errors()
-            )
-            raise MalformedDocumentError(problems) from None
+            problems = [f"{printable('.'.join(map(str, it['loc'])))}: {it['msg']}" for it in error.errors()]
+            more = len(problems) - _PROBLEMS_SHOWN
+            shown = problems[:_PROBLEMS_SHOWN] + ([f"and {more} more"] if more > 0 else [])
+            raise MalformedDocumentError("; ".join(shown)) from None
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:

@@ -15,6 +15,7 @@ from pydantic import Field, field_validator, model_validator
 from bilateral.documents.model import DocumentModel
 from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -185,7 +186,9 @@ class RegistrationFile(DocumentModel):
         if self.type != REGISTRATION_TYPE:
             problems.append(f"type is not {REGISTRATION_TYPE}")
         problems += [f"{field} is missing" for field in ("name", "description", "image") if not getattr(self, field)]
-        problems += [f"service {service.name} has no endpoint" for service in self.all_services if not service.endpoint]
+        problems += [
+            f"service {quoted(service.name)} has no endpoint" for service in self.all_services if not service.endpoint
+        ]
         for registration in self.registrations or []:
             try:
                 AccountId.parse(registration.agent_registry)

@@ -137,7 +137,8 @@ def test_a_payment_is_brought_into_canonical_form():
 
 def test_a_payment_may_be_on_solana():
     chain = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
-    payment = {"fromAddress": "payer", "toAddress": "payee", "chainId": chain, "txHash": "1" * 64}
+    payer, payee = X402["agentId"], X402["agentRegistry"].rpartition(":")[2]
+    payment = {"fromAddress": payer, "toAddress": payee, "chainId": chain, "txHash": "1" * 64}
     assert prepare_feedback_file(proof_of_payment=payment).proof_of_payment.to_object() == payment
 
 
@@ -158,6 +159,7 @@ def test_a_payment_may_be_on_solana():
         ({"proof_of_payment": {**PAYMENT, "txHash": "0x1"}}, "64 hexadecimal digits"),
         ({"proof_of_payment": {**PAYMENT, "chainId": "base"}}, "in decimals"),
         ({"proof_of_payment": {**PAYMENT, "toAddress": "0xAgent..."}}, "not an EVM address"),
+        ({"proof_of_payment": {**PAYMENT, "fromAddress": X402["agentId"]}}, "not an EVM address"),
         ({"proof_of_payment": {**PAYMENT, "chainId": 1.5}}, "chainId"),
     ],
 )

@@ -104,7 +104,7 @@ def test_what_is_missing_is_listed_when_a_file_is_read():
         "name is missing",
         "description is missing",
         "image is missing",
-        "service MCP has no endpoint",
+        'service "MCP" has no endpoint',
         '"0x1" is not an EVM address: expected 0x and 40 hexadecimal digits',
         "a registration has fields other than agentId and agentRegistry",
     ]
@@ -128,7 +128,7 @@ def test_a_new_file_has_what_is_required():
     ("fields", "problem"),
     [
         ({"name": ""}, "name is missing"),
-        ({"services": [{"name": "web"}]}, "service web has no endpoint"),
+        ({"services": [{"name": "web"}]}, 'service "web" has no endpoint'),
         ({"services": [{"endpoint": "https://a"}]}, "services.0.name: Field required"),
         ({"registrations": [{"agentRegistry": "eip155:1"}]}, "expected namespace:reference:address"),
         ({"text": "\ud800"}, "half a surrogate pair"),
@@ -158,6 +158,17 @@ def test_a_field_of_the_wrong_type_is_named(fields, problem):
     with pytest.raises(MalformedDocumentError) as refusal:
         RegistrationFile.of(fields)
     assert problem in str(refusal.value)
+
+
+def test_a_file_of_endless_mistakes_has_a_short_message():
+    with pytest.raises(MalformedDocumentError, match="; and 990 more") as refusal:
+        RegistrationFile.of({"services": [{}] * 1000})
+    assert len(str(refusal.value)) < 1000
+
+
+def test_a_hostile_name_does_not_act_in_a_message():
+    file = RegistrationFile.of({"services": [{"name": "\x1b[2J" + "x" * 10_000}]})
+    assert all(problem.isprintable() and len(problem) < 300 for problem in file.problems())
 
 
 SIGNER = SPECIFIED["signers"][0]
