@@ -163,3 +163,9 @@ class DeploymentRecordError(BilateralError, ValueError):
     """A deployment record cannot be read, or records no identity registry."""
 
     reason = "deployment_record"
+
+
+class UnexpectedAnswerError(BilateralError):
+    """What is at a registry's address does not answer as the registry does."""
+
+    reason = "unexpected_answer"

@@ -77,3 +77,8 @@ def loader():
 def guarded():
     """A loader as agents have it, for which this machine is out of bounds."""
     return Loader(limits=Limits(seconds=2), gateways=())
+
+
+@pytest.fixture(scope="session")
+def reputation(deployer, project, identity):
+    return deployer.deploy(project.BidirectionalReputationRegistry, identity)
