@@ -40,10 +40,11 @@ HOSTILE = [
 
 def send(account, contract, data):
     """Send raw data, as any other client may."""
-    node = ape.chain.provider._web3.provider
+    web3 = ape.chain.provider._web3
     request = {"from": account.address, "to": contract.address, "data": "0x" + data.hex(), "gas": hex(2**24)}
-    sent = node.make_request("eth_sendTransaction", [request])["result"]
-    receipt = node.make_request("eth_getTransactionReceipt", [sent])["result"]
+    sent = web3.provider.make_request("eth_sendTransaction", [request])["result"]
+    web3.eth.wait_for_transaction_receipt(sent, timeout=30, poll_latency=0.01)
+    receipt = web3.provider.make_request("eth_getTransactionReceipt", [sent])["result"]
     assert receipt["status"] == "0x1"
     return receipt
 
