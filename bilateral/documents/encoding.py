@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Final, NoReturn
 
 from bilateral.errors import MalformedDocumentError
 from bilateral.text import quoted
 
 MAX_DEPTH: Final = 64
+
+_BRACKET_OR_STRING = re.compile(r'[\[{\]}]|"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # linear, whatever the text
+_STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 def decode_object(content: bytes) -> dict[str, Any]:
@@ -33,12 +37,11 @@ def decode_object(content: bytes) -> dict[str, Any]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise MalformedDocumentError(f"the document is not UTF-8: {error.reason} at byte {error.start}") from None
+    _require_shallow(text)
     try:
         value = json.loads(
             text, object_pairs_hook=_unique_names, parse_constant=_not_a_number, parse_float=_finite_number
         )
-    except RecursionError:
-        raise MalformedDocumentError(f"the document is nested deeper than {MAX_DEPTH} levels") from None
     except json.JSONDecodeError as error:
         raise MalformedDocumentError(f"the document is not JSON: {error}") from None
     except MalformedDocumentError:
@@ -47,8 +50,7 @@ def decode_object(content: bytes) -> dict[str, Any]:
         raise MalformedDocumentError("the document has a number that is too long") from None
     if not isinstance(value, dict):
         raise MalformedDocumentError(f"the document is a JSON {type(value).__name__}, not an object")
-    _require_shallow(value)
-    encode_object(value)
+    encode_object(value)  # refuses half a surrogate pair
     return value
 
 
@@ -95,16 +97,14 @@ def _not_a_number(text: str) -> NoReturn:
     raise MalformedDocumentError(f"{text} is not JSON")
 
 
-def _require_shallow(value: dict[str, Any]) -> None:
-    """Refuse deep nesting here, where it can be named, rather than by exhausting a stack later."""
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return
-    raise MalformedDocumentError(f"the document is nested deeper than {MAX_DEPTH} levels")
+def _require_shallow(text: str) -> None:
+    """Refuse deep nesting before it is parsed.
+
+    The parser recurses. A program that has raised Python's recursion limit, as some libraries do, would be brought down
+    by a document of nothing but brackets.
+    """
+    depth = 0
+    for token in _BRACKET_OR_STRING.finditer(text):
+        depth += _STEPS.get(token[0], 0)
+        if depth > MAX_DEPTH:
+            raise MalformedDocumentError(f"the document is nested deeper than {MAX_DEPTH} levels")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from bilateral.documents.cid import Cid
 from bilateral.documents.data_uri import encode_data_uri
+from bilateral.documents.encoding import decode_object
 from bilateral.documents.hashing import document_hash
 from bilateral.documents.http import HttpSession, Limits, Network, host_of
 from bilateral.documents.unixfs import read_file
@@ -138,7 +138,7 @@ class KuboStore:
             headers=self.headers,
         )
         try:
-            return Cid.parse(json.loads(answer.splitlines()[-1])["Hash"])
+            return Cid.parse(decode_object(answer.splitlines()[-1])["Hash"])
         except (ValueError, IndexError, KeyError, TypeError):
             raise UnreachableDocumentError(f"{quoted(self.api_url)} does not answer as Kubo's API does") from None
 

@@ -69,14 +69,14 @@ def trusting(authority, loader):
 
 @pytest.fixture
 def loader():
-    """A loader that may connect to this machine, and waits for no more than two seconds."""
-    return Loader(limits=Limits(bytes=64 * 1024, seconds=2), gateways=(), network=Network(allow_private=True))
+    """A loader that may connect to this machine, and waits for no more than a few seconds."""
+    return Loader(limits=Limits(bytes=64 * 1024, seconds=8), gateways=(), network=Network(allow_private=True))
 
 
 @pytest.fixture
 def guarded():
     """A loader as agents have it, for which this machine is out of bounds."""
-    return Loader(limits=Limits(seconds=2), gateways=())
+    return Loader(limits=Limits(seconds=8), gateways=())
 
 
 @pytest.fixture(scope="session")

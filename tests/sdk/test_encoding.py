@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import subprocess
+import sys
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -80,6 +84,32 @@ def test_what_is_no_object_is_refused_by_name(content, problem):
         decode_object(content)
     assert problem in str(refusal.value)
     assert refusal.value.reason == "malformed_document"
+
+
+def test_a_document_of_nothing_but_brackets_does_not_bring_down_a_program_with_a_high_recursion_limit():
+    program = (
+        "import sys; sys.setrecursionlimit(10**6)\n"
+        "from bilateral.documents.encoding import decode_object\n"
+        "try: decode_object(b'[' * 500_000)\n"
+        "except ValueError as error: print(error)"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)  # noqa: S603
+    assert (result.returncode, result.stdout) == (0, "the document is nested deeper than 64 levels\n")
+
+
+@pytest.mark.parametrize(
+    "text", ['"' + '\\"' * 400_000, '"' * 900_001, '{"a":"' + "[" * 900_000 + '"}', "[]" * 400_000]
+)
+def test_no_text_takes_long_to_be_measured(text):
+    started = time.monotonic()
+    with contextlib.suppress(MalformedDocumentError):
+        decode_object(text.encode())
+    assert time.monotonic() - started < 5
+
+
+def test_brackets_in_a_text_do_not_count_as_nesting():
+    value = {"a": "[{" * 1000 + '\\"[' * 1000}
+    assert decode_object(encode_object(value)) == value
 
 
 def test_nesting_as_deep_as_the_limit_is_read_and_one_level_more_is_refused():

@@ -44,7 +44,7 @@ ANOTHER_CODEC = bytes_field(2, link(b"\x01\x71\x12\x20" + bytes(32), "", 0))
 @pytest.fixture
 def ipfs(guarded, gateway):
     """A loader that reads IPFS through the gateway, and may connect to nothing else on this machine."""
-    return replace(guarded, limits=Limits(bytes=2**20, seconds=4), gateways=(gateway.url,))
+    return replace(guarded, limits=Limits(bytes=2**20, seconds=8), gateways=(gateway.url,))
 
 
 @pytest.mark.parametrize(
@@ -169,9 +169,9 @@ def test_the_next_gateway_is_asked_when_one_forges_fails_or_hangs(ipfs, gateway)
     cid = gateway.blocks.add(FILE)
     with GatewayServer() as forging, GatewayServer() as failing, GatewayServer() as hanging:
         forging.forged[cid] = b"forged"
-        hanging.forged[cid] = lambda _: time.sleep(3)
+        hanging.forged[cid] = lambda _: time.sleep(5)
         gateways = (forging.url, failing.url, "http://localhost:1", hanging.url, gateway.url)
-        loader = replace(ipfs, gateways=gateways, limits=Limits(seconds=2.5))
+        loader = replace(ipfs, gateways=gateways, limits=Limits(seconds=7.5))
         assert loader.load(f"ipfs://{cid}").content == FILE
 
 
@@ -185,7 +185,7 @@ def test_without_a_gateway_that_delivers_the_last_failure_is_told(ipfs):
 
 def test_a_gateway_that_hangs_is_given_up(ipfs, gateway):
     cid = gateway.blocks.add(FILE)
-    gateway.forged[cid] = lambda _: time.sleep(3)
+    gateway.forged[cid] = lambda _: time.sleep(5)
     with pytest.raises(DocumentTimeoutError):
         replace(ipfs, limits=Limits(seconds=0.3)).load(f"ipfs://{cid}")
 
@@ -214,7 +214,7 @@ def test_the_hash_on_chain_is_checked_beside_the_cid(gateway, ipfs):
 
 @pytest.mark.parametrize("size", [1000, 400_000])
 def test_a_file_as_large_as_the_limit_is_read_and_one_byte_more_is_refused(gateway, ipfs, size):
-    loader = replace(ipfs, limits=Limits(bytes=size, seconds=4))
+    loader = replace(ipfs, limits=Limits(bytes=size, seconds=8))
     assert len(loader.load(f"ipfs://{gateway.blocks.add(bytes(size))}").content) == size
     with pytest.raises(DocumentTooLargeError):
         loader.load(f"ipfs://{gateway.blocks.add(bytes(size + 1))}")

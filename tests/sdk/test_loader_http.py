@@ -86,7 +86,7 @@ def test_a_server_that_never_answers_is_given_up(server, loader):
     started = time.monotonic()
     with pytest.raises(DocumentTimeoutError, match=r"within 0\.3 seconds"):
         replace(loader, limits=Limits(seconds=0.3)).load(f"{server.url}/")
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 4
 
 
 @pytest.mark.parametrize("part", ["headers", "body"])
@@ -104,7 +104,7 @@ def test_a_server_that_trickles_is_given_up_however_steadily_it_does(server, loa
     started = time.monotonic()
     with pytest.raises(DocumentTimeoutError):
         replace(loader, limits=Limits(seconds=0.4)).load(f"{server.url}/")
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 4
 
 
 def test_redirects_are_followed_up_to_the_limit_and_not_beyond(server, loader):

@@ -159,14 +159,14 @@ def test_a_host_is_reached_by_its_second_address_when_the_first_is_down(server, 
 
 def test_a_name_that_takes_forever_to_look_up_is_given_up(guarded):
     def resolver(_host, _port):
-        time.sleep(3)
+        time.sleep(8)
         return [PUBLIC]
 
     network = replace(guarded.network, resolver=resolver)
     started = time.monotonic()
     with pytest.raises(DocumentTimeoutError):
         replace(guarded, limits=Limits(seconds=0.2), network=network).load("http://slow.example/")
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 4
 
 
 @pytest.mark.parametrize("host", ["nobody.invalid", "a" * 64 + ".example", "-"])

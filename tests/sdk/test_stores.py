@@ -191,7 +191,19 @@ def test_a_node_that_stores_something_else_is_found_out(kubo, spoil):
 
 @pytest.mark.parametrize(
     "answer",
-    [b"", b"ok", b"[]", b"{}", b'{"Hash": 1}', b'{"Hash": "Qm"}', b'{"Hash": null}', b"<html>", b"\xff", b"\n"],
+    [
+        b"",
+        b"ok",
+        b"[]",
+        b"{}",
+        b'{"Hash": 1}',
+        b'{"Hash": "Qm"}',
+        b'{"Hash": null}',
+        b"<html>",
+        b"\xff",
+        b"\n",
+        b"[" * 60_000,
+    ],
 )
 def test_an_answer_that_is_not_kubos_is_named(server, answer):
     server.routes["/api/v0/add?cid-version=1&raw-leaves=true&pin=true"] = answer
