@@ -86,7 +86,7 @@ class HttpSession:
         self._deadline = Deadline(limits.seconds)
         self._client = httpx.Client(
             transport=_GuardedTransport(self._deadline, network),
-            trust_env=False,  # a proxy would resolve names itself, behind the guard's back
+            trust_env=False,  # a proxy would resolve names behind the guard's back; `transport` excludes one too
             timeout=None,  # noqa: S113  # the deadline bounds every operation
             max_redirects=limits.redirects,
             headers={"Accept-Encoding": "identity", "User-Agent": "bilateral"},
