@@ -8,7 +8,7 @@ SOLIDITY := 'contracts/**/*.sol' '!contracts/.cache/**'
 PYTHON_SOURCES := bilateral scripts bench tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench lint format bytecode-lock abi lock clean
+.PHONY: help setup compile demo test bench lint format bytecode-lock abi addresses lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -34,6 +34,7 @@ lint: compile ## Check style, types and format.
 	@$(BIN)/mypy
 	@node_modules/.bin/solhint --disc --noPoster --max-warnings 0 $(SOLIDITY)
 	@node_modules/.bin/prettier --check --log-level warn $(SOLIDITY)
+	@$(BIN)/python -m scripts.addresses --check
 	@echo "lint: clean."
 
 format: setup ## Rewrite the sources in the project's format.
@@ -46,6 +47,9 @@ bytecode-lock: compile ## Write the hash of each contract's creation code to con
 
 abi: compile ## Copy the compiler's ABIs into the Python package.
 	@$(BIN)/ape run abi
+
+addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
+	@$(BIN)/python -m scripts.addresses
 
 lock: setup ## Resolve toolchain/*.in into hashed lock files, and package.json into package-lock.json.
 	@for name in uv requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

@@ -6,16 +6,16 @@ import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
 import {IdentityBound} from "../libraries/IdentityBound.sol";
 import {ReputationGated} from "../reputation/ReputationGated.sol";
 
-/// @title A service that declines clients which its server rated below 70
+/// @title A service that declines clients which a server rated below 70
 /// @notice The example of EIP-8004a's usage pattern. What it serves is a count.
 contract MockGatedService is ReputationGated, IdentityBound {
     /// @notice The lowest rating that is served.
     uint8 public constant MINIMUM_RATING = 70;
 
-    /// @notice The agent that offers the service.
+    /// @notice The agent whose ratings count: the one that offers the service, or another that it trusts.
     uint256 public immutable SERVER_ID;
 
-    /// @notice Whether clients are served that the server has not rated.
+    /// @notice Whether clients are served that it has not rated.
     bool public immutable TRUSTS_NEWCOMERS;
 
     /// @notice How often each client was served.
@@ -23,8 +23,8 @@ contract MockGatedService is ReputationGated, IdentityBound {
 
     /// @param ratings The registry of ratings.
     /// @param identityRegistry The identity registry that it is bound to.
-    /// @param serverId The agent that offers the service.
-    /// @param trustsNewcomers Whether clients are served that the server has not rated.
+    /// @param serverId The agent whose ratings count.
+    /// @param trustsNewcomers Whether clients are served that it has not rated.
     constructor(
         IBidirectionalRatings ratings,
         address identityRegistry,

@@ -83,7 +83,7 @@ def test_domain_of_any_length_is_kept_exactly(identity, owner, length):
     assert identity.resolveByDomain(domain.upper()) == (1, domain, owner.address)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     held=st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=70),
     asked=st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=70),

@@ -153,10 +153,11 @@ def test_dirt_behind_the_first_use_of_a_tag_is_no_part_of_it(validation, ask, an
     assert summary(tag="a") == (2, 50)
 
 
-def test_new_tag_is_stored_under_the_id_from_its_hash(networks, validation, ask, answer):
-    answer(ask("work"), 100, tag="passed")
-    word = networks.provider.get_storage(validation.address, slot_of(first_id_of("passed")))
-    assert word == stored("passed")
+@pytest.mark.parametrize("tag", ["passed", "quality"], ids=["lowest bit 1", "lowest bit 0"])
+def test_new_tag_is_stored_under_the_id_from_its_hash(networks, validation, ask, answer, tag):
+    answer(ask("work"), 100, tag=tag)
+    word = networks.provider.get_storage(validation.address, slot_of(first_id_of(tag)))
+    assert word == stored(tag)
 
 
 def test_tag_whose_id_another_has_gets_the_next_that_is_free(ask, answer, status, summary, occupy):
