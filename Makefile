@@ -4,11 +4,12 @@
 export APE_DATA_FOLDER := $(CURDIR)/.cache/ape
 
 BIN := .venv/bin
-SOLIDITY := 'contracts/**/*.sol' '!contracts/.cache/**'
+AUDIT := .cache/audit/bin
+SOLIDITY := 'contracts/**/*.sol' 'tests/symbolic/*.sol' '!contracts/.cache/**'
 PYTHON_SOURCES := bilateral scripts bench tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench lint format bytecode-lock lock clean
+.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -28,6 +29,10 @@ test: compile ## Run the whole test suite.
 bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
 	@$(BIN)/python -m bench
 
+audit: compile ## Look for known faults in the contracts by static analysis.
+	@./toolchain/setup-audit.sh
+	@PATH="$(CURDIR)/$(AUDIT):$$PATH" $(AUDIT)/slither . --config-file toolchain/slither.json
+
 lint: compile ## Check style, types and format.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
 	@$(BIN)/ruff format --check --quiet $(PYTHON_SOURCES)
@@ -45,9 +50,10 @@ bytecode-lock: compile ## Write the hash of each contract's creation code to con
 	@$(BIN)/ape run bytecode-lock
 
 lock: setup ## Resolve toolchain/*.in into hashed lock files, and package.json into package-lock.json.
-	@for name in uv requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@for name in uv requirements audit; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-annotate --no-header toolchain/$$name.in --output-file toolchain/$$name.lock > /dev/null; done
 	@npm install --package-lock-only --ignore-scripts
+	@npm install --package-lock-only --ignore-scripts --prefix toolchain/audit --omit-lockfile-registry-resolved
 
 clean: ## Remove everything that was installed, compiled or cached.
 	@rm -rf .venv node_modules .build .cache contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
