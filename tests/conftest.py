@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+pytest_plugins = ["tests.proof.plugin"]
+
 
 @pytest.fixture(scope="session")
 def deployer(accounts):
