@@ -36,7 +36,7 @@ contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
     /// @dev Metadata values, but for the wallet, by the hash of their key.
     mapping(uint256 agentId => mapping(bytes32 keyHash => LibBytes.BytesStorage value)) private _metadata;
 
-    /// @dev The wallet of an agent whose token says `hasExplicitWallet`; 0: none.
+    /// @dev The wallet of an agent whose token says `EXPLICIT_WALLET`; 0: none. Without that bit, nothing is here.
     mapping(uint256 agentId => address wallet) private _wallets;
 
     /// @inheritdoc IIdentityRegistry

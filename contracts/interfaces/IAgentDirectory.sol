@@ -38,9 +38,12 @@ interface IAgentDirectory {
     /// @param agentAddress Its wallet now, or its owner if it has no wallet.
     event AgentUpdated(uint256 indexed agentId, string agentDomain, address agentAddress);
 
-    /// @notice The agent that an account speaks as has changed.
+    /// @notice An account chose the agent that it speaks as.
+    /// @dev Emitted by `setPrimaryAgent` alone. Every other change of a primary agent follows from `Transfer` and the
+    /// `MetadataSet` of `agentWallet`: an account that registers an agent, or becomes the wallet of one, speaks as it if
+    /// it spoke as none, and an account that is no longer the owner or the wallet of its primary agent speaks as none.
     /// @param account The account.
-    /// @param agentId Its primary agent now; 0 for none.
+    /// @param agentId Its primary agent now.
     event PrimaryAgentSet(address indexed account, uint256 indexed agentId);
 
     /// @notice There is no agent with this id, domain or address.
@@ -73,7 +76,8 @@ interface IAgentDirectory {
     /// @dev Emits what `register()` emits, then `AgentRegistered`. Reverts, in this order, with
     /// `UnauthorizedRegistration` for somebody else's address, `InvalidDomain` for an empty domain, `InvalidAddress`
     /// for the zero address, `DomainAlreadyRegistered`, `AddressAlreadyRegistered`.
-    /// WARNING: nothing proves that the caller controls the domain.
+    /// WARNING: nothing proves that the caller controls the domain. An account to which somebody has transferred an
+    /// agent has one; if it wants one of its own nevertheless, `register` and `updateAgent` lead to the same result.
     /// @param agentDomain The domain, compared without regard to the case of ASCII letters.
     /// @param agentAddress The caller.
     /// @return agentId The new id.
@@ -81,8 +85,10 @@ interface IAgentDirectory {
 
     /// @notice Changes an agent's domain, hands the agent to another address, or both.
     /// @dev For the owner only. The former domain is free again at once. A new address receives the token, without a
-    /// wallet; it speaks as the agent only when it chooses to, by `setPrimaryAgent`. Reverts, in this order, with
-    /// `AgentNotFound`, `UnauthorizedUpdate`, `DomainAlreadyRegistered`, `AddressAlreadyRegistered`.
+    /// wallet; it speaks as the agent only when it chooses to, by `setPrimaryAgent`. Emits what a transfer emits if there
+    /// is a new address, then `AgentUpdated`. Reverts, in this order, with `AgentNotFound`, `UnauthorizedUpdate`,
+    /// `DomainAlreadyRegistered` if another agent holds the domain, `AddressAlreadyRegistered`. The receiver is not
+    /// asked whether it takes tokens.
     /// @param agentId The agent.
     /// @param newAgentDomain The new domain; empty leaves it as it is.
     /// @param newAgentAddress The new owner, which must have no agent; zero leaves it as it is.

@@ -74,8 +74,8 @@ interface IIdentityRegistry {
     function setAgentURI(uint256 agentId, string calldata newURI) external;
 
     /// @notice Sets a metadata value.
-    /// @dev For the owner, an operator or the approved address. Reverts with "reserved key" for `agentWallet`, which
-    /// only `setAgentWallet` may set.
+    /// @dev For the owner, an operator or the approved address. Emits `MetadataSet`. Reverts with "reserved key" for
+    /// `agentWallet`, which only `setAgentWallet` may set.
     /// @param agentId The agent.
     /// @param metadataKey The key.
     /// @param metadataValue The new value, of any length.
@@ -87,9 +87,10 @@ interface IIdentityRegistry {
     /// `AgentWalletSet(uint256 agentId,address newWallet,address owner,uint256 deadline)`, `owner` being the token's
     /// owner, in the domain `ERC8004IdentityRegistry` version `1`: ECDSA (65 bytes, low `s`) first, ERC-1271 else.
     /// Reverts, in this order, with "bad wallet" for the zero address, "expired" after the deadline, "deadline too far"
-    /// for a deadline more than 5 minutes ahead, "invalid wallet sig". Makes the agent the wallet's primary agent if
-    /// it has none, and ends the former wallet's speaking for it.
-    /// WARNING: a signature may be used again until its deadline, by those who may act for the agent.
+    /// for a deadline more than 5 minutes ahead, "invalid wallet sig". Emits `MetadataSet`. Makes the agent the wallet's
+    /// primary agent if it has none, and ends the former wallet's speaking for it, unless that is the owner.
+    /// WARNING: a signature may be used again until its deadline, by those who may act for the agent, as long as or as
+    /// soon as the owner is the one whom it names.
     /// @param agentId The agent.
     /// @param newWallet The wallet: an externally owned account, a delegated one (EIP-7702), or a contract.
     /// @param deadline The last second, in Unix time, in which the signature is taken.

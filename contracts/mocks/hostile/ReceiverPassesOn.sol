@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
+import {IERC721Receiver} from "@openzeppelin/contracts/token/ERC721/IERC721Receiver.sol";
+
+/// @title A contract that re-enters while it receives a token, and has handed the token on before the transfer returns
+contract ReceiverPassesOn is IERC721Receiver {
+    /// @inheritdoc IERC721Receiver
+    /// @dev `data` is the ABI encoding of the address that gets the token.
+    function onERC721Received(
+        address,
+        address,
+        uint256 agentId,
+        bytes calldata data
+    ) external returns (bytes4 selector) {
+        IERC721(msg.sender).transferFrom(address(this), abi.decode(data, (address)), agentId);
+        return IERC721Receiver.onERC721Received.selector;
+    }
+}
