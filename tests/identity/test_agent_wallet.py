@@ -14,9 +14,7 @@ from tests.identity.events import wallet_cleared, wallet_set
 FIVE_MINUTES = 300
 
 
-def test_authorised_account_may_set_a_wallet_that_consents(
-    identity, agent, authorised, wallet_key, consent, deadline
-):
+def test_authorised_account_may_set_a_wallet_that_consents(identity, agent, authorised, wallet_key, consent, deadline):
     receipt = identity.setAgentWallet(agent, wallet_key, deadline, consent(wallet_key), sender=authorised)
     assert identity.getAgentWallet(agent) == wallet_key
     assert identity.getMetadata(agent, "agentWallet") == to_canonical_address(wallet_key.address)

@@ -61,9 +61,7 @@ def test_transfer_clears_the_wallet_that_was_implied(identity, agent, owner, oth
     assert identity.getMetadata(agent, "agentWallet") == b""
 
 
-def test_transfer_clears_the_wallet_that_was_proven(
-    identity, agent, owner, other_owner, wallet_key, rotate, transfer
-):
+def test_transfer_clears_the_wallet_that_was_proven(identity, agent, owner, other_owner, wallet_key, rotate, transfer):
     rotate(wallet_key)
     receipt = transfer(owner, other_owner, agent, owner)
     assert identity.getAgentWallet(agent) == ZERO_ADDRESS
@@ -192,9 +190,7 @@ def test_transfer_by_a_stranger_is_refused_third(identity, agent, stranger, tran
 
 
 def test_transfer_from_another_than_the_owner_is_refused_last(identity, agent, owner, other_owner, stranger, transfer):
-    with ape.reverts(
-        identity.ERC721IncorrectOwner, sender=other_owner.address, tokenId=agent, owner=owner.address
-    ):
+    with ape.reverts(identity.ERC721IncorrectOwner, sender=other_owner.address, tokenId=agent, owner=owner.address):
         transfer(other_owner, stranger, agent, owner)
 
 
@@ -227,7 +223,9 @@ def account_slot(networks, identity, account, word):
 # To contracts
 
 
-@pytest.mark.parametrize("receiving_contract", ["ReceiverRejects", "ReceiverReverts", "IdentityRegistry"], indirect=True)
+@pytest.mark.parametrize(
+    "receiving_contract", ["ReceiverRejects", "ReceiverReverts", "IdentityRegistry"], indirect=True
+)
 def test_plain_transfer_does_not_ask_the_receiver(identity, agent, owner, receiving_contract):
     identity.transferFrom(owner, receiving_contract, agent, sender=owner)
     assert identity.ownerOf(agent) == receiving_contract

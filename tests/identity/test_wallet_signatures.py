@@ -59,9 +59,7 @@ def test_plain_account_consents_by_ecdsa(identity, agent, wallet_key, rotate):
     assert identity.getAgentWallet(agent) == wallet_key
 
 
-def test_contract_wallet_consents_by_erc1271(
-    identity, agent, owner, contract_wallet, wallet_key, consent, deadline
-):
+def test_contract_wallet_consents_by_erc1271(identity, agent, owner, contract_wallet, wallet_key, consent, deadline):
     signature = consent(wallet_key, new_wallet=contract_wallet)
     identity.setAgentWallet(agent, contract_wallet, deadline, signature, sender=owner)
     assert identity.getAgentWallet(agent) == contract_wallet
@@ -71,16 +69,12 @@ def test_contract_wallet_refuses_what_another_key_signed(refuses, contract_walle
     refuses(contract_wallet, consent(stranger, new_wallet=contract_wallet))
 
 
-def test_contract_wallet_does_not_consent_by_its_keys_consent_for_itself(
-    refuses, contract_wallet, wallet_key, consent
-):
+def test_contract_wallet_does_not_consent_by_its_keys_consent_for_itself(refuses, contract_wallet, wallet_key, consent):
     refuses(contract_wallet, consent(wallet_key, new_wallet=wallet_key))
 
 
 @pytest.mark.parametrize("length", [0, 4, 64, 66, 500])
-def test_contract_wallet_decides_about_signatures_of_any_length(
-    identity, networks, agent, owner, deadline, length
-):
+def test_contract_wallet_decides_about_signatures_of_any_length(identity, networks, agent, owner, deadline, length):
     answers_with_magic_value = "63" + ERC1271_MAGIC_VALUE.hex() + "60e01b5f5260205ff3"
     networks.provider.set_code(AT_NO_ACCOUNT, bytes.fromhex(answers_with_magic_value))
     identity.setAgentWallet(agent, AT_NO_ACCOUNT, deadline, b"\1" * length, sender=owner)

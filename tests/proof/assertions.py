@@ -7,15 +7,20 @@ argument whose name the error does not have.
 
 from __future__ import annotations
 
+import re
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+import ape
 from ape.exceptions import ContractLogicError, CustomError
 from ape.pytest.contextmanagers import RevertsContextManager
 from eth_utils import keccak
 
 if TYPE_CHECKING:
     from ethpm_types.abi import ErrorABI, EventABI
+
+_UNDECODED = re.compile(r"custom error 0x([0-9a-f]{8})(?:: (.*))?\Z", re.DOTALL)
+_WORDS = re.compile("(?:[0-9a-f]{64})*")
 
 ASSERTED: set[str] = set()
 """Names, as `error_name`, `event_name` and `reason_name` make them, of what the tests of this process asserted."""
@@ -91,6 +96,22 @@ class LoggedEvent(tuple[str, dict[str, Any]]):
     __hash__ = tuple.__hash__
 
 
+def _raised_arguments(abi: ErrorABI, actual: BaseException | None) -> dict[str, Any]:
+    """The arguments of an error that was raised, which must be the expected one."""
+    if isinstance(actual, CustomError) and actual.abi.selector == abi.selector:
+        return actual.inputs
+    # Ape does not decode the errors of views: they stand in the client's message, in hexadecimal, or as text where the
+    # bytes happen to be UTF-8.
+    undecoded = _UNDECODED.search(str(getattr(actual, "base_err", None)))
+    if not undecoded or error_name(abi.selector) != f"error {undecoded[1]}":
+        raise AssertionError(f"Expected {abi.selector} but got {actual!r}")
+    data = undecoded[2] or ""
+    arguments: dict[str, Any] = ape.networks.ethereum.decode_calldata(
+        abi, bytes.fromhex(data) if _WORDS.fullmatch(data) else data.encode()
+    )
+    return arguments
+
+
 def require_exact_revert(expected: Any, arguments: dict[str, Any], actual: BaseException | None) -> None:
     """Note what a test asserted about a revert that Ape has accepted, and refuse what Ape should not have accepted.
 
@@ -100,7 +121,7 @@ def require_exact_revert(expected: Any, arguments: dict[str, Any], actual: BaseE
         actual: What was raised.
 
     Raises:
-        AssertionError: If nothing was expected, if another error was raised, or if the error has no such argument.
+        AssertionError: If nothing was expected, or if another error or other arguments were raised.
     """
     if expected is None:
         raise AssertionError("A revert is asserted with its error: ape.reverts(registry.SomeError, argument=...)")
@@ -109,12 +130,13 @@ def require_exact_revert(expected: Any, arguments: dict[str, Any], actual: BaseE
     abi: ErrorABI | None = getattr(expected, "abi", None)
     if abi is None:
         return
-    if not isinstance(actual, CustomError) or actual.abi.selector != abi.selector:
-        raise AssertionError(f"Expected {abi.selector} but got {actual!r}")
-    names = {argument.name for argument in abi.inputs}
-    if not arguments.keys() <= names:
-        raise AssertionError(f"{abi.selector} has no arguments {sorted(arguments.keys() - names)}")
-    if arguments.keys() == names:
+    raised = _raised_arguments(abi, actual)
+    if not arguments.keys() <= raised.keys():
+        raise AssertionError(f"{abi.selector} has no arguments {sorted(arguments.keys() - raised.keys())}")
+    different = {name: raised[name] for name, value in arguments.items() if raised[name] != value}
+    if different:
+        raise AssertionError(f"Expected {abi.selector} with {arguments}, but its arguments are {different}")
+    if arguments.keys() == raised.keys():
         ASSERTED.add(error_name(abi.selector))
 
 

@@ -38,6 +38,25 @@ def test_error_asserted_without_an_argument_is_not_noted(asserted, identity, ref
     assert asserted == set()
 
 
+@pytest.mark.parametrize("token_id", [7, 10, 32, 97, 128, 999, 2**255], ids=hex)
+def test_error_of_a_view_is_noted(asserted, identity, token_id):
+    with ape.reverts(identity.ERC721NonexistentToken, tokenId=token_id):
+        identity.ownerOf(token_id)
+    assert asserted == {error_name("ERC721NonexistentToken(uint256)")}
+
+
+def test_error_of_a_view_with_another_argument_is_refused(identity):
+    expected = identity.ERC721NonexistentToken
+    with pytest.raises(AssertionError, match=r"arguments are .*7"), ape.reverts(expected, tokenId=8):
+        identity.ownerOf(7)
+
+
+def test_another_error_of_a_view_is_refused(identity):
+    expected = identity.ERC721InvalidOwner
+    with pytest.raises(AssertionError, match="Expected ERC721InvalidOwner"), ape.reverts(expected):
+        identity.ownerOf(7)
+
+
 def test_reason_text_is_noted(asserted, identity, owner, stranger):
     identity.register(sender=owner)
     with ape.reverts("Not authorized"):
