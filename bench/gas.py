@@ -7,11 +7,12 @@ from pathlib import Path
 
 import ape
 
-from bench import identity
+from bench import authorized, identity
 from bench.measurement import GasCase, World
 
 CASES: dict[str, list[GasCase]] = {
     "IdentityRegistry": identity.CASES,
+    "AuthorizedReputationRegistry": authorized.CASES,
 }
 """The cases of each registry."""
 

@@ -41,6 +41,11 @@ class World:
         """The identity registry."""
         return self.deployer.deploy(ape.project.IdentityRegistry)
 
+    @cached_property
+    def authorized(self) -> Any:
+        """The registry for authorised feedback."""
+        return self.deployer.deploy(ape.project.AuthorizedReputationRegistry, self.identity)
+
 
 @dataclass(frozen=True)
 class GasCase:

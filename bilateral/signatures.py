@@ -9,11 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from eth_abi.abi import encode
 from eth_account.messages import SignableMessage, encode_typed_data
+from eth_utils.address import is_checksum_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from eth_account.signers.base import BaseAccount
     from eth_typing import ChecksumAddress
 
 
@@ -90,3 +93,79 @@ class AgentWalletSet(TypedMessage):
         "owner": "address",
         "deadline": "uint256",
     }
+
+
+@dataclass(frozen=True)
+class FeedbackAuth(TypedMessage):
+    """An agent owner's leave for a client to rate the agent (FeedbackAuth, FR-015; `giveFeedback`).
+
+    Attributes:
+        agent_id: The agent that may be rated.
+        client_address: The client that may rate it.
+        index_limit: The client's index for the agent, which counts the feedback given so far, must be below this:
+            `registry.getLastIndex(agent_id, client_address) + n` allows `n` more.
+        expiry: The last second in which the registry takes the authorisation, in Unix time.
+        chain_id: EIP-155 id of the chain of the registry.
+    """
+
+    agent_id: int
+    client_address: ChecksumAddress
+    index_limit: int
+    expiry: int
+    chain_id: int
+
+    domain_name: ClassVar[str] = "AuthorizedReputationRegistry"
+    solidity_types: ClassVar[Mapping[str, str]] = {
+        "agentId": "uint256",
+        "clientAddress": "address",
+        "indexLimit": "uint64",
+        "expiry": "uint256",
+        "chainId": "uint256",
+    }
+
+    def __post_init__(self) -> None:
+        """Refuse what the registry could not read.
+
+        Raises:
+            ValueError: If a number is out of the range of its Solidity type, or the client's address is not an
+                EIP-55 checksummed address.
+        """
+        for name, bits in {"agent_id": 256, "index_limit": 64, "expiry": 256, "chain_id": 256}.items():
+            value = getattr(self, name)
+            if not 0 <= value < 1 << bits:
+                raise ValueError(f"{name} must be from 0 to 2**{bits} - 1, not {value}")
+        if not is_checksum_address(self.client_address):
+            raise ValueError(f"client_address must be an EIP-55 checksummed address, not {self.client_address!r}")
+
+
+def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:
+    """Put an authorisation and its signature into the form that `giveFeedback` takes (FeedbackAuth, FR-023).
+
+    Args:
+        auth: The authorisation.
+        signature: The signature of the agent's owner: 65 bytes `r`, `s`, `v`, or what its contract accepts (ERC-1271).
+
+    Returns:
+        `feedbackAuth`: the five fields, 32 bytes each, and the signature.
+    """
+    values = [getattr(auth, field.name) for field in fields(auth)]
+    return encode(list(auth.solidity_types.values()), values) + signature
+
+
+def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -> bytes:
+    """Authorise feedback with the key of the agent's owner.
+
+    Args:
+        auth: The authorisation.
+        domain: The domain of the registry that shall take it.
+        owner: The owner of the agent's token.
+
+    Returns:
+        `feedbackAuth`, ready for `giveFeedback`: 225 bytes.
+
+    Raises:
+        ValueError: If the authorisation names another chain than the domain: no registry would take it.
+    """
+    if auth.chain_id != domain.chain_id:
+        raise ValueError(f"chain_id is {auth.chain_id}, but the registry is on chain {domain.chain_id}")
+    return encode_feedback_auth(auth, bytes(owner.sign_message(auth.signable(domain)).signature))

@@ -17,4 +17,6 @@ library RevertReasons {
     string internal constant DEADLINE_TOO_FAR = "deadline too far";
     /// @dev The new wallet did not sign.
     string internal constant INVALID_WALLET_SIG = "invalid wallet sig";
+    /// @dev A registry was bound to an address without code.
+    string internal constant BAD_IDENTITY = "bad identity";
 }

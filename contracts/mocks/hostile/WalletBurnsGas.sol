@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {HostileWallet} from "./HostileWallet.sol";
+
+/// @title A wallet that uses up all the gas that it is given
+contract WalletBurnsGas is HostileWallet {
+    /// @inheritdoc HostileWallet
+    function isValidSignature(bytes32, bytes calldata) external pure override returns (bytes32 answer) {
+        assembly ("memory-safe") {
+            invalid()
+        }
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
+import {HostileWallet} from "./HostileWallet.sol";
+
+/// @title A wallet that answers yes in 4 bytes rather than 32
+contract WalletReturnsShortData is HostileWallet {
+    /// @inheritdoc HostileWallet
+    function isValidSignature(bytes32, bytes calldata) external pure override returns (bytes32 answer) {
+        bytes4 yes = IERC1271.isValidSignature.selector;
+        assembly ("memory-safe") {
+            mstore(0x00, yes)
+            return(0x00, 4)
+        }
+    }
+}

@@ -1,0 +1,212 @@
+"""Any sequence of authorising, forging, giving, transferring, approving and waiting is as the model says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from bilateral.signatures import FeedbackAuth, encode_feedback_auth
+from tests.authorized.helpers import (
+    MAX_UINT64,
+    MAX_UINT256,
+    Given,
+    domain_of,
+    plain,
+    read_number,
+    refusal,
+    sign,
+    tag,
+)
+from tests.authorized.model import Model
+
+HOUR = 3_600
+TAGS = [bytes(32), tag("quality"), tag("speed")]
+
+AGENTS = st.integers(0, 1)
+OWNERS = st.integers(0, 1)
+CLIENTS = st.integers(0, 3)
+SCORES = st.integers(0, 100)
+PAIRS_OF_TAGS = st.tuples(st.sampled_from(TAGS), st.sampled_from(TAGS))
+
+
+@dataclass
+class World:
+    """The chain that a machine acts on, and how often it was accepted and refused.
+
+    Attributes:
+        agents: Ids of the agents, of which the first owner owns the first and the second the second.
+        owners: Who may own an agent.
+        operator: Who may become an operator; also the last of the clients.
+        clients: Who may rate; some of them own an agent or are an operator.
+        calls: How many attempts were accepted and refused.
+    """
+
+    registry: Any
+    identity: Any
+    chain: Any
+    agents: list[int]
+    owners: list[Any]
+    operator: Any
+    clients: list[Any]
+    calls: Counter[str] = field(default_factory=Counter)
+
+
+class Sequences(RuleBasedStateMachine):
+    """The registry beside its model."""
+
+    world: ClassVar[World]
+    authorizations = Bundle("authorizations")
+
+    def __init__(self):
+        super().__init__()
+        chain, agents, owners = self.world.chain, self.world.agents, self.world.owners
+        self.snapshot = chain.snapshot()
+        self.model = Model(chain.chain_id, {agent: owner.address for agent, owner in zip(agents, owners, strict=True)})
+        self.domain = domain_of(self.world.registry, chain)
+        self.indexes = Counter()
+
+    def teardown(self):
+        try:
+            self._compare_all_feedback()
+        finally:
+            self.world.chain.restore(self.snapshot)
+
+    @rule(
+        target=authorizations,
+        agent=AGENTS,
+        client=CLIENTS,
+        more=st.sampled_from([0, 1, 2, 3, 8]),
+        hours=st.sampled_from([None, None, 1, 5]),
+    )
+    def authorise(self, agent, client, more, hours):
+        """The owner lets a client rate some more times, for some hours or for ever."""
+        return self._authorise(agent, client, more, hours)
+
+    @rule(
+        target=authorizations, agent=AGENTS, client=CLIENTS, times=st.integers(1, 6), score=SCORES, tags=PAIRS_OF_TAGS
+    )
+    def serve(self, agent, client, times, score, tags):
+        """The owner lets a client rate some times, and the client does, and once more than it may."""
+        authorization = self._authorise(agent, client, times, None)
+        self._use(authorization, times + 1, score, tags)
+        return authorization
+
+    @rule(target=authorizations, agent=AGENTS, client=CLIENTS, signer=CLIENTS)
+    def forge(self, agent, client, signer):
+        """Somebody, seldom the owner, signs for a client without any limit."""
+        clients = self.world.clients
+        return self._signed_by(clients[signer], agent, clients[client], MAX_UINT64, MAX_UINT256)
+
+    @rule(authorization=authorizations, times=st.integers(1, 3), score=SCORES, tags=PAIRS_OF_TAGS)
+    def use(self, authorization, times, score, tags):
+        """The client uses an authorisation, spent or not, as it should be used."""
+        self._use(authorization, times, score, tags)
+
+    @rule(authorization=authorizations, client=CLIENTS, agent=AGENTS, score=st.integers(90, 110))
+    def misuse(self, authorization, client, agent, score):
+        """Somebody uses an authorisation, for some agent, with a score that may be too high."""
+        self._attempt(authorization, self.world.clients[client], self.world.agents[agent], score, TAGS[:2])
+
+    @rule(agent=AGENTS, receiver=OWNERS)
+    def transfer(self, agent, receiver):
+        """An agent changes hands, or not."""
+        agent_id, holder, heir = self.world.agents[agent], self._owner_of(agent), self.world.owners[receiver]
+        self.world.identity.transferFrom(holder, heir, agent_id, sender=holder)
+        self.model.owners[agent_id] = heir.address
+
+    @rule(owner=OWNERS, approved=st.booleans())
+    def approve_operator(self, owner, approved):
+        """An owner appoints or dismisses the operator."""
+        holder, operator = self.world.owners[owner], self.world.operator
+        self.world.identity.setApprovalForAll(operator, approved, sender=holder)
+        change = self.model.operators.add if approved else self.model.operators.discard
+        change((holder.address, operator.address))
+
+    @rule(hours=st.integers(1, 3))
+    def wait(self, hours):
+        """Time passes."""
+        self.world.chain.mine(timestamp=self._now() + hours * HOUR)
+
+    @invariant()
+    def indexes_are_those_of_the_model_and_never_fall(self):
+        """Checked after every step, for each client of each agent."""
+        for agent in self.world.agents:
+            for client in self.world.clients:
+                index = read_number(self.world.registry.getLastIndex, agent, client)
+                assert index == self.model.last_index(agent, client.address)
+                assert index >= self.indexes[agent, client.address]
+                self.indexes[agent, client.address] = index
+
+    @invariant()
+    def summaries_are_those_of_the_model(self):
+        """Checked after every step, for each agent."""
+        for agent in self.world.agents:
+            assert self.world.registry.getSummary(agent) == self.model.summary(agent)
+
+    def _compare_all_feedback(self):
+        registry = self.world.registry
+        for agent in self.world.agents:
+            assert [plain(one) for one in registry.getFeedbackPage(agent, 0, 999)] == self.model.feedback[agent]
+            for client in self.world.clients:
+                read = registry.getClientFeedbackPage(agent, client, 0, 999)
+                assert [plain(one) for one in read] == self.model.of_client(agent, client.address)
+
+    def _now(self):
+        return self.world.chain.blocks.head.timestamp
+
+    def _owner_of(self, agent):
+        address = self.model.owners[self.world.agents[agent]]
+        return next(owner for owner in self.world.owners if owner.address == address)
+
+    def _authorise(self, agent, client, more, hours):
+        who = self.world.clients[client]
+        limit = self.model.last_index(self.world.agents[agent], who.address) + more
+        # Half an hour more than full hours, which is how time passes here: no use falls on the last seconds.
+        expiry = MAX_UINT256 if hours is None else self._now() + hours * HOUR + HOUR // 2
+        return self._signed_by(self._owner_of(agent), agent, who, limit, expiry)
+
+    def _signed_by(self, signer, agent, client, limit, expiry):
+        auth = FeedbackAuth(self.world.agents[agent], client.address, limit, expiry, self.world.chain.chain_id)
+        return auth, signer, encode_feedback_auth(auth, sign(signer, auth, self.domain))
+
+    def _use(self, authorization, times, score, tags):
+        auth, _, _ = authorization
+        client = next(one for one in self.world.clients if one.address == auth.client_address)
+        for _ in range(times):
+            self._attempt(authorization, client, auth.agent_id, score, tags)
+
+    def _attempt(self, authorization, sender, agent_id, score, tags):
+        auth, signer, feedback_auth = authorization
+        given = Given(agent_id, feedback_auth, score=score, tag1=tags[0], tag2=tags[1])
+        expected = self.model.refusal(agent_id, score, sender.address, auth, signer.address, self._now())
+        assert refusal(self.world.registry, sender, given) == expected
+        self.world.calls["refused" if expected else "accepted"] += 1
+        if expected is None:
+            receipt = self.world.registry.giveFeedback(*given, sender=sender)
+            position = len(self.model.feedback[agent_id])
+            self.model.give(agent_id, given.record(sender, position, receipt.timestamp))
+
+
+def test_registry_does_what_the_model_does(
+    registry, identity, chain, agent_id, other_agent_id, owner, other_owner, operator, client, other_client
+):
+    world = World(
+        registry,
+        identity,
+        chain,
+        agents=[agent_id, other_agent_id],
+        owners=[owner, other_owner],
+        operator=operator,
+        clients=[client, other_client, other_owner, operator],
+    )
+    machine = type("Machine", (Sequences,), {"world": world})
+    steps = settings(max_examples=15, stateful_step_count=15, deadline=None, derandomize=True)
+    run_state_machine_as_test(machine, settings=steps)
+    calls = world.calls
+    assert calls["accepted"] >= calls.total() / 4, calls
+    assert calls["refused"] >= calls.total() / 10, calls
