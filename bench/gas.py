@@ -7,12 +7,13 @@ from pathlib import Path
 
 import ape
 
-from bench import authorized, identity
+from bench import authorized, identity, validation
 from bench.measurement import GasCase, World
 
 CASES: dict[str, list[GasCase]] = {
     "IdentityRegistry": identity.CASES,
     "AuthorizedReputationRegistry": authorized.CASES,
+    "ValidationRegistry": validation.CASES,
 }
 """The cases of each registry."""
 

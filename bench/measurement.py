@@ -46,6 +46,11 @@ class World:
         """The registry for authorised feedback."""
         return self.deployer.deploy(ape.project.AuthorizedReputationRegistry, self.identity)
 
+    @cached_property
+    def validation(self) -> Any:
+        """The validation registry, bound to the identity registry."""
+        return self.deployer.deploy(ape.project.ValidationRegistry, self.identity)
+
 
 @dataclass(frozen=True)
 class GasCase:

@@ -19,4 +19,15 @@ library RevertReasons {
     string internal constant INVALID_WALLET_SIG = "invalid wallet sig";
     /// @dev A registry was bound to an address without code.
     string internal constant BAD_IDENTITY = "bad identity";
+
+    /// @dev The validator of a request is the zero address.
+    string internal constant BAD_VALIDATOR = "bad validator";
+    /// @dev The request hash was used before.
+    string internal constant EXISTS = "exists";
+    /// @dev Nobody has requested a validation under this hash.
+    string internal constant UNKNOWN = "unknown";
+    /// @dev The caller is not the validator that the request names.
+    string internal constant NOT_VALIDATOR = "not validator";
+    /// @dev The response is above 100.
+    string internal constant RESPONSE_ABOVE_100 = "resp>100";
 }

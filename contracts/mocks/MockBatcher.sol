@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {Address} from "@openzeppelin/contracts/utils/Address.sol";
+
+/// @title A contract that makes many calls in one transaction
+/// @notice Whatever it is given, anybody may make it do.
+contract MockBatcher {
+    /// @notice Makes calls to another contract, as this one.
+    /// @dev Reverts with the reason of the first call that fails.
+    /// @param target The contract.
+    /// @param calls The calldata of each call.
+    function executeAll(address target, bytes[] calldata calls) external {
+        for (uint256 i = 0; i < calls.length; ++i) {
+            Address.functionCall(target, calls[i]);
+        }
+    }
+}
