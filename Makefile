@@ -47,7 +47,7 @@ format: setup ## Rewrite the sources in the project's format.
 	@node_modules/.bin/prettier --write --log-level warn $(SOLIDITY)
 
 bytecode-lock: compile ## Write the hash of each contract's creation code to contracts/bytecode.lock.
-	@$(BIN)/ape run bytecode-lock
+	@$(BIN)/ape run bytecode_lock
 
 lock: setup ## Resolve toolchain/*.in into hashed lock files, and package.json into package-lock.json.
 	@for name in uv requirements audit; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

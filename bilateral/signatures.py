@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from eth_abi.abi import encode
 from eth_account.messages import SignableMessage, encode_typed_data
 from eth_utils.address import is_checksum_address
+from eth_utils.crypto import keccak
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +69,18 @@ class TypedMessage:
             },
             message_data=message,
         )
+
+    def digest(self, domain: Domain) -> bytes:
+        """Hash this message as the registry does (EIP-712).
+
+        Args:
+            domain: The registry's domain.
+
+        Returns:
+            The 32 bytes that are signed.
+        """
+        signable = self.signable(domain)
+        return keccak(b"\x19" + signable.version + signable.header + signable.body)
 
 
 @dataclass(frozen=True)

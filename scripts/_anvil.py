@@ -1,0 +1,120 @@
+"""Starts a local chain, and stops it whatever happens."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from scripts._build import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+ANVIL = ROOT / ".venv" / "bin" / "anvil"
+LISTENING = "Listening on "
+INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(BaseException):
+    """Somebody wants this process to end.
+
+    Attributes:
+        signal: The signal that said so.
+    """
+
+    def __init__(self, number: int) -> None:
+        """Remember the signal.
+
+        Args:
+            number: Its number.
+        """
+        super().__init__(f"interrupted by {signal.Signals(number).name}")
+        self.signal = number
+
+
+@contextmanager
+def running_anvil(*options: str) -> Iterator[str]:
+    """Run anvil on a free port.
+
+    A signal that would end this process ends anvil first, also if it comes while anvil is being started.
+
+    Args:
+        *options: Further options of anvil, as `--chain-id`, `84532`.
+
+    Yields:
+        The URL of its RPC.
+
+    Raises:
+        Interrupted: When the process is asked to end.
+    """
+    with _interruptions_held_back() as release:
+        anvil = subprocess.Popen(  # noqa: S603  # the pinned anvil
+            [ANVIL, "--port", "0", *options], stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        try:
+            release()
+            address = next((line for line in anvil.stdout or () if line.startswith(LISTENING)), None)
+            if address is None:
+                raise RuntimeError(f"anvil ended before it was ready, with exit code {anvil.wait()}")
+            # Anvil logs every request; a pipe that nobody empties would block it.
+            threading.Thread(target=anvil.communicate, daemon=True).start()
+            yield f"http://{address.removeprefix(LISTENING).strip()}"
+        finally:
+            anvil.terminate()
+            try:
+                anvil.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                anvil.kill()
+                anvil.wait()
+
+
+@contextmanager
+def _interruptions_held_back() -> Iterator[Release]:
+    """Turn signals into `Interrupted`, but only once released."""
+    if threading.current_thread() is not threading.main_thread():  # signals arrive in the main thread only
+        yield Release()
+        return
+    release = Release()
+    former = {number: signal.signal(number, release.handle) for number in INTERRUPTIONS}
+    try:
+        yield release
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+class Release:
+    """Lets interruptions through, once it is called."""
+
+    def __init__(self) -> None:
+        """Begin by holding them back."""
+        self._open = False
+        self._held: int | None = None
+
+    def __call__(self) -> None:
+        """Let them through, first the one that was held back.
+
+        Raises:
+            Interrupted: If one was held back.
+        """
+        self._open = True
+        if self._held is not None:
+            raise Interrupted(self._held)
+
+    def handle(self, number: int, _frame: FrameType | None) -> None:
+        """Take a signal.
+
+        Args:
+            number: The signal.
+
+        Raises:
+            Interrupted: If interruptions are let through.
+        """
+        if self._open:
+            self._open = False  # one is enough: a second one must not interrupt the clean-up
+            raise Interrupted(number)
+        self._held = number

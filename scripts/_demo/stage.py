@@ -1,0 +1,328 @@
+"""The stage of the demo: a local chain with the registries, funded accounts by role, and a narrator who checks."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ape
+from ape.exceptions import ApeException, ContractLogicError, CustomError
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from web3.exceptions import Web3Exception
+
+from scripts._anvil import running_anvil
+from scripts._build import ROOT
+from scripts._deployment.chain import Chain
+from scripts._deployment.execution import execute, survey
+from scripts._deployment.parameters import load_parameters
+from scripts._deployment.plan import make_plan
+from scripts._deployment.records import Records
+from scripts._deployment.wallet import Wallet
+from scripts._explorer import use_explorer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ape.api import AccountAPI
+    from ape.contracts import ContractInstance
+    from web3 import Web3
+
+ACCOUNTS = 20
+LOCAL_CHAIN_ID = 31337
+ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
+PARAMETERS = ROOT / "deployments" / "parameters.yaml"
+
+
+class StepError(Exception):
+    """A step of the story did not do what it says."""
+
+
+@dataclass
+class Tally:
+    """What happened in a chapter.
+
+    Attributes:
+        title: The chapter's title.
+        steps: Steps that did what they say.
+        refusals: Attempts that were refused as they should be.
+        failures: Steps and attempts that went otherwise.
+        transactions: Transactions that were mined.
+        gas: What they took.
+    """
+
+    title: str
+    steps: int = 0
+    refusals: int = 0
+    failures: int = 0
+    transactions: int = 0
+    gas: int = 0
+
+
+@dataclass
+class Step:
+    """One step of the story, being played.
+
+    Attributes:
+        stage: The stage.
+        checked: What was checked, as it is shown.
+    """
+
+    stage: Stage
+    checked: list[str] = field(default_factory=list)
+
+    def check(self, what: str, actual: object, expected: object) -> None:
+        """Check one consequence of the step, and show it.
+
+        Args:
+            what: What is checked, in a word or two.
+            actual: What is.
+            expected: What should be. Accounts and contracts stand for their addresses.
+
+        Raises:
+            StepError: If they differ.
+        """
+        shown = self.stage.show(actual)
+        if _plain(actual) != _plain(expected):
+            raise StepError(f"{what} is {shown}, not {self.stage.show(expected)}")
+        self.checked.append(f"{what} [cyan]{escape(shown)}[/]")
+
+
+class Stage:
+    """A local chain with all registries, and a narrator.
+
+    Attributes:
+        agents: The id of each role's agent, filled in by the chapters.
+        tallies: What happened, by chapter.
+    """
+
+    def __init__(self, console: Console, web3: Web3) -> None:
+        """Use `Stage.opened` instead.
+
+        Args:
+            console: Where the story is told.
+            web3: The connection to the chain.
+        """
+        self.agents: dict[str, int] = {}
+        self.tallies: list[Tally] = []
+        self._console = console
+        self._web3 = web3
+        self._accounts: dict[str, AccountAPI] = {}
+        self._registries: dict[str, ContractInstance] = {}
+
+    @classmethod
+    @contextmanager
+    def opened(cls, console: Console) -> Iterator[Stage]:
+        """Start a chain, connect to it and deploy the registries; stop the chain in the end.
+
+        Args:
+            console: Where the story is told.
+
+        Yields:
+            The stage.
+        """
+        with ExitStack() as stack:
+            url = stack.enter_context(running_anvil("--accounts", str(ACCOUNTS)))
+            local = ape.networks.ethereum.local
+            provider = stack.enter_context(local.use_provider("foundry", provider_settings={"host": url}))
+            use_explorer(provider.network, None)
+            records = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            stage = cls(console, provider.web3)
+            stage._deploy(Records(records), url)
+            yield stage
+
+    def account(self, role: str) -> AccountAPI:
+        """A funded account. The same role gets the same account.
+
+        Args:
+            role: Who it is; the story shows this instead of the address.
+
+        Returns:
+            The account.
+        """
+        if role not in self._accounts:
+            self._accounts[role] = ape.accounts.test_accounts[len(self._accounts)]
+        return self._accounts[role]
+
+    def registry(self, name: str) -> ContractInstance:
+        """A deployed contract.
+
+        Args:
+            name: Its name, as in `deployments/parameters.yaml`.
+
+        Returns:
+            The contract.
+        """
+        return self._registries[name]
+
+    def now(self) -> int:
+        """The time of the latest block.
+
+        Returns:
+            Unix time in seconds.
+        """
+        return int(self._web3.eth.get_block("latest")["timestamp"])
+
+    def show(self, value: object) -> str:
+        """Put a value into words: addresses become roles and contracts' names.
+
+        Args:
+            value: The value.
+
+        Returns:
+            The words.
+        """
+        value = _plain(value)
+        names: dict[object, str] = {_plain(account): role for role, account in self._accounts.items()}
+        names |= {_plain(contract): name for name, contract in self._registries.items()}
+        names[ZERO_ADDRESS] = "nobody"
+        if isinstance(value, bytes):
+            return value.decode() if value.isascii() else f"0x{value.hex()}"
+        return names.get(value, str(value) if value != "" else "none")
+
+    def chapter(self, title: str) -> None:
+        """Begin a chapter.
+
+        Args:
+            title: Its title.
+        """
+        self.tallies.append(Tally(title))
+        self._console.print()
+        self._console.rule(f"[bold]{escape(title)}", align="left", style="dim")
+
+    @contextmanager
+    def step(self, text: str) -> Iterator[Step]:
+        """Play a step. It must check what it says; if it fails, the story goes on and the demo fails in the end.
+
+        Args:
+            text: What happens, as a sentence.
+
+        Yields:
+            The step, which the block's checks are made with.
+        """
+        step = Step(self)
+        with self._watched(text) as height:
+            yield step
+            if not step.checked:
+                raise StepError("nothing was checked")
+            self.tallies[-1].steps += 1
+            self._console.print(f" [green]✓[/] {escape(text)}{self._count_gas(height)}")
+            self._console.print(f"     [dim]{' · '.join(step.checked)}[/]")
+
+    @contextmanager
+    def refused(self, error: Any, text: str, **arguments: object) -> Iterator[None]:
+        """Try what must be refused.
+
+        Args:
+            error: The error that must come: `registry.SomeError`, or the text of a plain one.
+            text: Who tries what, as a sentence.
+            **arguments: The error's arguments, all of them.
+
+        Yields:
+            Nothing.
+        """
+        with self._watched(text) as height:
+            try:
+                yield
+            except ContractLogicError as refusal:
+                if isinstance(refusal, CustomError):
+                    name, inputs = refusal.abi.name, {key: _plain(value) for key, value in refusal.inputs.items()}
+                else:
+                    name, inputs = str(refusal.revert_message), {}
+                if name != (error if isinstance(error, str) else error.abi.name) or inputs != {
+                    key: _plain(value) for key, value in arguments.items()
+                }:
+                    raise StepError(f"it was refused otherwise, with {self._describe(name, inputs)}") from refusal
+                shown = name if isinstance(error, str) else self._describe(name, inputs)
+            else:
+                raise StepError("it was not refused")
+            self._count_gas(height)
+            self.tallies[-1].refusals += 1
+            self._console.print(f" [yellow]⊘[/] {escape(text)}")
+            self._console.print(f"     [dim]refused:[/] [yellow]{escape(shown)}[/]")
+
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        """Show what is on the chain now.
+
+        Args:
+            title: The table's title.
+            columns: The columns' titles.
+            rows: The values; addresses are put into words.
+        """
+        table = Table(*columns, title=title, title_justify="left", title_style="bold")
+        for row in rows:
+            table.add_row(*(escape(self.show(value)) for value in row))
+        self._console.print()
+        self._console.print(table)
+
+    def close(self) -> bool:
+        """Tell how it went.
+
+        Returns:
+            Whether every step did what it says.
+        """
+        table = Table("chapter", title="The story", title_justify="left", title_style="bold")
+        for column in ("steps", "refusals", "failures", "transactions", "gas"):
+            table.add_column(column, justify="right")
+        for tally in self.tallies:
+            figures = (tally.steps, tally.refusals, tally.failures, tally.transactions, tally.gas)
+            table.add_row(tally.title, *(f"{figure:,}" for figure in figures))
+        self._console.print()
+        self._console.print(table)
+        failures = sum(tally.failures for tally in self.tallies)
+        if failures:
+            self._console.print(f"[red]{failures} of the steps did not do what they say.[/]")
+        else:
+            self._console.print("[green]Every step did what it says.[/]")
+        return not failures
+
+    def _deploy(self, records: Records, url: str) -> None:
+        self.chapter("Deployment")
+        chain = Chain(self._web3, "ethereum:local")
+        deployer = Wallet(self.account("deployer"))
+        plan = make_plan(load_parameters(PARAMETERS))
+        survey(chain, plan, records.load(chain.chain_id, chain.network))
+        with self.step("A local chain is up.") as step:
+            step.check("at", self._web3.provider.endpoint_uri, url)  # type: ignore[attr-defined]  # it is by HTTP
+            step.check("chain id", self._web3.eth.chain_id, LOCAL_CHAIN_ID)
+            step.check("block", self._web3.eth.block_number, 0)
+        outcomes = execute(chain, deployer, plan, records, timeout=60, tell=lambda _: None)
+        for contract in plan:
+            with self.step(f"{contract.name} is deployed.") as step:
+                outcome = next(outcomes)
+                step.check("address", outcome.record.address, contract.address)
+                registry = getattr(ape.project, contract.name).at(contract.address)
+                ape.chain.contracts[contract.address] = registry.contract_type  # so that Ape decodes its errors
+                self._registries[contract.name] = registry
+
+    @contextmanager
+    def _watched(self, text: str) -> Iterator[int]:
+        """Tell of a failure instead of ending the story."""
+        try:
+            yield self._web3.eth.block_number
+        except (StepError, ApeException, Web3Exception) as failure:
+            self.tallies[-1].failures += 1
+            self._console.print(f" [red]✗ {escape(text)}[/]")
+            self._console.print(f"     [red]{type(failure).__name__}: {escape(str(failure))}[/]")
+
+    def _count_gas(self, height: int) -> str:
+        """Count the transactions since a block, and put their gas into words."""
+        tally, gas = self.tallies[-1], 0
+        for number in range(height + 1, self._web3.eth.block_number + 1):
+            block = self._web3.eth.get_block(number)
+            tally.transactions += len(block["transactions"])
+            gas += block["gasUsed"]
+        tally.gas += gas
+        return f" [dim]{gas:,} gas[/]" if gas else ""
+
+    def _describe(self, name: str, inputs: dict[str, object]) -> str:
+        return f"{name}({', '.join(f'{key}={self.show(value)}' for key, value in inputs.items())})"
+
+
+def _plain(value: object) -> object:
+    """Take accounts and contracts for their addresses."""
+    return str(value.address) if hasattr(value, "address") else value

@@ -1,0 +1,1 @@
+"""Deterministic, resumable deployment: parameters and builds make a plan, the plan is executed, records remain."""

@@ -1,0 +1,252 @@
+"""What a deployment asks of a chain."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from eth_utils.crypto import keccak
+from hexbytes import HexBytes
+from web3.exceptions import TransactionNotFound, Web3Exception
+
+from scripts._deployment.errors import DeploymentError
+from scripts._deployment.plan import DEPLOYER
+
+if TYPE_CHECKING:
+    from eth_typing import ChecksumAddress
+    from web3 import Web3
+    from web3.types import TxData
+
+    from scripts._deployment.plan import PlannedContract
+
+DEPLOYER_CODE_HASH = bytes.fromhex("2fa86add0aed31f33a762c9d88e807c475bd51d0f52bd0955754b2608f7e4989")
+"""Keccak-256 of the deterministic deployer's code."""
+
+DEPLOYER_AUTHOR = "0x3fAB184622Dc19b6109349B94811493BF2a45362"
+"""The one-time account that signed the deterministic deployer's creation."""
+
+DEPLOYER_CREATION = (
+    "0xf8a58085174876e800830186a08080b853604580600e600039806000f350fe7fffffffffffffffffffffffffffffffffffffffffffffff"
+    "ffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf31ba0222222222222222222"
+    "2222222222222222222222222222222222222222222222a02222222222222222222222222222222222222222222222222222222222222222"
+)
+"""The signed transaction that creates the deterministic deployer, the same on every chain (price: 0.01 ether)."""
+
+PATIENCE = 30.0
+"""For how many seconds a node may lag behind another that has already told of a block."""
+
+POLL = 0.25
+"""Seconds between two questions."""
+
+
+@dataclass(frozen=True)
+class Creation:
+    """How a contract came to be on the chain. None: the node does not tell.
+
+    Attributes:
+        transaction: The transaction's hash.
+        block: Its block.
+        sender: Who sent it.
+    """
+
+    transaction: str | None
+    block: int | None
+    sender: ChecksumAddress | None
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The outcome of a transaction.
+
+    Attributes:
+        creation: Where it is.
+        succeeded: Whether it did what it was sent for.
+        cost: What was paid for it, in wei.
+    """
+
+    creation: Creation
+    succeeded: bool
+    cost: int
+
+
+class Chain:
+    """A chain, seen through one node.
+
+    Attributes:
+        chain_id: The chain.
+        network: The network's name in Ape, as `base:sepolia`.
+    """
+
+    def __init__(self, web3: Web3, network: str) -> None:
+        """Use a connected node.
+
+        Args:
+            web3: The connection.
+            network: The network's name in Ape.
+        """
+        self._web3 = web3
+        self.chain_id = web3.eth.chain_id
+        self.network = network
+
+    def require_deployer(self) -> None:
+        """Make sure that the deterministic deployer is there.
+
+        Raises:
+            DeploymentError: If it is not; the message says how to put it there.
+        """
+        code = self.code(DEPLOYER)
+        if not code:
+            raise DeploymentError(
+                f"Chain {self.chain_id} has no deterministic deployer at {DEPLOYER}. To put it there, send 0.01 ether "
+                f"to {DEPLOYER_AUTHOR}, then publish this signed transaction (eth_sendRawTransaction): "
+                f"{DEPLOYER_CREATION}"
+            )
+        if keccak(code) != DEPLOYER_CODE_HASH:
+            raise DeploymentError(f"Chain {self.chain_id} has something else than the usual deployer at {DEPLOYER}.")
+
+    def code(self, address: ChecksumAddress) -> bytes:
+        """Read the code at an address.
+
+        Args:
+            address: The address.
+
+        Returns:
+            The code; empty if there is none.
+        """
+        return bytes(self._web3.eth.get_code(address))
+
+    def code_once_there(self, address: ChecksumAddress) -> bytes:
+        """Read code that was just created, although the node may not have seen the block yet.
+
+        Args:
+            address: The address.
+
+        Returns:
+            The code; empty if there is none after all patience.
+        """
+        until = time.monotonic() + PATIENCE
+        while not (code := self.code(address)) and time.monotonic() < until:
+            time.sleep(POLL)
+        return code
+
+    def balance(self, address: ChecksumAddress) -> int:
+        """Read an account's balance.
+
+        Args:
+            address: The account.
+
+        Returns:
+            The balance in wei.
+        """
+        return int(self._web3.eth.get_balance(address))
+
+    def gas_price(self) -> int:
+        """What a unit of gas costs at present.
+
+        Returns:
+            The price in wei.
+        """
+        return int(self._web3.eth.gas_price)
+
+    def next_nonce(self, address: ChecksumAddress) -> int:
+        """How many transactions of an account are in blocks.
+
+        Args:
+            address: The account.
+
+        Returns:
+            The number.
+        """
+        return int(self._web3.eth.get_transaction_count(address, "latest"))
+
+    def gas_to_deploy(self, contract: PlannedContract, sender: ChecksumAddress) -> int:
+        """Ask the node what a deployment takes.
+
+        Args:
+            contract: The contract.
+            sender: Who deploys.
+
+        Returns:
+            Gas.
+        """
+        return int(self._web3.eth.estimate_gas({"from": sender, "to": DEPLOYER, "data": HexBytes(contract.calldata)}))
+
+    def send(self, raw: bytes) -> None:
+        """Publish a signed transaction.
+
+        Args:
+            raw: Its serialisation.
+        """
+        self._web3.eth.send_raw_transaction(HexBytes(raw))
+
+    def sender_of(self, transaction: str) -> tuple[ChecksumAddress, int] | None:
+        """Look up a transaction that is in a block or waits for one.
+
+        Args:
+            transaction: Its hash.
+
+        Returns:
+            Its sender and nonce; None if the node does not know it.
+        """
+        try:
+            found = self._web3.eth.get_transaction(HexBytes(transaction))
+        except TransactionNotFound:
+            return None
+        return found["from"], found["nonce"]
+
+    def receipt(self, transaction: str) -> Receipt | None:
+        """Read the outcome of a transaction.
+
+        Args:
+            transaction: Its hash.
+
+        Returns:
+            The outcome; None while it is in no block.
+        """
+        try:
+            receipt = self._web3.eth.get_transaction_receipt(HexBytes(transaction))
+        except TransactionNotFound:
+            return None
+        cost = receipt["gasUsed"] * receipt.get("effectiveGasPrice", 0)
+        creation = Creation(transaction, receipt["blockNumber"], receipt["from"])
+        return Receipt(creation, receipt["status"] == 1, cost)
+
+    def call(self, address: ChecksumAddress, abi: list[dict[str, Any]], function: str) -> Any:
+        """Call a view that takes no arguments.
+
+        Args:
+            address: The contract.
+            abi: Its ABI.
+            function: The view's name.
+
+        Returns:
+            What it returns.
+        """
+        return self._web3.eth.contract(address, abi=abi).functions[function]().call()
+
+    def find_creation(self, contract: PlannedContract) -> Creation:
+        """Find out how a contract came to be, by halving the range of blocks in which its code appeared.
+
+        Args:
+            contract: A contract that is on the chain.
+
+        Returns:
+            What there is to know: less where the node has forgotten old states, or somebody created the contract
+            otherwise than by a plain transaction to the deterministic deployer.
+        """
+        try:
+            without, with_it = -1, int(self._web3.eth.block_number)
+            while with_it - without > 1:
+                middle = (without + with_it) // 2
+                if self._web3.eth.get_code(contract.address, middle):
+                    with_it = middle
+                else:
+                    without = middle
+            block = self._web3.eth.get_block(with_it, full_transactions=True)
+        except Web3Exception:
+            return Creation(None, None, None)
+        for transaction in cast("list[TxData]", block["transactions"]):
+            if transaction.get("to") == DEPLOYER and bytes(transaction["input"]) == contract.calldata:
+                return Creation(f"0x{bytes(transaction['hash']).hex()}", with_it, transaction["from"])
+        return Creation(None, with_it, None)

@@ -1,0 +1,64 @@
+"""What goes wrong in a deployment, told in one line."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+from ape.exceptions import ApeException
+from pydantic import ValidationError
+from requests import RequestException
+from web3.exceptions import Web3Exception
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class DeploymentError(click.ClickException):
+    """A deployment cannot go on. Ape prints the message and exits with 1."""
+
+
+@contextmanager
+def explained(situation: str) -> Iterator[None]:
+    """Turn the failures of the node, of Ape and of the network into one line.
+
+    Args:
+        situation: What failed, as the beginning of the line.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        DeploymentError: In place of any of those failures.
+    """
+    try:
+        yield
+    except (RequestException, OSError, Web3Exception, ApeException) as failure:
+        raise DeploymentError(f"{situation}: {one_line(failure)}") from failure
+
+
+def one_line(failure: Exception) -> str:
+    """Say what failed in at most one line.
+
+    Args:
+        failure: The failure.
+
+    Returns:
+        Its name, and its message where there is one.
+    """
+    lines = str(failure).strip().splitlines()
+    return f"{type(failure).__name__}: {lines[0][:300]}" if lines else type(failure).__name__
+
+
+def first_mistake(failure: ValidationError) -> str:
+    """Say in one line what pydantic found wrong first.
+
+    Args:
+        failure: What pydantic raised.
+
+    Returns:
+        Where the mistake is and what it is.
+    """
+    mistake = failure.errors()[0]
+    return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"

@@ -1,0 +1,271 @@
+"""Carries a plan out, so that it may be cut off at any point and be resumed by running it again."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+from web3.exceptions import Web3Exception, Web3RPCError
+
+from scripts._build import ROOT
+from scripts._deployment.chain import POLL, Chain, Creation, Receipt
+from scripts._deployment.errors import DeploymentError, explained
+from scripts._deployment.plan import DEPLOYER, PlannedContract
+from scripts._deployment.records import ChainRecord, ContractRecord, Records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from eth_typing import ChecksumAddress
+
+    from scripts._deployment.wallet import SignedTransaction, Wallet
+
+GAS_MARGIN = 1.1
+"""How much more gas than the node's estimate a transaction may take."""
+
+ATTEMPTS = 5
+"""How often a transaction is signed anew when somebody else has taken its nonce."""
+
+SOURCES = ["contracts", "ape-config.yaml", "package-lock.json"]
+"""What decides the bytecode."""
+
+
+class State(Enum):
+    """What was found, or done, about a contract."""
+
+    MISSING = "to be deployed"
+    IN_PLACE = "in place"
+    FOUND = "found in place, now recorded"
+    DEPLOYED = "deployed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one contract.
+
+    Attributes:
+        contract: The contract.
+        state: What was done.
+        record: What is on record now.
+        cost: What this run paid for it, in wei.
+    """
+
+    contract: PlannedContract
+    state: State
+    record: ContractRecord
+    cost: int = 0
+
+
+def survey(chain: Chain, plan: Sequence[PlannedContract], record: ChainRecord) -> dict[str, State]:
+    """Look what is there already, before anything is sent.
+
+    Args:
+        chain: The chain.
+        plan: The plan.
+        record: What is on record.
+
+    Returns:
+        The state of each contract by name: missing, in place, or found in place without being on record.
+
+    Raises:
+        DeploymentError: If the chain cannot be deployed to, other code is at an address, or the plan would put aside
+            a contract that is on record.
+    """
+    chain.require_deployer()
+    states = {}
+    for contract in plan:
+        recorded = record.contracts.get(contract.name)
+        if recorded and recorded.address != contract.address and chain.code(to_checksum_address(recorded.address)):
+            raise DeploymentError(
+                f"{contract.name} is on record at {recorded.address} (commit {recorded.git_commit[:12]}), but sources, "
+                f"compiler or parameters have changed and now give {contract.address}. To deploy anew, move the "
+                f"record of chain {chain.chain_id} away; to keep it, check out that commit."
+            )
+        if not _is_there(chain, contract):
+            states[contract.name] = State.MISSING
+        else:
+            states[contract.name] = State.IN_PLACE if recorded else State.FOUND
+    return states
+
+
+def execute(  # noqa: PLR0913  # the three actors, and how to go about it
+    chain: Chain,
+    wallet: Wallet,
+    plan: Sequence[PlannedContract],
+    records: Records,
+    *,
+    timeout: float,
+    tell: Callable[[str], None],
+) -> Iterator[Outcome]:
+    """Deploy what is missing, and record each contract as soon as it is there. The caller holds the records' lock.
+
+    Args:
+        chain: The chain.
+        wallet: Who pays.
+        plan: The plan.
+        records: Where it is recorded.
+        timeout: For how many seconds to wait for a transaction.
+        tell: Is told what is being done.
+
+    Yields:
+        The outcome of each contract, once it is on record.
+
+    Raises:
+        DeploymentError: If something stands in the way. What was deployed before is on record.
+    """
+    for contract in plan:
+        with explained(f"{contract.name}: cut off, and resumed by running the same command again"):
+            yield _Step(chain, wallet, contract, records, timeout, tell).run()
+
+
+@dataclass(frozen=True)
+class _Step:
+    chain: Chain
+    wallet: Wallet
+    contract: PlannedContract
+    records: Records
+    timeout: float
+    tell: Callable[[str], None]
+
+    def run(self) -> Outcome:
+        record = self.records.load(self.chain.chain_id, self.chain.network)
+        name, pending = self.contract.name, record.pending.get(self.contract.name)
+        recorded = record.contracts.get(name)
+        if recorded and recorded.address == self.contract.address and _is_there(self.chain, self.contract):
+            self._read_back()
+            return Outcome(self.contract, State.IN_PLACE, recorded)
+
+        receipt = self._earlier(pending) if pending else None
+        if receipt is None and not _is_there(self.chain, self.contract):
+            receipt = self._deploy(record)
+        if receipt and receipt.succeeded:
+            return self._written(record, State.DEPLOYED, receipt.creation, receipt.cost)
+        if _is_there(self.chain, self.contract):  # somebody else was faster
+            return self._written(record, State.FOUND, self.chain.find_creation(self.contract), 0)
+        raise DeploymentError(f"{name}: the transaction {record.pending[name]} reverted.")
+
+    def _earlier(self, transaction: str) -> Receipt | None:
+        """The outcome of what an earlier run sent, if it has created the contract."""
+        sent = self.chain.sender_of(transaction)
+        if sent is None:
+            return None
+        self.tell(f"{self.contract.name}: taking up the transaction {transaction} of an earlier run …")
+        receipt = self._outcome(transaction, *sent)
+        created = receipt and receipt.succeeded and _is_there(self.chain, self.contract)
+        return receipt if created else None
+
+    def _deploy(self, record: ChainRecord) -> Receipt | None:
+        """Send the creation until it is in a block, or somebody else has created the contract."""
+        for _ in range(ATTEMPTS):
+            try:
+                gas = self.chain.gas_to_deploy(self.contract, self.wallet.address)
+            except Web3Exception:
+                if _is_there(self.chain, self.contract):
+                    return None
+                raise
+            signed = self.wallet.sign(DEPLOYER, self.contract.calldata, int(gas * GAS_MARGIN))
+            record.pending[self.contract.name] = signed.hash
+            self.records.save(record)
+            self.tell(f"{self.contract.name}: sending {signed.hash} …")
+            if not self._published(signed):
+                continue
+            receipt = self._outcome(signed.hash, self.wallet.address, signed.nonce)
+            if receipt or _is_there(self.chain, self.contract):
+                return receipt
+        raise DeploymentError(
+            f"{self.contract.name}: somebody else keeps taking the nonces of {self.wallet.address}; "
+            "stop what else uses the account, and run the same command again."
+        )
+
+    def _published(self, signed: SignedTransaction) -> bool:
+        """Whether the node took the transaction, rather than refuse it because its nonce was taken meanwhile."""
+        try:
+            self.chain.send(signed.raw)
+        except Web3RPCError as refusal:
+            if self.chain.sender_of(signed.hash):
+                return True
+            if "nonce" in str(refusal).lower() or "underpriced" in str(refusal).lower():
+                self.tell(f"{self.contract.name}: nonce {signed.nonce} was taken meanwhile, signing anew …")
+                time.sleep(POLL)
+                return False
+            raise
+        return True
+
+    def _outcome(self, transaction: str, sender: ChecksumAddress, nonce: int) -> Receipt | None:
+        """Wait until the transaction is in a block; None if another one has taken its nonce."""
+        until = time.monotonic() + self.timeout
+        while (receipt := self.chain.receipt(transaction)) is None:
+            if self.chain.next_nonce(sender) > nonce and not self.chain.sender_of(transaction):
+                return self.chain.receipt(transaction)
+            if time.monotonic() > until:
+                raise DeploymentError(
+                    f"{self.contract.name}: the transaction {transaction} is in no block after {self.timeout:.0f} s; "
+                    "run the same command again to wait on."
+                )
+            time.sleep(POLL)
+        return receipt
+
+    def _written(self, record: ChainRecord, state: State, creation: Creation, cost: int) -> Outcome:
+        code = self._read_back()
+        contract = self.contract
+        entry = ContractRecord(
+            address=contract.address,
+            block=creation.block,
+            code_hash=f"0x{keccak(code).hex()}",
+            compiler=contract.build.compiler,
+            constructor_arguments=contract.arguments,
+            deployer=creation.sender,
+            git_commit=git_commit(),
+            init_code_hash=f"0x{keccak(contract.init_code).hex()}",
+            salt=f"0x{contract.salt.hex()}",
+            settings=contract.build.settings,
+            source=contract.build.source_id,
+            transaction=creation.transaction,
+        )
+        record.contracts[contract.name] = entry
+        record.pending.pop(contract.name, None)
+        self.records.save(record)
+        return Outcome(contract, state, entry, cost)
+
+    def _read_back(self) -> bytes:
+        """Compare what is on the chain with what was planned."""
+        contract = self.contract
+        code = self.chain.code_once_there(contract.address)
+        if not contract.build.runs_as(code):
+            raise DeploymentError(f"{contract.name}: what is at {contract.address} is not what was compiled.")
+        wanted = contract.arguments.get("identityRegistry")
+        if wanted and contract.build.has_function("getIdentityRegistry"):
+            actual = self.chain.call(contract.address, contract.build.abi, "getIdentityRegistry")
+            if actual != wanted:
+                raise DeploymentError(f"{contract.name}: its identity registry is {actual}, not {wanted}.")
+        return code
+
+
+def _is_there(chain: Chain, contract: PlannedContract) -> bool:
+    code = chain.code(contract.address)
+    if code and not contract.build.runs_as(code):
+        raise DeploymentError(f"{contract.name}: other code is at its address {contract.address}.")
+    return bool(code)
+
+
+def git_commit() -> str:
+    """The commit that the sources are from.
+
+    Returns:
+        Its hash, with `-dirty` if what decides the bytecode has been changed since; `unknown` outside a repository.
+    """
+    try:
+        commit = _git("rev-parse", "HEAD")
+        return f"{commit}-dirty" if _git("status", "--porcelain", "--", *SOURCES) else commit
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603, S607
+    return run.stdout.strip()

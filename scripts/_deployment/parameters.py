@@ -1,0 +1,76 @@
+"""What is to be deployed: `deployments/parameters.yaml`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, ValidationError
+
+from scripts._deployment.errors import DeploymentError, first_mistake
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REFERENCE = "$"
+"""What an argument begins with that stands for the address of another contract."""
+
+Salt = Annotated[str, StringConstraints(strict=True, pattern="^0x[0-9a-f]{64}$")]
+"""32 bytes in hexadecimal, in quotation marks (YAML would read a number)."""
+
+
+class ContractParameters(BaseModel):
+    """How one contract is deployed.
+
+    Attributes:
+        salt: The salt of its CREATE2 address.
+        arguments: Its constructor's arguments by name; `$Name` stands for the address of another contract.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    salt: Salt
+    arguments: dict[str, Any] = {}
+
+    @property
+    def references(self) -> set[str]:
+        """The contracts that the arguments refer to."""
+        return {value[1:] for value in self.arguments.values() if _is_reference(value)}
+
+    def resolve(self, addresses: dict[str, str]) -> dict[str, Any]:
+        """Replace references by addresses.
+
+        Args:
+            addresses: The contracts' addresses by name.
+
+        Returns:
+            The arguments by name.
+        """
+        return {name: addresses[value[1:]] if _is_reference(value) else value for name, value in self.arguments.items()}
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(REFERENCE)
+
+
+def load_parameters(path: Path) -> dict[str, ContractParameters]:
+    """Read and check the parameters.
+
+    Args:
+        path: The YAML file.
+
+    Returns:
+        The parameters by contract, as in the file.
+
+    Raises:
+        DeploymentError: If the file is missing or is not what it should be.
+    """
+    try:
+        content = yaml.safe_load(path.read_text())
+        return TypeAdapter(dict[str, ContractParameters]).validate_python(content)
+    except OSError as failure:
+        raise DeploymentError(f"{path}: {failure.strerror}") from failure
+    except yaml.YAMLError as failure:
+        raise DeploymentError(f"{path}: {' '.join(str(failure).split())}") from failure
+    except ValidationError as failure:
+        raise DeploymentError(f"{path}: {first_mistake(failure)}") from failure

@@ -1,0 +1,149 @@
+"""What a deployment will do: which contract, with which code and arguments, at which address.
+
+All of it follows from the sources and the parameters alone, so that it is known before anything is sent, and is the
+same on every chain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Any
+
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+from hexbytes import HexBytes
+from web3 import Web3
+from web3.exceptions import Web3Exception
+
+from scripts._build import Build, build_all, deployable_contracts
+from scripts._deployment.errors import DeploymentError, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from eth_typing import ChecksumAddress
+
+    from scripts._deployment.parameters import ContractParameters
+
+DEPLOYER = to_checksum_address("0x4e59b44847b379578588920cA78FbF26c0B4956C")
+"""The deterministic deployer: it creates, by CREATE2, what its calldata says after the 32 bytes of a salt."""
+
+INTRINSIC_GAS = 21_000 + 32_000
+"""What a transaction and a CREATE2 cost, whatever is created."""
+
+CONSTRUCTOR_GAS = 60_000
+"""More than a registry's constructor takes: it writes one word, or asks another contract once."""
+
+CODE_BYTE_GAS = 200
+"""What it costs to store a byte of code."""
+
+CODE_WORD_GAS = 8
+"""What it costs to hash a word of creation code for the address, and to take it in (EIP-3860)."""
+
+
+@dataclass(frozen=True)
+class PlannedContract:
+    """One contract of a plan.
+
+    Attributes:
+        build: Its build.
+        salt: The salt of its CREATE2 address, 32 bytes.
+        arguments: Its constructor's arguments by name; addresses, not references.
+    """
+
+    build: Build
+    salt: bytes
+    arguments: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The contract's name."""
+        return self.build.name
+
+    @cached_property
+    def init_code(self) -> bytes:
+        """Its creation code with the encoded constructor arguments.
+
+        Raises:
+            DeploymentError: If the arguments are not those of the constructor.
+        """
+        expected = [parameter["name"] for parameter in self.build.constructor_inputs]
+        for unknown in self.arguments.keys() - set(expected):
+            raise DeploymentError(f"{self.name}: its constructor has no argument {unknown!r}, only {expected}.")
+        for missing in [name for name in expected if name not in self.arguments]:
+            raise DeploymentError(f"{self.name}: its constructor's argument {missing!r} is not given.")
+        contract = Web3().eth.contract(abi=self.build.abi, bytecode=self.build.creation_code)
+        try:
+            return bytes(HexBytes(contract.constructor(**self.arguments).data_in_transaction))
+        except (Web3Exception, TypeError, ValueError) as failure:
+            reason = one_line(failure)
+            raise DeploymentError(f"{self.name}: its constructor refuses {self.arguments}: {reason}") from failure
+
+    @property
+    def constructor_arguments(self) -> bytes:
+        """The constructor's arguments, ABI encoded."""
+        return self.init_code[len(self.build.creation_code) :]
+
+    @property
+    def calldata(self) -> bytes:
+        """What is sent to the deterministic deployer."""
+        return self.salt + self.init_code
+
+    @cached_property
+    def address(self) -> ChecksumAddress:
+        """Its address, on every chain (EIP-1014)."""
+        seed = b"\xff" + bytes.fromhex(DEPLOYER[2:]) + self.salt + keccak(self.init_code)
+        return to_checksum_address(keccak(seed)[12:])
+
+    @property
+    def estimated_gas(self) -> int:
+        """About what the deployment takes.
+
+        Worked out rather than asked: a node cannot tell while the contract that a constructor calls is missing.
+        """
+        calldata = sum(16 if byte else 4 for byte in self.calldata)
+        words = -(-len(self.init_code) // 32)
+        return (
+            INTRINSIC_GAS
+            + CONSTRUCTOR_GAS
+            + calldata
+            + CODE_WORD_GAS * words
+            + CODE_BYTE_GAS * len(self.build.runtime_code)
+        )
+
+
+def make_plan(parameters: Mapping[str, ContractParameters]) -> list[PlannedContract]:
+    """Build the contracts and work out their addresses.
+
+    Args:
+        parameters: The parameters by contract.
+
+    Returns:
+        The contracts, each after those that it refers to.
+
+    Raises:
+        DeploymentError: If a contract is unknown, or its arguments are not those of its constructor.
+    """
+    known = deployable_contracts()
+    for name, entry in parameters.items():
+        if name not in known:
+            raise DeploymentError(f"{name}: the project has no such contract; it has {', '.join(known)}.")
+        for reference in sorted(entry.references - parameters.keys()):
+            raise DeploymentError(f"{name}: ${reference} is not among the contracts to deploy.")
+    graph = {name: sorted(entry.references) for name, entry in parameters.items()}
+    try:
+        order = list(TopologicalSorter(graph).static_order())
+    except CycleError as failure:
+        raise DeploymentError(f"These contracts refer to each other: {' → '.join(failure.args[1])}.") from failure
+
+    builds = build_all(order)
+    addresses: dict[str, str] = {}
+    plan = []
+    for name in order:
+        arguments = parameters[name].resolve(addresses)
+        planned = PlannedContract(builds[name], bytes.fromhex(parameters[name].salt[2:]), arguments)
+        addresses[name] = planned.address
+        plan.append(planned)
+    return plan

@@ -1,0 +1,75 @@
+"""Who pays for a deployment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import ape
+
+from scripts._deployment.errors import DeploymentError
+
+if TYPE_CHECKING:
+    from ape.api import AccountAPI
+    from eth_typing import ChecksumAddress
+
+
+@dataclass(frozen=True)
+class SignedTransaction:
+    """A transaction that may be sent, and how to find it again.
+
+    Attributes:
+        hash: Its hash, `0x…`.
+        nonce: The sender's nonce that it uses.
+        raw: Its serialisation.
+    """
+
+    hash: str
+    nonce: int
+    raw: bytes
+
+
+class Wallet:
+    """An account of Ape's, on the network that Ape is connected to.
+
+    Signing and sending are separate here, so that a transaction is on record before it is sent.
+    """
+
+    def __init__(self, account: AccountAPI) -> None:
+        """Use an account.
+
+        Args:
+            account: The account.
+        """
+        self._account = account
+        self.address: ChecksumAddress = account.address
+
+    def sign_unattended(self) -> None:
+        """Sign without asking. A key file takes its passphrase from `APE_ACCOUNTS_<alias>_PASSPHRASE`, or asks once."""
+        if hasattr(self._account, "set_autosign"):
+            self._account.set_autosign(True)
+
+    def sign(self, receiver: ChecksumAddress, data: bytes, gas_limit: int) -> SignedTransaction:
+        """Sign a transaction with the account's next nonce and the network's present fees.
+
+        Args:
+            receiver: Whom it calls.
+            data: Its calldata.
+            gas_limit: The most gas that it may take.
+
+        Returns:
+            The transaction.
+
+        Raises:
+            DeploymentError: If the user refuses to sign.
+        """
+        ecosystem = ape.networks.provider.network.ecosystem
+        draft = ecosystem.create_transaction(
+            sender=self.address, receiver=receiver, data=data, value=0, gas_limit=gas_limit
+        )
+        signed = self._account.sign_transaction(self._account.prepare_transaction(draft))
+        if signed is None:
+            raise DeploymentError("The transaction was not signed.")
+        return SignedTransaction(
+            hash=f"0x{bytes(signed.txn_hash).hex()}", nonce=signed.nonce, raw=bytes(signed.serialize_transaction())
+        )

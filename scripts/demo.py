@@ -1,0 +1,35 @@
+"""`make demo`: plays one whole story on a local chain of its own, with real transactions."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import click
+from ape.logging import get_rich_console, logger
+from rich.console import Console
+
+from scripts._anvil import Interrupted
+from scripts._demo import authorized, identity, validation
+from scripts._demo.stage import Stage
+
+CHAPTERS = [identity.play, authorized.play, validation.play]
+SIGNAL_EXIT = 128
+"""What is added to a signal's number to give the exit code of a process that it ended."""
+
+
+@click.command()
+def cli() -> None:
+    """Play the story. The exit code is 0 only if every step did what it says."""
+    logger.set_level(logging.CRITICAL)
+    get_rich_console(sys.stdout).quiet = True  # Ape would print the trace of each refusal
+    console = Console(width=110, highlight=False)
+    try:
+        with Stage.opened(console) as stage:
+            for play in CHAPTERS:
+                play(stage)
+            done = stage.close()
+    except Interrupted as interruption:
+        console.print(f"\n[red]The demo was {interruption}; its chain is stopped.[/]")
+        sys.exit(SIGNAL_EXIT + interruption.signal)
+    sys.exit(0 if done else 1)

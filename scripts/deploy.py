@@ -1,0 +1,75 @@
+"""`ape run deploy`: puts the registries on a network, at the same addresses everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from ape.cli import account_option
+
+from scripts._build import ROOT
+from scripts._deployment.command import NetworkCommand, chain_of, make_console
+from scripts._deployment.errors import DeploymentError, explained
+from scripts._deployment.execution import State, execute, survey
+from scripts._deployment.parameters import load_parameters
+from scripts._deployment.plan import make_plan
+from scripts._deployment.records import Records
+from scripts._deployment.report import ether, outcome_table, plan_table
+from scripts._deployment.wallet import Wallet
+from scripts._explorer import use_explorer
+
+if TYPE_CHECKING:
+    from ape.api import AccountAPI, ProviderAPI
+
+DEPLOYMENTS = ROOT / "deployments"
+
+
+@click.command(cls=NetworkCommand)
+@account_option()  # type: ignore[untyped-decorator]
+@click.option("--yes", is_flag=True, help="Ask neither for a confirmation nor to sign.")
+@click.option(
+    "--parameters",
+    type=click.Path(path_type=Path),
+    default=DEPLOYMENTS / "parameters.yaml",
+    help="What to deploy, instead of deployments/parameters.yaml.",
+)
+@click.option(
+    "--records",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEPLOYMENTS,
+    help="Where to record it, instead of deployments/.",
+)
+@click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds to wait for a transaction.")
+def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    provider: ProviderAPI, account: AccountAPI, yes: bool, parameters: Path, records: Path, timeout: float
+) -> None:
+    """Deploy the registries, or find them in place.
+
+    May be cut off at any point: what was deployed is on record, and the next run resumes.
+    """
+    console, store = make_console(), Records(records)
+    with explained(f"The node of {provider.network.choice} fails"):
+        use_explorer(provider.network, None)
+        chain = chain_of(provider)
+        plan = make_plan(load_parameters(parameters))
+        with store.locked(chain.chain_id):
+            states = survey(chain, plan, store.load(chain.chain_id, chain.network))
+            missing = [contract for contract in plan if states[contract.name] is State.MISSING]
+            console.print(plan_table(chain, plan, states))
+            if missing:
+                cost = chain.gas_price() * sum(contract.estimated_gas for contract in missing)
+                balance = chain.balance(account.address)
+                console.print(f"It costs about {ether(cost)}; {account.address} has {ether(balance)}.")
+                if balance < cost:
+                    raise DeploymentError(f"{account.address} cannot pay for it: it lacks {ether(cost - balance)}.")
+                if not provider.network.is_dev and not yes:
+                    click.confirm(f"Deploy to {chain.network} (chain {chain.chain_id})?", abort=True)
+            wallet = Wallet(account)
+            if missing and yes:
+                wallet.sign_unattended()
+            outcomes = list(execute(chain, wallet, plan, store, timeout=timeout, tell=console.print))
+    console.print(outcome_table(chain, outcomes))
+    paid = sum(outcome.cost for outcome in outcomes)
+    console.print(f"Paid {ether(paid)}." if missing else "Everything was in place, nothing was sent.")
+    console.print(f"On record in {store.path(chain.chain_id)}.")
