@@ -6,7 +6,9 @@ export APE_DATA_FOLDER := $(CURDIR)/.cache/ape
 BIN := .venv/bin
 AUDIT := .cache/audit/bin
 SOLIDITY := 'contracts/**/*.sol' 'tests/symbolic/*.sol' '!contracts/.cache/**'
-PYTHON_SOURCES := bilateral scripts bench tests
+PYTHON_SOURCES := bilateral scripts bench tests toolchain
+MUTANTS := 200
+SEED := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock lock clean
@@ -32,6 +34,10 @@ bench: compile ## Measure gas with real transactions, print the table and write 
 audit: compile ## Look for known faults in the contracts by static analysis.
 	@./toolchain/setup-audit.sh
 	@PATH="$(CURDIR)/$(AUDIT):$$PATH" $(AUDIT)/slither . --config-file toolchain/slither.json
+
+mutate: compile ## Change the contracts, and see whether the tests notice. Goes on where it was stopped.
+	@./toolchain/setup-audit.sh
+	@$(AUDIT)/python toolchain/mutate.py --mutants $(MUTANTS) --seed $(SEED)
 
 lint: compile ## Check style, types and format.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
