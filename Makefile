@@ -62,4 +62,4 @@ lock: setup ## Resolve toolchain/*.in into hashed lock files, and package.json i
 	@npm install --package-lock-only --ignore-scripts --prefix toolchain/audit --omit-lockfile-registry-resolved
 
 clean: ## Remove everything that was installed, compiled or cached.
-	@rm -rf .venv node_modules .build .cache contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv node_modules .build .cache .mutants contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

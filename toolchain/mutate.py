@@ -3,7 +3,7 @@
 The changes are universalmutator's (operators, constants, conditions, removed statements and events) and the swap of
 two statements that follow each other. A seeded sample of them is tried in a copy of the project. A change that does
 not compile, or that compiles to the same bytecode, is not a mutant; every other one must fail a test of those that
-touch the contract. Results are kept in `.cache/mutate/`, so a run that is stopped goes on where it was.
+touch the contract. Results are kept in `.mutants/`, so a run that is stopped goes on where it was.
 
     make mutate MUTANTS=200 SEED=1
 """
@@ -28,7 +28,7 @@ from pathlib import Path
 from universalmutator.mutator import mutants_regexp
 
 ROOT = Path(__file__).parents[1]
-HOME = ROOT / ".cache/mutate"
+HOME = ROOT / ".mutants"  # not in .cache, where Ape sees no contracts
 COPY = HOME / "project"
 RESULTS = HOME / "results.jsonl"
 
