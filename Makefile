@@ -11,7 +11,7 @@ MUTANTS := 200
 SEED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock lock clean
+.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock addresses lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -45,6 +45,7 @@ lint: compile ## Check style, types and format.
 	@$(BIN)/mypy
 	@node_modules/.bin/solhint --disc --noPoster --max-warnings 0 $(SOLIDITY)
 	@node_modules/.bin/prettier --check --log-level warn $(SOLIDITY)
+	@$(BIN)/python -m scripts.addresses --check
 	@echo "lint: clean."
 
 format: setup ## Rewrite the sources in the project's format.
@@ -54,6 +55,9 @@ format: setup ## Rewrite the sources in the project's format.
 
 bytecode-lock: compile ## Write the hash of each contract's creation code to contracts/bytecode.lock.
 	@$(BIN)/ape run bytecode_lock
+
+addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
+	@$(BIN)/python -m scripts.addresses
 
 lock: setup ## Resolve toolchain/*.in into hashed lock files, and package.json into package-lock.json.
 	@for name in uv requirements audit; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \

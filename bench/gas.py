@@ -7,11 +7,12 @@ from pathlib import Path
 
 import ape
 
-from bench import authorized, identity, validation
+from bench import authorized, identity, ratings, reputation, validation
 from bench.measurement import GasCase, World
 
 CASES: dict[str, list[GasCase]] = {
     "IdentityRegistry": identity.CASES,
+    "BidirectionalReputationRegistry": [*reputation.CASES, *ratings.CASES],
     "AuthorizedReputationRegistry": authorized.CASES,
     "ValidationRegistry": validation.CASES,
 }

@@ -51,6 +51,11 @@ class World:
         """The validation registry, bound to the identity registry."""
         return self.deployer.deploy(ape.project.ValidationRegistry, self.identity)
 
+    @cached_property
+    def reputation(self) -> Any:
+        """The reputation registry, with ratings in both directions."""
+        return self.deployer.deploy(ape.project.BidirectionalReputationRegistry, self.identity)
+
 
 @dataclass(frozen=True)
 class GasCase:

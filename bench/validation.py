@@ -31,6 +31,8 @@ def _request(world: World, number: int) -> int:
 
 
 def _respond(world: World, number: int, response: int, tag: str) -> int:
+    # In the second of the request, or of the answer before, the time of the last update would not change.
+    ape.chain.pending_timestamp += 60
     return int(
         world.validation.validationResponse(
             _request_hash(number), response, URI, RESPONSE_HASH, tag, sender=world.validator

@@ -109,6 +109,52 @@ class AgentWalletSet(TypedMessage):
 
 
 @dataclass(frozen=True)
+class Feedback(TypedMessage):
+    """A client's feedback for somebody else to send (ours, `giveFeedbackBySig` of the reputation registry).
+
+    Attributes:
+        agent_id: The agent that is rated.
+        client_address: The client that rates it, and that signs.
+        feedback_index: The index that the feedback will get: `registry.getLastIndex(agent_id, client_address) + 1`.
+        value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
+        value_decimals: The decimals of `value`, 0 to 18.
+        tag1: The first tag; may be empty.
+        tag2: The second tag; may be empty.
+        endpoint: What was used; may be empty.
+        feedback_uri: The URI of the feedback file; may be empty.
+        feedback_hash: The keccak256 of that file, 32 bytes; zeros if there is none.
+        deadline: The last second in which the registry takes the signature, in Unix time.
+    """
+
+    agent_id: int
+    client_address: ChecksumAddress
+    feedback_index: int
+    value: int
+    value_decimals: int
+    tag1: str
+    tag2: str
+    endpoint: str
+    feedback_uri: str
+    feedback_hash: bytes
+    deadline: int
+
+    domain_name: ClassVar[str] = "ERC8004ReputationRegistry"
+    solidity_types: ClassVar[Mapping[str, str]] = {
+        "agentId": "uint256",
+        "clientAddress": "address",
+        "feedbackIndex": "uint64",
+        "value": "int128",
+        "valueDecimals": "uint8",
+        "tag1": "string",
+        "tag2": "string",
+        "endpoint": "string",
+        "feedbackURI": "string",
+        "feedbackHash": "bytes32",
+        "deadline": "uint256",
+    }
+
+
+@dataclass(frozen=True)
 class FeedbackAuth(TypedMessage):
     """An agent owner's leave for a client to rate the agent (FeedbackAuth, FR-015; `giveFeedback`).
 

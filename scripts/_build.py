@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,11 @@ def build_all(names: Iterable[str]) -> dict[str, Build]:
     Raises:
         KeyError: If the project has no such contract.
     """
+    return _build_together(tuple(names))
+
+
+@cache
+def _build_together(names: tuple[str, ...]) -> dict[str, Build]:
     contracts = ape.project.load_contracts()
     sources = {name: str(contracts[name].contract_type.source_id) for name in names}
     with ape.project.isolate_in_tempdir() as project:

@@ -34,6 +34,7 @@ fingerprint() {
 }
 
 install_python_packages() {
+  export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" # whom the machine trusts, as pip, git and npm do
   "$PYTHON" -m venv --clear .venv
   .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r toolchain/uv.lock
   .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode --require-hashes \
@@ -83,7 +84,7 @@ mkdir -p .cache
 echo "setup: installing Python packages into .venv ..."
 install_python_packages
 echo "setup: installing Solidity libraries, compiler and anvil into node_modules ..."
-npm ci --no-audit --no-fund --loglevel=error > /dev/null
+npm ci --no-audit --no-fund --no-update-notifier --loglevel=error > /dev/null
 link_compiler
 install_anvil
 export_tools

@@ -58,8 +58,10 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
 
     /// @inheritdoc IAgentDirectory
     function setPrimaryAgent(uint256 agentId) external {
-        address owner = ownerOf(agentId);
-        require(msg.sender == owner || msg.sender == getAgentWallet(agentId), NotOwnerOrWallet(msg.sender, agentId));
+        require(
+            msg.sender == ownerOf(agentId) || (msg.sender == getAgentWallet(agentId) && msg.sender != address(0)),
+            NotOwnerOrWallet(msg.sender, agentId)
+        );
         _speakAs(msg.sender, agentId);
         emit PrimaryAgentSet(msg.sender, agentId);
     }

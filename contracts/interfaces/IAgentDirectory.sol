@@ -40,8 +40,8 @@ interface IAgentDirectory {
 
     /// @notice An account chose the agent that it speaks as.
     /// @dev Emitted by `setPrimaryAgent` alone. Every other change of a primary agent follows from `Transfer` and the
-    /// `MetadataSet` of `agentWallet`: an account that registers an agent, or becomes the wallet of one, speaks as it if
-    /// it spoke as none, and an account that is no longer the owner or the wallet of its primary agent speaks as none.
+    /// `MetadataSet` of `agentWallet`: an account that registers an agent, or becomes the wallet of one, speaks as it
+    /// if it spoke as none; an account that is no longer the owner or the wallet of its primary agent speaks as none.
     /// @param account The account.
     /// @param agentId Its primary agent now.
     event PrimaryAgentSet(address indexed account, uint256 indexed agentId);
@@ -85,8 +85,8 @@ interface IAgentDirectory {
 
     /// @notice Changes an agent's domain, hands the agent to another address, or both.
     /// @dev For the owner only. The former domain is free again at once. A new address receives the token, without a
-    /// wallet; it speaks as the agent only when it chooses to, by `setPrimaryAgent`. Emits what a transfer emits if there
-    /// is a new address, then `AgentUpdated`. Reverts, in this order, with `AgentNotFound`, `UnauthorizedUpdate`,
+    /// wallet; it speaks as the agent only when it chooses to, by `setPrimaryAgent`. Emits what a transfer emits if
+    /// there is a new address, then `AgentUpdated`. Reverts, in this order, with `AgentNotFound`, `UnauthorizedUpdate`,
     /// `DomainAlreadyRegistered` if another agent holds the domain, `AddressAlreadyRegistered`. The receiver is not
     /// asked whether it takes tokens.
     /// @param agentId The agent.

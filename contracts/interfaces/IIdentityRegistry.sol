@@ -87,8 +87,8 @@ interface IIdentityRegistry {
     /// `AgentWalletSet(uint256 agentId,address newWallet,address owner,uint256 deadline)`, `owner` being the token's
     /// owner, in the domain `ERC8004IdentityRegistry` version `1`: ECDSA (65 bytes, low `s`) first, ERC-1271 else.
     /// Reverts, in this order, with "bad wallet" for the zero address, "expired" after the deadline, "deadline too far"
-    /// for a deadline more than 5 minutes ahead, "invalid wallet sig". Emits `MetadataSet`. Makes the agent the wallet's
-    /// primary agent if it has none, and ends the former wallet's speaking for it, unless that is the owner.
+    /// for a deadline more than 5 minutes ahead, "invalid wallet sig". Emits `MetadataSet`. Makes the agent the
+    /// wallet's primary agent if it has none, and ends the former wallet's speaking for it, unless that is the owner.
     /// WARNING: a signature may be used again until its deadline, by those who may act for the agent, as long as or as
     /// soon as the owner is the one whom it names.
     /// @param agentId The agent.

@@ -108,7 +108,7 @@ interface IValidationRegistry {
     /// @notice The number and the average of an agent's last answers.
     /// @dev Counts a request once, with its last answer, if that has the tag and its validator is listed; requests
     /// without an answer do not count. An unknown agent has none. The cost grows with the agent's requests: one storage
-    /// read, about 2,400 gas, for each, and for each answered one 100 gas per listed validator at most.
+    /// read, about 2,600 gas, for each, and 100 gas more at most per listed validator if it is answered.
     /// @param agentId The agent.
     /// @param validatorAddresses The validators that count; one listed twice counts once; none listed: all.
     /// @param tag The tag that counts, compared byte by byte; empty: all.

@@ -30,4 +30,21 @@ library RevertReasons {
     string internal constant NOT_VALIDATOR = "not validator";
     /// @dev The response is above 100.
     string internal constant RESPONSE_ABOVE_100 = "resp>100";
+
+    /// @dev A feedback's value has more than 18 decimals.
+    string internal constant TOO_MANY_DECIMALS = "too many decimals";
+    /// @dev A feedback's value is above 1e38 or below -1e38.
+    string internal constant VALUE_TOO_LARGE = "value too large";
+    /// @dev The client may act for the agent that it rates.
+    string internal constant SELF_FEEDBACK = "Self-feedback not allowed";
+    /// @dev Feedback is counted from 1.
+    string internal constant INDEX_ZERO = "index must be > 0";
+    /// @dev The client has given less feedback than that.
+    string internal constant INDEX_OUT_OF_BOUNDS = "index out of bounds";
+    /// @dev The feedback is revoked, which is final.
+    string internal constant ALREADY_REVOKED = "Already revoked";
+    /// @dev A response without a URI says nothing.
+    string internal constant EMPTY_URI = "Empty URI";
+    /// @dev A summary of all clients would be anybody's to forge.
+    string internal constant CLIENTS_REQUIRED = "clientAddresses required";
 }

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from scripts._demo.stage import Stage
 
-URI = "https://server.example/.well-known/agent-card.json"
+URI = "https://server.example/agent.json"
 METADATA = [("agentName", b"Veritas"), ("category", b"validation")]
 FIVE_MINUTES = 300
 
@@ -71,6 +71,8 @@ def _rotate_wallet(stage: Stage, identity: ContractInstance) -> None:
         identity.setAgentWallet(1, hot_wallet, deadline, signature, sender=server)
         step.check("wallet", identity.getAgentWallet(1), hot_wallet)
         step.check("the wallet speaks as agent", identity.agentOf(hot_wallet), 1)
+    with stage.step("The client is asked to pay that wallet; before it pays, it looks up whose it is.") as step:
+        step.check("wallet of the server's agent", identity.getAgentWallet(1), hot_wallet)
 
 
 def _change_hands(stage: Stage, identity: ContractInstance) -> None:

@@ -1,4 +1,4 @@
-"""Chapter: the server has its work validated, and rates the validator."""
+"""Chapter: the server has its work validated; the last answer counts."""
 
 from __future__ import annotations
 

@@ -38,8 +38,12 @@ class NetworkCommand(ConnectedProviderCommand):  # type: ignore[misc]  # Ape has
         Raises:
             DeploymentError: If there is no connection to the network that was asked for.
         """
-        with explained("The network cannot be used"):
-            return super().invoke(ctx)
+        try:
+            with explained("The network cannot be used"):
+                return super().invoke(ctx)
+        except DeploymentError:
+            _require_given_node()
+            raise
 
 
 def chain_of(provider: ProviderAPI) -> Chain:
@@ -54,10 +58,14 @@ def chain_of(provider: ProviderAPI) -> Chain:
     Raises:
         DeploymentError: If it is not reached through the node that the user named.
     """
-    network = provider.network
-    if RPC_GIVEN and RPC_VARIABLE not in os.environ:  # Ape drops it, and would go on with a public node
-        raise DeploymentError(f"{RPC_VARIABLE} names a node of another chain than {network.choice}.")
-    return Chain(provider.web3, f"{network.ecosystem.name}:{network.name}")
+    _require_given_node()
+    return Chain(provider.web3, f"{provider.network.ecosystem.name}:{provider.network.name}")
+
+
+def _require_given_node() -> None:
+    """Refuse to go on with a public node, as Ape does after dropping the user's that serves another chain."""
+    if RPC_GIVEN and RPC_VARIABLE not in os.environ:
+        raise DeploymentError(f"{RPC_VARIABLE} names a node of another chain than the one that was asked for.")
 
 
 def make_console() -> Console:

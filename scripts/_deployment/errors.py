@@ -9,7 +9,7 @@ import click
 from ape.exceptions import ApeException
 from pydantic import ValidationError
 from requests import RequestException
-from web3.exceptions import Web3Exception
+from web3.exceptions import CannotHandleRequest, Web3Exception
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +45,10 @@ def one_line(failure: Exception) -> str:
         failure: The failure.
 
     Returns:
-        Its name, and its message where there is one.
+        Its name, and the first line of its message where there is one.
     """
+    if isinstance(failure, CannotHandleRequest | RequestException):
+        return "no answer"
     lines = str(failure).strip().splitlines()
     return f"{type(failure).__name__}: {lines[0][:300]}" if lines else type(failure).__name__
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
+import ape
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 from hexbytes import HexBytes
@@ -126,10 +127,11 @@ def make_plan(parameters: Mapping[str, ContractParameters]) -> list[PlannedContr
     Raises:
         DeploymentError: If a contract is unknown, or its arguments are not those of its constructor.
     """
-    known = deployable_contracts()
+    known = ape.project.load_contracts()
     for name, entry in parameters.items():
         if name not in known:
-            raise DeploymentError(f"{name}: the project has no such contract; it has {', '.join(known)}.")
+            choice = ", ".join(deployable_contracts())
+            raise DeploymentError(f"{name}: the project has no such contract. It has {choice}.")
         for reference in sorted(entry.references - parameters.keys()):
             raise DeploymentError(f"{name}: ${reference} is not among the contracts to deploy.")
     graph = {name: sorted(entry.references) for name, entry in parameters.items()}

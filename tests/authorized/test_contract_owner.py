@@ -8,7 +8,7 @@ import ape
 import pytest
 
 from bilateral.signatures import encode_feedback_auth
-from tests.authorized.helpers import Given, sign
+from tests.authorized.helpers import Given, refusal, sign
 
 HOSTILE_WALLETS = [
     "WalletRefuses",
@@ -90,10 +90,9 @@ def test_key_of_a_contract_owner_does_not_sign_for_an_agent_of_another_owner(
 
 def test_contract_owner_may_not_rate_its_own_agent(registry, contract_wallet, wallet_auth, wallet_key, domain):
     own = replace(wallet_auth, client_address=contract_wallet.address)
-    arguments = Given(own.agent_id, encode_feedback_auth(own, sign(wallet_key, own, domain)))
-    data = registry.giveFeedback.encode_input(*arguments)
-    with ape.reverts(registry.SelfFeedbackNotAllowed, agentId=own.agent_id, clientAddress=contract_wallet.address):
-        contract_wallet.execute(registry, data, sender=wallet_key)
+    given = Given(own.agent_id, encode_feedback_auth(own, sign(wallet_key, own, domain)))
+    expected = {"agentId": own.agent_id, "clientAddress": contract_wallet.address}
+    assert refusal(registry, contract_wallet, given) == ("SelfFeedbackNotAllowed", expected)
 
 
 def test_transfer_to_a_contract_voids_what_the_former_owner_signed(

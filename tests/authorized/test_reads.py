@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ape
 import pytest
+from eth_abi.abi import encode
+from eth_utils import keccak
 
 from tests.authorized.helpers import MAX_UINT64, MAX_UINT256, plain, tag
 from tests.helpers import isolated, logged
@@ -141,3 +143,16 @@ def test_everything_in_storage_can_be_rebuilt_from_the_log(registry, given, give
     assert {name: event[name] for name in ("clientAddress", "score", "tag1", "tag2")} == {
         name: feedback[name] for name in ("clientAddress", "score", "tag1", "tag2")
     }
+
+
+def test_every_position_of_48_bits_is_remembered(registry, chain, authorize, give, agent_id, client):
+    """So much feedback takes centuries, so the agent's count is written into its word: the first mapping's."""
+    count, feedback_auth = 2**48 - 12, authorize(limit=11)
+    slot = int.from_bytes(keccak(encode(["uint256", "uint256"], [agent_id, 0])))
+    chain.provider.set_storage(registry.address, slot, count.to_bytes(32))
+    assert registry.getFeedbackCount(agent_id) == count
+    for score in range(11):
+        give(feedback_auth, score=score)
+    read = registry.getClientFeedbackPage(agent_id, client, 0, 99)
+    assert [(one.position, one.score) for one in read] == [(count + score, score) for score in range(11)]
+    assert registry.getFeedback(agent_id, count + 10).score == 10

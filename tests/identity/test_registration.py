@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ape
 import pytest
+from ape.utils import ZERO_ADDRESS
 from eth_utils import to_canonical_address
 
 from tests.helpers import logged
@@ -105,6 +106,12 @@ def test_registering_contract_is_not_called_back(identity, project, accounts, de
     networks.provider.set_balance(contract.address, 10**18)
     identity.register(sender=accounts[contract.address])
     assert identity.ownerOf(1) == contract
+
+
+def test_zero_address_cannot_register(identity):
+    """Nobody can send from the zero address; a simulated call can."""
+    with ape.reverts(identity.TransferToZeroAddress):
+        identity.register.call(sender=ZERO_ADDRESS)
 
 
 def test_registration_takes_no_ether(identity, owner):

@@ -1,0 +1,75 @@
+"""What ratings cost in the bidirectional reputation registry."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import ape
+
+from bench.measurement import GasCase, World, execution_gas
+
+if TYPE_CHECKING:
+    from ape.api import AccountAPI
+
+SERVER_ID = 1
+
+FIRST_SUBJECT = 32
+"""The first agent of a word of ratings."""
+
+WORD = 32
+"""How many agents share a word of ratings."""
+
+
+def _register(world: World, count: int = 2 * WORD) -> AccountAPI:
+    """Register agents 1 to `count`, and return the owner of the first, which is the server that rates."""
+    agents = world.deployer.deploy(ape.project.MockFeedbackGiver)
+    world.identity.register(sender=world.owner)
+    agents.repeat(world.identity, world.identity.register.encode_input(), count - 1, sender=world.deployer)
+    return world.owner
+
+
+def _rate_client(world: World, earlier: int) -> int:
+    server = _register(world)
+    for i in range(earlier):
+        world.reputation.rateClient(FIRST_SUBJECT + i, 95, sender=server)
+    return int(world.reputation.rateClient(FIRST_SUBJECT + earlier, 95, sender=server).gas_used)
+
+
+def _rate_clients(world: World) -> int:
+    """Rate as many new clients as share a word, and return the gas for each."""
+    server = _register(world)
+    clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + WORD))
+    receipt = world.reputation.rateClients(clients, [95] * WORD, sender=server)
+    return int(receipt.gas_used) // WORD
+
+
+def _get_client_rating(world: World) -> int:
+    world.reputation.rateClient(FIRST_SUBJECT, 95, sender=_register(world))
+    return execution_gas(world.reputation.getClientRating, FIRST_SUBJECT, SERVER_ID)
+
+
+def _get_client_ratings(world: World) -> int:
+    clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + WORD))
+    world.reputation.rateClients(clients, [95] * WORD, sender=_register(world))
+    return execution_gas(world.reputation.getClientRatings, clients, SERVER_ID)
+
+
+def _accept_feedback(world: World, earlier: int) -> int:
+    server = _register(world)
+    for i in range(earlier):
+        world.reputation.acceptFeedback(FIRST_SUBJECT + i, SERVER_ID, sender=server)
+    receipt = world.reputation.acceptFeedback(FIRST_SUBJECT + earlier, SERVER_ID, sender=server)
+    return int(receipt.gas_used)
+
+
+CASES = [
+    GasCase("rateClient, first in a word", 55_000, partial(_rate_client, earlier=0), None, 84_314),
+    GasCase("rateClient, a neighbour", 38_000, partial(_rate_client, earlier=1)),
+    GasCase("rateClients, 32 new neighbours, each", 6_500, _rate_clients, None, 21_557),
+    GasCase("getClientRating, execution", 3_000, _get_client_rating, None, 4_831),
+    GasCase("getClientRatings, 32 neighbours, execution", 29_000, _get_client_ratings),
+    GasCase("acceptFeedback, first in a word", 56_000, partial(_accept_feedback, earlier=0), None, 83_428),
+    GasCase("acceptFeedback, next", 39_000, partial(_accept_feedback, earlier=1)),
+]
+"""The calls about ratings and the August 2025 authorisations."""

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {LowLevelCall} from "@openzeppelin/contracts/utils/LowLevelCall.sol";
+import {IAgentDirectory} from "../interfaces/IAgentDirectory.sol";
+import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
+import {IdentityBound} from "../libraries/IdentityBound.sol";
+import {PackedRatings} from "../libraries/PackedRatings.sol";
+
+/// @title Ratings that servers give (EIP-8004a)
+/// @notice The manual is `IBidirectionalRatings`.
+abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
+    uint8 private constant MAX_RATING = 100;
+
+    /// @dev The ratings that each server gave clients.
+    mapping(uint256 serverId => PackedRatings ratings) private _clientRatings;
+
+    /// @dev The ratings that each server gave validators.
+    mapping(uint256 serverId => PackedRatings ratings) private _validatorRatings;
+
+    /// @inheritdoc IBidirectionalRatings
+    function rateClient(uint256 agentClientId, uint8 rating) external {
+        uint256 serverId = _rate(_clientRatings, agentClientId, rating);
+        emit ClientRated(agentClientId, serverId, rating);
+    }
+
+    /// @inheritdoc IBidirectionalRatings
+    function rateValidator(uint256 agentValidatorId, uint8 rating) external {
+        uint256 serverId = _rate(_validatorRatings, agentValidatorId, rating);
+        emit ValidatorRated(agentValidatorId, serverId, rating);
+    }
+
+    /// @inheritdoc IBidirectionalRatings
+    function rateClients(uint256[] calldata agentClientIds, uint8[] calldata ratings) external {
+        (uint256 serverId, uint256 lastAgentId) = _startBatch(agentClientIds, ratings);
+        PackedRatings storage given = _clientRatings[serverId];
+        for (uint256 i = 0; i < agentClientIds.length; ++i) {
+            (uint256 clientId, uint8 rating) = (agentClientIds[i], ratings[i]);
+            _rateElement(given, serverId, clientId, rating, lastAgentId, i);
+            emit ClientRated(clientId, serverId, rating);
+        }
+    }
+
+    /// @inheritdoc IBidirectionalRatings
+    function rateValidators(uint256[] calldata agentValidatorIds, uint8[] calldata ratings) external {
+        (uint256 serverId, uint256 lastAgentId) = _startBatch(agentValidatorIds, ratings);
+        PackedRatings storage given = _validatorRatings[serverId];
+        for (uint256 i = 0; i < agentValidatorIds.length; ++i) {
+            (uint256 validatorId, uint8 rating) = (agentValidatorIds[i], ratings[i]);
+            _rateElement(given, serverId, validatorId, rating, lastAgentId, i);
+            emit ValidatorRated(validatorId, serverId, rating);
+        }
+    }
+
+    /// @inheritdoc IBidirectionalRatings
+    function getClientRating(
+        uint256 agentClientId,
+        uint256 agentServerId
+    ) external view returns (bool hasRating, uint8 rating) {
+        return _clientRatings[agentServerId].get(agentClientId);
+    }
+
+    /// @inheritdoc IBidirectionalRatings
+    function getValidatorRating(
+        uint256 agentValidatorId,
+        uint256 agentServerId
+    ) external view returns (bool hasRating, uint8 rating) {
+        return _validatorRatings[agentServerId].get(agentValidatorId);
+    }
+
+    /// @inheritdoc IBidirectionalRatings
+    function getClientRatings(
+        uint256[] calldata agentClientIds,
+        uint256 agentServerId
+    ) external view returns (bool[] memory hasRating, uint8[] memory ratings) {
+        hasRating = new bool[](agentClientIds.length);
+        ratings = new uint8[](agentClientIds.length);
+        PackedRatings storage given = _clientRatings[agentServerId];
+        for (uint256 i = 0; i < agentClientIds.length; ++i) {
+            (hasRating[i], ratings[i]) = given.get(agentClientIds[i]);
+        }
+    }
+
+    /// @dev Checks and stores one rating by the caller.
+    function _rate(
+        mapping(uint256 serverId => PackedRatings ratings) storage given,
+        uint256 subjectId,
+        uint8 rating
+    ) private returns (uint256 serverId) {
+        bool subjectExists;
+        (serverId, subjectExists) = IAgentDirectory(IDENTITY_REGISTRY).resolveRating(msg.sender, subjectId);
+        require(serverId != 0, RaterNotRegistered(msg.sender));
+        bytes memory refusal = _tryRate(given[serverId], serverId, subjectId, rating, subjectExists);
+        if (refusal.length != 0) LowLevelCall.bubbleRevert(refusal);
+    }
+
+    /// @dev Checks and stores one rating of a batch.
+    function _rateElement(
+        PackedRatings storage given,
+        uint256 serverId,
+        uint256 subjectId,
+        uint8 rating,
+        uint256 lastAgentId,
+        uint256 position
+    ) private {
+        bool subjectExists = subjectId != 0 && subjectId <= lastAgentId;
+        bytes memory refusal = _tryRate(given, serverId, subjectId, rating, subjectExists);
+        require(refusal.length == 0, RatingRefused(position, refusal));
+    }
+
+    /// @dev Stores a rating, or returns the error, ABI encoded, that it is refused with.
+    function _tryRate(
+        PackedRatings storage given,
+        uint256 serverId,
+        uint256 subjectId,
+        uint8 rating,
+        bool subjectExists
+    ) private returns (bytes memory refusal) {
+        if (!subjectExists) return abi.encodeWithSelector(SubjectNotRegistered.selector, subjectId);
+        if (rating > MAX_RATING) return abi.encodeWithSelector(RatingTooHigh.selector, rating, MAX_RATING);
+        if (subjectId == serverId) return abi.encodeWithSelector(CannotRateSelf.selector);
+        if (!given.put(subjectId, rating)) {
+            return abi.encodeWithSelector(AlreadyRated.selector, subjectId, serverId);
+        }
+    }
+
+    /// @dev The caller's agent, which is about to rate a batch, and the last agent that it can rate: ids are given in
+    /// sequence, and agents are never removed. To ask for each agent whether it exists would cost 3,200 gas apiece.
+    function _startBatch(
+        uint256[] calldata subjectIds,
+        uint8[] calldata ratings
+    ) private view returns (uint256 serverId, uint256 lastAgentId) {
+        require(subjectIds.length != 0, EmptyBatch());
+        require(subjectIds.length == ratings.length, UnequalBatch(subjectIds.length, ratings.length));
+        IAgentDirectory directory = IAgentDirectory(IDENTITY_REGISTRY);
+        serverId = directory.agentOf(msg.sender);
+        require(serverId != 0, RaterNotRegistered(msg.sender));
+        lastAgentId = directory.getAgentCount();
+    }
+}

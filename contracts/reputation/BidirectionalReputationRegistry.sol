@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
+import {LibBitmap} from "solady/src/utils/LibBitmap.sol";
+import {IAgentDirectory} from "../interfaces/IAgentDirectory.sol";
+import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
+import {IBidirectionalReputationRegistry} from "../interfaces/IBidirectionalReputationRegistry.sol";
+import {IIdentityRegistry} from "../interfaces/IIdentityRegistry.sol";
+import {BidirectionalRatings} from "./BidirectionalRatings.sol";
+import {ReputationRegistry} from "./ReputationRegistry.sol";
+
+/// @title Reputation registry of ERC-8004 (January 2026) with EIP-8004a's ratings in the other direction
+/// @notice A superset of `ReputationRegistry`, whose storage keeps its slots. The manuals are `IReputationRegistry`,
+/// `IBidirectionalRatings` and `IBidirectionalReputationRegistry`.
+contract BidirectionalReputationRegistry is ReputationRegistry, BidirectionalRatings, IBidirectionalReputationRegistry {
+    using LibBitmap for LibBitmap.Bitmap;
+
+    /// @dev The clients that each server authorised, one bit each: 256 neighbours share a word.
+    mapping(uint256 serverId => LibBitmap.Bitmap clients) private _authorizedClients;
+
+    /// @param identityRegistry The identity registry whose agents rate and are rated.
+    constructor(address identityRegistry) ReputationRegistry(identityRegistry) {}
+
+    /// @inheritdoc IBidirectionalReputationRegistry
+    function acceptFeedback(uint256 agentClientId, uint256 agentServerId) external {
+        IAgentDirectory directory = IAgentDirectory(IDENTITY_REGISTRY);
+        require(directory.agentExists(agentClientId), AgentNotFound());
+        // An agent with the caller for its wallet exists, and mostly the wallet is the owner, so that this one call
+        // tells all.
+        if (IIdentityRegistry(IDENTITY_REGISTRY).getAgentWallet(agentServerId) != msg.sender) {
+            require(directory.agentExists(agentServerId), AgentNotFound());
+            require(IERC721(IDENTITY_REGISTRY).ownerOf(agentServerId) == msg.sender, UnauthorizedFeedback());
+        }
+        require(agentClientId != agentServerId, SelfFeedbackNotAllowed());
+        LibBitmap.Bitmap storage authorized = _authorizedClients[agentServerId];
+        require(!authorized.get(agentClientId), FeedbackAlreadyAuthorized());
+
+        authorized.set(agentClientId);
+        emit AuthFeedback(agentClientId, agentServerId, _authId(agentClientId, agentServerId));
+    }
+
+    /// @inheritdoc IBidirectionalReputationRegistry
+    function isFeedbackAuthorized(
+        uint256 agentClientId,
+        uint256 agentServerId
+    ) external view returns (bool isAuthorized, bytes32 feedbackAuthId) {
+        feedbackAuthId = getFeedbackAuthId(agentClientId, agentServerId);
+        return (feedbackAuthId != 0, feedbackAuthId);
+    }
+
+    /// @inheritdoc IBidirectionalReputationRegistry
+    function getFeedbackAuthId(
+        uint256 agentClientId,
+        uint256 agentServerId
+    ) public view returns (bytes32 feedbackAuthId) {
+        if (!_authorizedClients[agentServerId].get(agentClientId)) return 0;
+        return _authId(agentClientId, agentServerId);
+    }
+
+    /// @inheritdoc ReputationRegistry
+    function supportsInterface(bytes4 interfaceId) public view override returns (bool supported) {
+        return
+            interfaceId == type(IBidirectionalRatings).interfaceId ||
+            interfaceId == type(IBidirectionalReputationRegistry).interfaceId ||
+            super.supportsInterface(interfaceId);
+    }
+
+    /// @dev The id of an authorisation, which there is one of per pair.
+    function _authId(uint256 agentClientId, uint256 agentServerId) private view returns (bytes32 feedbackAuthId) {
+        return keccak256(abi.encode(agentClientId, agentServerId, address(this), block.chainid));
+    }
+}

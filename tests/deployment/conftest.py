@@ -1,0 +1,106 @@
+"""A live network of one's own: a fresh local chain with the id of Base Sepolia, and what is deployed to it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scripts._anvil import running_anvil
+from scripts._deployment.chain import Chain
+from scripts._deployment.errors import explained
+from scripts._deployment.execution import execute, survey
+from scripts._deployment.parameters import ContractParameters
+from scripts._deployment.plan import make_plan
+from scripts._deployment.records import Records
+from scripts._deployment.wallet import Wallet
+from scripts._explorer import use_explorer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BASE_SEPOLIA = 84532
+SALTS = [f"0x{number:064x}" for number in range(1, 4)]
+
+
+@dataclass
+class Network:
+    """A chain with an account that deploys to it.
+
+    Attributes:
+        url: The node.
+        chain: The chain.
+        provider: Ape's connection.
+        account: The account.
+        wallet: The same, as deployments use it.
+    """
+
+    url: str
+    chain: Chain
+    provider: Any
+    account: Any
+    wallet: Wallet
+
+    @property
+    def sent(self) -> int:
+        """How many transactions the account has sent."""
+        return self.chain.next_nonce(self.account.address)
+
+    def request(self, method: str, *arguments: object) -> Any:
+        """Ask the node itself for something."""
+        return self.provider.make_request(method, list(arguments))
+
+    def deploy(self, plan, records: Records, *, timeout: float = 20, tell=lambda _: None):
+        """Do what `ape run deploy` does."""
+        with explained("The node fails"), records.locked(self.chain.chain_id):
+            survey(self.chain, plan, records.load(self.chain.chain_id, self.chain.network))
+            yield from execute(self.chain, self.wallet, plan, records, timeout=timeout, tell=tell)
+
+
+@contextmanager
+def connected(networks, account, url: str, choice: str = "base:sepolia") -> Iterator[Network]:
+    with networks.parse_network_choice(f"{choice}:{url}") as provider:
+        use_explorer(provider.network, None)
+        yield Network(url, Chain(provider.web3, choice), provider, account, Wallet(account))
+
+
+@pytest.fixture(scope="session")
+def account(accounts):
+    """Pays for deployments."""
+    return accounts[0]
+
+
+@pytest.fixture
+def node() -> Iterator[str]:
+    """The URL of a fresh chain's node."""
+    with running_anvil("--chain-id", str(BASE_SEPOLIA)) as url:
+        yield url
+
+
+@pytest.fixture
+def network(networks, account, node) -> Iterator[Network]:
+    with connected(networks, account, node) as network:
+        yield network
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Records:
+    return Records(tmp_path / "deployments")
+
+
+@pytest.fixture(scope="session")
+def parameters() -> dict[str, ContractParameters]:
+    """Three contracts, two of which need the first, listed in the wrong order."""
+    return {
+        "MockRegistry": ContractParameters(salt=SALTS[0], arguments={"identityRegistry": "$IdentityRegistry"}),
+        "MockWallet": ContractParameters(salt=SALTS[1], arguments={"key": "$MockRegistry"}),
+        "IdentityRegistry": ContractParameters(salt=SALTS[2]),
+    }
+
+
+@pytest.fixture(scope="session")
+def plan(parameters):
+    return make_plan(parameters)

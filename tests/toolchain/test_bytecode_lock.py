@@ -1,0 +1,42 @@
+"""A silent change of compiler, setting, library or source does not pass."""
+
+from __future__ import annotations
+
+import ape
+
+from scripts._build import NOT_DEPLOYED, ROOT, Build, build, build_all, bytecode_lock, deployable_contracts
+
+METADATA_LENGTH = 2
+"""The bytes at the end of the code that give the length of the metadata before them."""
+
+
+def without_metadata(code: bytes) -> bytes:
+    return code[: -METADATA_LENGTH - int.from_bytes(code[-METADATA_LENGTH:], "big")]
+
+
+def test_creation_code_of_every_contract_is_as_locked():
+    locked = (ROOT / "contracts" / "bytecode.lock").read_text()
+    assert bytecode_lock() == locked, "if the change is intended: make bytecode-lock"
+
+
+def test_every_concrete_contract_outside_the_excluded_folders_is_deployable():
+    for name, contract in ape.project.load_contracts().items():
+        folder = contract.contract_type.source_id.split("/")[1]
+        concrete = bool(contract.contract_type.get_deployment_bytecode())
+        assert (name in deployable_contracts()) == (concrete and folder not in NOT_DEPLOYED)
+
+
+def test_what_is_deployed_is_what_is_tested_but_for_metadata():
+    for name, built in build_all(deployable_contracts()).items():
+        tested = bytes(ape.project.load_contracts()[name].contract_type.get_runtime_bytecode())
+        assert without_metadata(built.runtime_code) == without_metadata(tested)
+
+
+def test_build_does_not_depend_on_what_is_built_with_it():
+    alone: Build = build("MockRegistry")
+    together = build_all(["MockWallet", "MockRegistry", "IdentityRegistry"])["MockRegistry"]
+    assert alone == together
+
+
+def test_build_contains_only_what_the_contract_imports():
+    assert list(build("MockRegistry").standard_json["sources"]) == ["contracts/mocks/MockRegistry.sol"]

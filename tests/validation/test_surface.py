@@ -1,0 +1,94 @@
+"""The validation registry is called and read exactly as those that are already deployed."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import xor
+
+import ape
+import pytest
+from eth_utils import keccak
+
+ZERO_ADDRESS = "0x" + "00" * 20
+
+OWN_FUNCTIONS = {
+    "validationRequest(address,uint256,string,bytes32)": "",
+    "validationResponse(bytes32,uint8,string,bytes32,string)": "",
+    "getValidationStatus(bytes32)": "address,uint256,uint8,bytes32,string,uint256",
+    "getSummary(uint256,address[],string)": "uint64,uint8",
+    "getAgentValidations(uint256)": "bytes32[]",
+    "getValidatorRequests(address)": "bytes32[]",
+    "getVersion()": "string",
+}
+"""What `IValidationRegistry` declares, with the types that it returns."""
+
+INHERITED_FUNCTIONS = {"getIdentityRegistry()": "address", "supportsInterface(bytes4)": "bool"}
+
+EVENTS = {
+    "ValidationRequest(address indexed validatorAddress, uint256 indexed agentId, string requestURI, "
+    "bytes32 indexed requestHash)",
+    "ValidationResponse(address indexed validatorAddress, uint256 indexed agentId, bytes32 indexed requestHash, "
+    "uint8 response, string responseURI, bytes32 responseHash, string tag)",
+}
+
+
+@pytest.fixture
+def no_explorer(networks, monkeypatch):
+    """Keep Ape from asking an explorer on the internet what contract it was whose deployment reverted."""
+    monkeypatch.setitem(vars(networks.provider.network), "explorer", None)
+
+
+def returned(function):
+    return ",".join(str(output.type) for output in function.outputs)
+
+
+def selector(signature):
+    return keccak(text=signature)[:4]
+
+
+def test_functions_are_those_of_the_surface_and_no_others(validation):
+    functions = {
+        function.selector: returned(function)
+        for function in [*validation.contract_type.view_methods, *validation.contract_type.mutable_methods]
+    }
+    assert functions == OWN_FUNCTIONS | INHERITED_FUNCTIONS
+
+
+def test_events_are_those_of_the_surface_and_no_others(validation):
+    assert {event.signature for event in validation.contract_type.events} == EVENTS
+
+
+def test_version_is_that_of_the_surface(validation):
+    assert validation.getVersion() == "2.0.0"
+
+
+def test_identity_registry_is_the_one_it_was_deployed_with(validation, identity):
+    assert validation.getIdentityRegistry() == identity.address
+
+
+@pytest.mark.usefixtures("no_explorer")
+@pytest.mark.parametrize("address", [ZERO_ADDRESS, "0x" + "11" * 20], ids=["zero", "without code"])
+def test_registry_is_not_deployed_without_an_identity_registry(project, deployer, address):
+    with ape.reverts("bad identity"):
+        deployer.deploy(project.ValidationRegistry, address)
+
+
+def test_erc165_knows_the_registrys_interface(validation):
+    interface_id = reduce(xor, (int.from_bytes(selector(signature), "big") for signature in OWN_FUNCTIONS))
+    assert validation.supportsInterface(interface_id.to_bytes(4, "big"))
+
+
+def test_erc165_knows_itself(validation):
+    assert validation.supportsInterface("0x01ffc9a7")
+
+
+@pytest.mark.parametrize("interface_id", ["0xffffffff", "0x80ac58cd", "0x00000000"])
+def test_erc165_denies_other_interfaces(validation, interface_id):
+    assert not validation.supportsInterface(interface_id)
+
+
+def test_registry_takes_no_ether(validation):
+    contract_type = validation.contract_type
+    assert not any(function.is_payable for function in contract_type.mutable_methods)
+    assert contract_type.fallback is None
+    assert not any(entry.type == "receive" for entry in contract_type.abi)
