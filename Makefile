@@ -9,6 +9,7 @@ SOLIDITY := 'contracts/**/*.sol' 'tests/symbolic/*.sol' '!contracts/.cache/**'
 PYTHON_SOURCES := bilateral scripts bench tests toolchain
 MUTANTS := 200
 SEED := 1
+ONLY := contracts/
 
 .DEFAULT_GOAL := help
 .PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock addresses lock clean
@@ -35,9 +36,13 @@ audit: compile ## Look for known faults in the contracts by static analysis.
 	@./toolchain/setup-audit.sh
 	@PATH="$(CURDIR)/$(AUDIT):$$PATH" $(AUDIT)/slither . --config-file toolchain/slither.json
 
+prove: compile ## Prove by symbolic execution what tests/symbolic/ states.
+	@./toolchain/setup-audit.sh
+	@./toolchain/prove.sh
+
 mutate: compile ## Change the contracts, and see whether the tests notice. Goes on where it was stopped.
 	@./toolchain/setup-audit.sh
-	@$(AUDIT)/python toolchain/mutate.py --mutants $(MUTANTS) --seed $(SEED)
+	@$(AUDIT)/python toolchain/mutate.py --mutants $(MUTANTS) --seed $(SEED) --only $(ONLY)
 
 lint: compile ## Check style, types and format.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)

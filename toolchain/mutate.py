@@ -5,7 +5,7 @@ two statements that follow each other. A seeded sample of them is tried in a cop
 not compile, or that compiles to the same bytecode, is not a mutant; every other one must fail a test of those that
 touch the contract. Results are kept in `.mutants/`, so a run that is stopped goes on where it was.
 
-    make mutate MUTANTS=200 SEED=1
+    make mutate MUTANTS=200 SEED=1 ONLY=contracts/validation
 """
 
 from __future__ import annotations
@@ -127,10 +127,10 @@ def mutants_of(path: str) -> list[Mutant]:
     return list(dict.fromkeys(m for m in found if "".join(m.before.split()) != "".join(m.after.split())))
 
 
-def sample(seed: int) -> list[Mutant]:
-    """All mutants of all contracts that have tests, in an order that the seed decides."""
+def sample(seed: int, only: str) -> list[Mutant]:
+    """All mutants of the contracts that have tests and whose path begins so, in an order that the seed decides."""
     paths = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "contracts").rglob("*.sol"))
-    mutants = [mutant for path in paths if tests_of(path) for mutant in mutants_of(path)]
+    mutants = [mutant for path in paths if path.startswith(only) and tests_of(path) for mutant in mutants_of(path)]
     random.Random(seed).shuffle(mutants)  # noqa: S311  # no secret depends on it
     return mutants
 
@@ -223,20 +223,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutants", type=int, default=200, help="how many valid mutants to try")
     parser.add_argument("--seed", type=int, default=1, help="decides which")
+    parser.add_argument("--only", default="contracts/", help="how the paths of the contracts begin that are changed")
     options = parser.parse_args()
 
     _copy_project()
     original = _bytecode()
     if original is None:
         sys.exit("mutate: the contracts do not compile")
-    folders = sorted({folder for tests in TESTS.values() for folder in tests if (ROOT / folder).is_dir()})
+    mutants = sample(options.seed, options.only)
+    folders = sorted({folder for mutant in mutants for folder in tests_of(mutant.path)})
     print("mutate: running the tests of the contracts as they are ...", flush=True)
     if _run(".venv/bin/ape", "test", "-q", "-n", "2", *folders).returncode != 0:
         sys.exit("mutate: the tests fail without any change")
 
     known, verdicts, survivors, start = _known(), [], [], time.monotonic()
     tried = 0
-    for mutant in sample(options.seed):
+    for mutant in mutants:
         if len(verdicts) == options.mutants:
             break
         identifier = mutant.identifier((ROOT / mutant.path).read_text())

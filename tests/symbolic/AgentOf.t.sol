@@ -6,8 +6,8 @@ import {IdentityRegistry} from "../../contracts/identity/IdentityRegistry.sol";
 import {Cheats} from "./Cheats.sol";
 
 /// @title The identity registry, with a view of what the proofs are about
-/// @dev Its conditions are joined by `either` and `both` rather than `||` and `&&`, whose jumps would double the number of
-/// paths each time.
+/// @dev Its conditions are joined by `either` and `both` rather than `||` and `&&`, whose jumps would double the number
+/// of paths each time.
 contract ObservedIdentityRegistry is IdentityRegistry {
     /// @dev Where the compiler puts the wallets of agents.
     uint256 private constant WALLETS_SLOT = 5;
@@ -23,8 +23,8 @@ contract ObservedIdentityRegistry is IdentityRegistry {
         return either(id == 0, either(isOwner, both(isExplicit, _storedWallet(id) == account)));
     }
 
-    /// @notice What the registry keeps besides, and the proofs take for granted: ids have 64 bits at most, an agent that is
-    /// not registered is a zero word, an owner has a balance.
+    /// @notice What the registry keeps besides, and the proofs take for granted: ids have 64 bits at most, an agent that
+    /// is not registered is a zero word, an owner has a balance.
     /// @param id The agent.
     /// @return sane Whether it holds of the agent.
     function isSane(uint256 id) external view returns (bool sane) {
@@ -117,7 +117,7 @@ contract AgentOfProof is Cheats {
     function check_updateAgent(
         address account,
         address caller,
-        uint256 id,
+        uint64 id,
         address to
     ) public keepsInvariant(account, caller, id) {
         _registry.updateAgent(id, "", to);
@@ -126,7 +126,7 @@ contract AgentOfProof is Cheats {
     function check_setPrimaryAgent(
         address account,
         address caller,
-        uint256 id
+        uint64 id
     ) public keepsInvariant(account, caller, id) {
         _registry.setPrimaryAgent(id);
     }
@@ -134,7 +134,7 @@ contract AgentOfProof is Cheats {
     function check_setAgentWallet(
         address account,
         address caller,
-        uint256 id,
+        uint64 id,
         uint256 deadline
     ) public keepsInvariant(account, caller, id) {
         _registry.setAgentWallet(id, _consents, deadline, "");
@@ -143,7 +143,7 @@ contract AgentOfProof is Cheats {
     function check_unsetAgentWallet(
         address account,
         address caller,
-        uint256 id
+        uint64 id
     ) public keepsInvariant(account, caller, id) {
         _registry.unsetAgentWallet(id);
     }
@@ -153,7 +153,7 @@ contract AgentOfProof is Cheats {
         address caller,
         address from,
         address to,
-        uint256 id
+        uint64 id
     ) public keepsInvariant(account, caller, id) {
         _registry.transferFrom(from, to, id);
     }
@@ -163,7 +163,7 @@ contract AgentOfProof is Cheats {
         address caller,
         address from,
         address to,
-        uint256 id
+        uint64 id
     ) public keepsInvariant(account, caller, id) {
         _registry.safeTransferFrom(from, to, id);
     }
@@ -172,7 +172,7 @@ contract AgentOfProof is Cheats {
         address account,
         address caller,
         address approved,
-        uint256 id
+        uint64 id
     ) public keepsInvariant(account, caller, id) {
         _registry.approve(approved, id);
     }
@@ -186,14 +186,14 @@ contract AgentOfProof is Cheats {
         _registry.setApprovalForAll(operator, isApproved);
     }
 
-    function check_setAgentURI(address account, address caller, uint256 id) public keepsInvariant(account, caller, id) {
+    function check_setAgentURI(address account, address caller, uint64 id) public keepsInvariant(account, caller, id) {
         _registry.setAgentURI(id, "ipfs://registration");
     }
 
     function check_setMetadata(
         address account,
         address caller,
-        uint256 id,
+        uint64 id,
         bytes32 value
     ) public keepsInvariant(account, caller, id) {
         _registry.setMetadata(id, "key", abi.encodePacked(value));
