@@ -12,7 +12,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock addresses lock clean
+.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock abi addresses lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -60,6 +60,9 @@ format: setup ## Rewrite the sources in the project's format.
 
 bytecode-lock: compile ## Write the hash of each contract's creation code to contracts/bytecode.lock.
 	@$(BIN)/ape run bytecode_lock
+
+abi: compile ## Copy the compiler's ABIs into the Python package.
+	@$(BIN)/ape run abi
 
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses

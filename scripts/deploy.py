@@ -69,7 +69,9 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
             if missing and yes:
                 wallet.sign_unattended()
             outcomes = list(execute(chain, wallet, plan, store, timeout=timeout, tell=console.print))
-    console.print(outcome_table(chain, outcomes))
-    paid = sum(outcome.cost for outcome in outcomes)
-    console.print(f"Paid {ether(paid)}." if missing else "Everything was in place, nothing was sent.")
+    if missing:
+        console.print(outcome_table(chain, outcomes))
+        console.print(f"Paid {ether(sum(outcome.cost for outcome in outcomes))}.")
+    else:
+        console.print("Everything was in place, nothing was sent.")
     console.print(f"On record in {store.path(chain.chain_id)}.")

@@ -71,6 +71,7 @@ def wallet_key(accounts):
 
 @pytest.fixture(scope="session")
 def identity(deployer, project):
+    """An identity registry without agents. A folder whose session fixtures register some has one of its own."""
     return deployer.deploy(project.IdentityRegistry)
 
 

@@ -110,6 +110,11 @@ interface IReputationRegistry {
     /// @param limit The number.
     error TooMuchFeedback(uint256 agentId, address clientAddress, uint256 limit);
 
+    /// @notice The average does not fit the 128 bits that a summary has for it.
+    /// @param summaryValue The average, times `10 ** summaryValueDecimals`.
+    /// @param summaryValueDecimals The most frequent decimals.
+    error SummaryTooLarge(int256 summaryValue, uint8 summaryValueDecimals);
+
     /// @notice Rates an agent as the caller.
     /// @dev For anybody but the agent's owner, its operators and the address approved for it; the agent's wallet may.
     /// Emits `NewFeedback`. Reverts, in this order, with "too many decimals", "value too large",
@@ -181,8 +186,8 @@ interface IReputationRegistry {
     /// most frequent decimals, the smallest such on a tie, both toward zero. Reverts with "clientAddresses required"
     /// for an empty list. Costs one storage word per client; with a tag, or where a client's feedback differs in
     /// decimals, one per feedback as well.
-    /// WARNING: values near 1e38 that are averaged with feedback of more decimals can exceed 128 bits. Then the result
-    /// is the low 128 bits, as in the deployed registries. No value below 1e20 can do that.
+    /// Reverts with `SummaryTooLarge` if values near 1e38, averaged with feedback of more decimals, exceed 128 bits,
+    /// where the deployed registries answer with the low 128 bits: a wrong number. No value below 1e20 can do that.
     /// @param agentId The agent.
     /// @param clientAddresses The clients that the caller trusts. A client that is listed twice counts twice.
     /// @param tag1 The first tag that feedback must have; empty: any.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
+import {IReputationRegistry} from "../interfaces/IReputationRegistry.sol";
+
 /// @dev Values that are being averaged: for each of the decimals 0 to 18, the sum and number of those that have them,
 /// in one word. Kept apart like this a value is added as it is, without an exponentiation to scale it.
 /// ```
@@ -32,7 +34,7 @@ library Tallies {
     /// @dev The number of values, their average scaled to the most frequent decimals, and these: the smallest of those
     /// that are equally frequent. Each value is scaled to 18 decimals; the sum is divided by the number, then scaled;
     /// both divisions are toward zero. All is zero if there are no values.
-    /// The average is cut to the 128 bits that the surface has for it, as the deployed registries cut it.
+    /// Reverts with `SummaryTooLarge` if the average exceeds the 128 bits that the surface has for it.
     function average(Tally memory self) internal pure returns (uint64 count, int128 value, uint8 decimals) {
         count = uint64(self.count);
         if (count == 0) return (0, 0, 0);
@@ -49,7 +51,9 @@ library Tallies {
                 if (number > highest) (highest, decimals) = (number, uint8(i));
             }
             int256 wadAverage = wadSum / int256(uint256(count));
-            value = int128(wadAverage / int256(10 ** (WAD_DECIMALS - decimals)));
+            int256 exact = wadAverage / int256(10 ** (WAD_DECIMALS - decimals));
+            value = int128(exact);
+            require(value == exact, IReputationRegistry.SummaryTooLarge(exact, decimals));
         }
     }
 }

@@ -74,4 +74,4 @@ def make_console() -> Console:
     Returns:
         The console.
     """
-    return Console(width=CONSOLE_WIDTH, soft_wrap=True, highlight=False)
+    return Console(width=CONSOLE_WIDTH, soft_wrap=True, highlight=False, markup=False)

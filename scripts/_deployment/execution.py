@@ -137,7 +137,8 @@ class _Step:
         name, pending = self.contract.name, record.pending.get(self.contract.name)
         recorded = record.contracts.get(name)
         if recorded and recorded.address == self.contract.address and _is_there(self.chain, self.contract):
-            self._read_back()
+            if f"0x{keccak(self._read_back()).hex()}" != recorded.code_hash:
+                raise DeploymentError(f"{name}: the code at {recorded.address} is not the one on record.")
             return Outcome(self.contract, State.IN_PLACE, recorded)
 
         receipt = self._earlier(pending) if pending else None

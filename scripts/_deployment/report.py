@@ -41,7 +41,9 @@ def plan_table(chain: Chain, plan: Sequence[PlannedContract], states: Mapping[st
     Returns:
         A table, a row a contract.
     """
-    table = Table("contract", "address", "state", title=f"Plan for {chain.network} (chain {chain.chain_id})")
+    table = Table(
+        "contract", "address", "state", title=f"Plan for {chain.network} (chain {chain.chain_id})", title_justify="left"
+    )
     table.add_column("gas, about", justify="right")
     for contract in plan:
         state = states[contract.name]
@@ -60,7 +62,14 @@ def outcome_table(chain: Chain, outcomes: Iterable[Outcome]) -> Table:
     Returns:
         A table, a row a contract.
     """
-    table = Table("contract", "address", "result", "block", title=f"{chain.network} (chain {chain.chain_id})")
+    table = Table(
+        "contract",
+        "address",
+        "result",
+        "block",
+        title=f"{chain.network} (chain {chain.chain_id})",
+        title_justify="left",
+    )
     for outcome in outcomes:
         block = outcome.record.block
         table.add_row(outcome.contract.name, outcome.record.address, outcome.state.value, f"{block or ''}")

@@ -11,6 +11,12 @@ from tests.authorized.helpers import MAX_UINT256, Given, authorization, domain_o
 
 
 @pytest.fixture(scope="session")
+def identity(deployer, project):
+    """An identity registry of this folder's own, so that its agents are nobody else's."""
+    return deployer.deploy(project.IdentityRegistry)
+
+
+@pytest.fixture(scope="session")
 def registry(deployer, project, identity):
     return deployer.deploy(project.AuthorizedReputationRegistry, identity)
 

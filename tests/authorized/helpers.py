@@ -98,7 +98,7 @@ def refusal(registry, sender, arguments, gas=None):
     """Simulate `giveFeedback`, quicker than a transaction.
 
     Returns:
-        None if it would succeed, else the name and the arguments of the registry's error. Anything else that an error
+        None if it would succeed, else the name and the arguments of the registry's error. Anything but an error
         of the registry's ABI, such as a panic or a bare revert, is a KeyError.
     """
     call = {

@@ -114,6 +114,15 @@ def test_owner_that_misbehaves_authorises_nothing(
     assert registry.getFeedbackCount(mine.agent_id) == 0
 
 
+def test_owner_that_burns_gas_is_named_within_an_ordinary_gas_limit(
+    registry, identity, deployer, project, refused, auth, domain, wallet_key
+):
+    wallet = deployer.deploy(project.WalletBurnsGas)
+    mine = replace(auth, agent_id=register_by(wallet, identity, deployer))
+    error = refused(encode_feedback_auth(mine, sign(wallet_key, mine, domain)), agent_id=mine.agent_id, gas=150_000)
+    assert error == ("SignatureRefused", {"owner": wallet.address, "digest": digest_of(registry, mine)})
+
+
 def test_owner_whose_contract_is_no_wallet_authorises_nothing(registry, identity, give, auth, agent_id, owner, domain):
     identity.transferFrom(owner, registry, agent_id, sender=owner)
     with ape.reverts(registry.SignatureRefused, owner=registry.address, digest=digest_of(registry, auth)):

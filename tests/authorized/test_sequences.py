@@ -205,7 +205,7 @@ def test_registry_does_what_the_model_does(
         clients=[client, other_client, other_owner, operator],
     )
     machine = type("Machine", (Sequences,), {"world": world})
-    steps = settings(max_examples=15, stateful_step_count=15, deadline=None, derandomize=True)
+    steps = settings(max_examples=10, stateful_step_count=15, deadline=None, derandomize=True)
     run_state_machine_as_test(machine, settings=steps)
     calls = world.calls
     assert calls["accepted"] >= calls.total() / 4, calls

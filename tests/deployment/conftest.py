@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import ape
 import pytest
+from eth_account import Account
 
 from scripts._anvil import running_anvil
+from scripts._build import ROOT
 from scripts._deployment.chain import Chain
 from scripts._deployment.errors import explained
 from scripts._deployment.execution import execute, survey
@@ -20,9 +27,11 @@ from scripts._explorer import use_explorer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 BASE_SEPOLIA = 84532
+FUJI = 43113
+DEPLOYER_KEY = "0x" + "ab" * 32
+PASSPHRASE = "correct horse battery staple"  # noqa: S105  # of a key that is worth nothing
 SALTS = [f"0x{number:064x}" for number in range(1, 4)]
 
 
@@ -104,3 +113,21 @@ def parameters() -> dict[str, ContractParameters]:
 @pytest.fixture(scope="session")
 def plan(parameters):
     return make_plan(parameters)
+
+
+@pytest.fixture
+def home(tmp_path) -> Path:
+    """The data folder of a user of Ape's, with a key file `deployer`."""
+    (tmp_path / "accounts").mkdir()
+    keyfile = Account.encrypt(DEPLOYER_KEY, PASSPHRASE, kdf="pbkdf2", iterations=1000)
+    (tmp_path / "accounts" / "deployer.json").write_text(json.dumps(keyfile))
+    (tmp_path / "packages").symlink_to(ape.config.DATA_FOLDER / "packages")
+    return tmp_path
+
+
+def run_ape(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
+    environment = os.environ | {"APE_DATA_FOLDER": str(home)} | variables
+    command = [ROOT / ".venv/bin/ape", "run", *arguments]
+    return subprocess.run(  # noqa: S603  # the project's own command
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
-import ape
 import pytest
+import yaml
 from click.testing import CliRunner
 from eth_account import Account
+from web3 import Web3
 
 from scripts._anvil import running_anvil
-from scripts._build import ROOT
+from scripts._deployment.records import Records
 from scripts.deploy import cli
-from tests.deployment.conftest import BASE_SEPOLIA
+from tests.deployment.conftest import BASE_SEPOLIA, DEPLOYER_KEY, FUJI, PASSPHRASE, SALTS, run_ape
 
-FUJI = 43113
-PASSPHRASE = "correct horse battery staple"  # noqa: S105  # of a key that is worth nothing
+DEVNET = 4242
 
 
 @pytest.fixture
 def deploy(tmp_path):
-    """Runs the command; its records go to `tmp_path`."""
+    """Runs the command for one contract; its records go to `tmp_path`."""
+    parameters = tmp_path / "one.yaml"
+    parameters.write_text(f"IdentityRegistry: {{salt: '{SALTS[0]}'}}")
 
     def run(network: str, *options: str, answer: str | None = None):
-        arguments = ["--network", network, "--account", "TEST::0", "--records", str(tmp_path), *options]
+        where = ["--records", str(tmp_path), "--parameters", str(parameters)]
+        arguments = ["--network", network, "--account", "TEST::0", *where, *options]
         return CliRunner().invoke(cli, arguments, input=answer)
 
     return run
@@ -57,7 +58,7 @@ def test_addresses_are_the_same_on_every_chain(deploy, node, tmp_path):
     assert address_on_record(tmp_path, BASE_SEPOLIA) == address_on_record(tmp_path, FUJI)
 
 
-@pytest.mark.parametrize(("answer", "exit_code"), [("y\n", 0), ("n\n", 1), ("", 1)])
+@pytest.mark.parametrize(("answer", "exit_code"), [("y\n", 0), ("n\n", 1)])
 def test_live_network_is_confirmed_before_anything_is_sent(deploy, node, tmp_path, answer, exit_code):
     result = deploy(f"base:sepolia:{node}", answer=answer)
     assert result.exit_code == exit_code
@@ -75,7 +76,7 @@ def test_account_without_funds_is_told_what_it_lacks(deploy, network, tmp_path):
     network.request("anvil_setBalance", network.account.address, hex(10**15))
     result = deploy(f"base:sepolia:{network.url}", "--yes")
     assert result.exit_code == 1
-    assert f"Error: {network.account.address} cannot pay for it: it lacks 0.00" in result.output
+    assert f"Error: {network.account.address} cannot pay for it: it lacks 0.0" in result.output
     assert not (tmp_path / f"{BASE_SEPOLIA}.json").exists()
 
 
@@ -110,38 +111,23 @@ def test_other_parameters_may_be_named(deploy, node, tmp_path):
     assert f"Error: {parameters}: IdentityRegistry.salt: String should match pattern" in result.output
 
 
-@pytest.fixture
-def home(tmp_path) -> Path:
-    """The data folder of a user of Ape's, with a key file `deployer`."""
-    (tmp_path / "accounts").mkdir()
-    keyfile = Account.encrypt("0x" + "ab" * 32, PASSPHRASE, kdf="pbkdf2", iterations=1000)
-    (tmp_path / "accounts" / "deployer.json").write_text(json.dumps(keyfile))
-    (tmp_path / "packages").symlink_to(ape.config.DATA_FOLDER / "packages")
-    return tmp_path
-
-
-def run_ape(home: Path, node: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess:
-    environment = os.environ | {"APE_DATA_FOLDER": str(home), "WEB3_PROVIDER_URI": node} | variables
-    command = [ROOT / ".venv/bin/ape", "run", *arguments]
-    return subprocess.run(  # noqa: S603  # the project's own command
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-
-
-def test_key_file_signs_unattended_on_the_node_of_the_environment(home, network, tmp_path):
-    payer = Account.from_key("0x" + "ab" * 32).address
-    network.request("anvil_setBalance", payer, hex(10**18))
-    arguments = ["--network", "base:sepolia:node", "--account", "deployer", "--yes", "--records", str(tmp_path)]
-    run = run_ape(home, network.url, "deploy", *arguments, APE_ACCOUNTS_deployer_PASSPHRASE=PASSPHRASE)
-    assert run.returncode == 0, run.stderr
-    assert (
-        json.loads((tmp_path / f"{BASE_SEPOLIA}.json").read_text())["contracts"]["IdentityRegistry"]["deployer"]
-        == payer
-    )
+def test_key_file_signs_unattended_on_a_network_of_the_users_own(home, tmp_path):
+    devnet = {"name": "devnet", "chain_id": DEVNET, "ecosystem": "ethereum", "default_provider": "node"}
+    (home / "ape-config.yaml").write_text(yaml.safe_dump({"networks": {"custom": [devnet]}}))
+    payer = Account.from_key(DEPLOYER_KEY).address
+    with running_anvil("--chain-id", str(DEVNET)) as url:
+        Web3(Web3.HTTPProvider(url)).provider.make_request("anvil_setBalance", [payer, hex(10**18)])
+        arguments = ["--network", "ethereum:devnet", "--account", "deployer", "--yes", "--records", str(tmp_path)]
+        variables = {"WEB3_PROVIDER_URI": url, "APE_ACCOUNTS_deployer_PASSPHRASE": PASSPHRASE}
+        run = run_ape(home, "deploy", *arguments, **variables)
+    assert run.returncode == 0, run.stdout + run.stderr
+    record = Records(tmp_path).load(DEVNET)
+    assert record.network == "ethereum:devnet"
+    assert record.contracts["IdentityRegistry"].deployer == payer
 
 
 def test_node_of_the_environment_that_serves_another_chain_is_an_error(home, node, tmp_path):
     arguments = ["--network", "avalanche:fuji:node", "--account", "TEST::0", "--yes", "--records", str(tmp_path)]
-    run = run_ape(home, node, "deploy", *arguments)
+    run = run_ape(home, "deploy", *arguments, WEB3_PROVIDER_URI=node)
     assert run.returncode == 1
     assert "WEB3_PROVIDER_URI names a node of another chain than the one that was asked for." in run.stderr

@@ -152,6 +152,18 @@ def test_contract_with_another_identity_registry_is_an_error(network, plan, reco
     assert list(records.load(BASE_SEPOLIA).contracts) == ["IdentityRegistry"]
 
 
+def test_code_that_is_not_the_one_on_record_is_an_error(network, plan, records):
+    list(network.deploy(plan, records))
+    wallet = plan[2]
+    code = bytearray(network.chain.code(wallet.address))
+    start, length = wallet.build.immutables[0]
+    code[start : start + length] = bytes(12) + b"\x11" * 20
+    network.request("anvil_setCode", wallet.address, f"0x{code.hex()}")
+    with pytest.raises(DeploymentError) as refusal:
+        list(network.deploy(plan, records))
+    assert refusal.value.message == f"MockWallet: the code at {wallet.address} is not the one on record."
+
+
 def test_contract_on_record_is_not_put_aside_by_another_address(network, plan, records):
     list(network.deploy(plan, records))
     before = records.path(BASE_SEPOLIA).read_bytes()

@@ -1,0 +1,239 @@
+"""Chains, accounts and transactions in the forms of the Chain Agnostic Improvement Proposals, on EVM and Solana.
+
+Part of `bilateral.identifiers`, which says what all identifiers have in common.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Self
+
+import libipld
+from eth_utils.address import is_checksum_address, is_checksum_formatted_address, to_checksum_address
+
+from bilateral.errors import MalformedIdentifierError
+
+EVM: Final = "eip155"
+SOLANA: Final = "solana"
+MAX_UINT256: Final = 2**256 - 1
+SOLANA_ADDRESS_BYTES: Final = 32
+
+_NAMESPACE = re.compile(r"[-a-z0-9]{3,8}")
+_NUMBER = re.compile(r"0|[1-9][0-9]*")
+_BASE58 = re.compile(r"[1-9A-HJ-NP-Za-km-z]+")
+_EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_EVM_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+
+_CHAIN: Final = "a CAIP-2 chain id"
+_ACCOUNT: Final = "a CAIP-10 account id"
+_TRANSACTION: Final = "a transaction reference"
+
+_SOLANA_REFERENCE_LENGTH: Final = 32
+_SOLANA_SIGNATURE_BYTES: Final = 64
+_MAX_CHAIN_DIGITS: Final = 32
+
+
+@dataclass(frozen=True)
+class ChainId:
+    """A chain (CAIP-2), on EVM or Solana: `eip155:8453`, `solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp`.
+
+    Attributes:
+        namespace: `eip155` or `solana`.
+        reference: The EIP-155 chain id in decimals, or the first 32 characters of the genesis hash.
+
+    Raises:
+        MalformedIdentifierError: Another namespace, or the reference has not its namespace's form.
+    """
+
+    namespace: str
+    reference: str
+
+    def __post_init__(self) -> None:
+        """Refuse what its namespace does not allow."""
+        problem = _chain_problem(self.namespace, self.reference)
+        if problem:
+            raise MalformedIdentifierError(_CHAIN, str(self), problem)
+
+    @classmethod
+    def evm(cls, chain_id: int) -> Self:
+        """The EVM chain with an EIP-155 chain id."""
+        return cls(EVM, str(chain_id))
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse `namespace:reference`.
+
+        Raises:
+            MalformedIdentifierError: The text is not that.
+        """
+        namespace, reference = _split(_CHAIN, text, "namespace:reference", 2)
+        return cls(namespace, reference)
+
+    @property
+    def is_evm(self) -> bool:
+        """Whether the chain is an EVM chain."""
+        return self.namespace == EVM
+
+    @property
+    def evm_chain_id(self) -> int:
+        """The EIP-155 chain id.
+
+        Raises:
+            MalformedIdentifierError: The chain is none of EVM.
+        """
+        if not self.is_evm:
+            raise MalformedIdentifierError("an EVM chain", str(self), f"its namespace is {self.namespace}")
+        return int(self.reference)
+
+    def __str__(self) -> str:
+        """The canonical text."""
+        return f"{self.namespace}:{self.reference}"
+
+
+@dataclass(frozen=True)
+class AccountId:
+    """An account or contract on a chain (CAIP-10): `eip155:8453:0x8004…`, `solana:5eykt4…:satiRk…`.
+
+    An agent registry string is one of these: the chain and address of an identity registry.
+
+    Attributes:
+        chain: The chain.
+        address: On EVM in checksum form (EIP-55), made so whatever the case it was given in; on Solana the 32 bytes in
+            base 58, in which case matters.
+
+    Raises:
+        MalformedIdentifierError: The address has not its chain's form, or is in mixed case with a wrong checksum.
+    """
+
+    chain: ChainId
+    address: str
+
+    def __post_init__(self) -> None:
+        """Refuse what the chain does not allow, and bring EVM addresses into checksum form."""
+        if self.chain.is_evm:
+            object.__setattr__(self, "address", checksummed(self.address))
+            return
+        problem = base58_problem(self.address, SOLANA_ADDRESS_BYTES, "an address")
+        if problem:
+            raise MalformedIdentifierError(_ACCOUNT, str(self), problem)
+
+    @classmethod
+    def parse(cls, text: str, *, verify_checksum: bool = True) -> Self:
+        """Parse `namespace:reference:address`.
+
+        Args:
+            text: The text.
+            verify_checksum: Pass `False` to take a mixed-case EVM address whose checksum is wrong, as CAIP-10 allows
+                and as files of careless authors have it. Never do so with an address to which money goes.
+
+        Raises:
+            MalformedIdentifierError: The text is not that.
+        """
+        namespace, reference, address = _split(_ACCOUNT, text, "namespace:reference:address", 3)
+        chain = ChainId(namespace, reference)
+        return cls(chain, address if verify_checksum or not chain.is_evm else address.lower())
+
+    def __str__(self) -> str:
+        """The canonical text."""
+        return f"{self.chain}:{self.address}"
+
+
+@dataclass(frozen=True)
+class TransactionRef:
+    """A transaction on a chain (`taskRef` of the x402 extension): `eip155:8453:0x…`, `solana:5eykt4…:5A2CSREG…`.
+
+    Attributes:
+        chain: The chain.
+        transaction: On EVM the hash, in lower case whatever the case it was given in; on Solana the 64 bytes of the
+            first signature in base 58.
+
+    Raises:
+        MalformedIdentifierError: The transaction has not its chain's form.
+    """
+
+    chain: ChainId
+    transaction: str
+
+    def __post_init__(self) -> None:
+        """Refuse what the chain does not allow."""
+        if self.chain.is_evm:
+            matches = _EVM_HASH.fullmatch(self.transaction)
+            problem = None if matches else "an EVM transaction is 0x and 64 hexadecimal digits"
+            object.__setattr__(self, "transaction", self.transaction.lower())
+        else:
+            problem = base58_problem(self.transaction, _SOLANA_SIGNATURE_BYTES, "a transaction")
+        if problem:
+            raise MalformedIdentifierError(_TRANSACTION, str(self), problem)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parse `namespace:reference:transaction`.
+
+        Raises:
+            MalformedIdentifierError: The text is not that.
+        """
+        namespace, reference, transaction = _split(_TRANSACTION, text, "namespace:reference:transaction", 3)
+        return cls(ChainId(namespace, reference), transaction)
+
+    def __str__(self) -> str:
+        """The canonical text."""
+        return f"{self.chain}:{self.transaction}"
+
+
+def checksummed(address: str) -> str:
+    """Bring an EVM address into checksum form (EIP-55).
+
+    Args:
+        address: 0x and 40 hexadecimal digits: in one case, or in mixed case with the right checksum.
+
+    Raises:
+        MalformedIdentifierError: It is no address, or its checksum is wrong, which means that it was mistyped.
+    """
+    if not _EVM_ADDRESS.fullmatch(address):
+        raise MalformedIdentifierError("an EVM address", address, "expected 0x and 40 hexadecimal digits")
+    if is_checksum_formatted_address(address) and not is_checksum_address(address):
+        raise MalformedIdentifierError("an EVM address", address, "its checksum (EIP-55) is wrong")
+    return str(to_checksum_address(address))
+
+
+def _split(kind: str, text: str, form: str, count: int) -> list[str]:
+    """Split a text at its colons into exactly so many parts, none of them empty."""
+    parts = text.split(":")
+    if len(parts) != count:
+        raise MalformedIdentifierError(kind, text, f"expected {form}")
+    if not all(parts):
+        raise MalformedIdentifierError(kind, text, f"a part of {form} is empty")
+    return parts
+
+
+def whole_number(kind: str, text: str, part: str) -> int:
+    """Parse a part that is a number in canonical decimals; at most 78 digits, as many as a uint256 has."""
+    if not _NUMBER.fullmatch(part):
+        raise MalformedIdentifierError(kind, text, f"{part[:80]!r} is not a whole number in plain decimals")
+    if len(part) > len(str(MAX_UINT256)):
+        raise MalformedIdentifierError(kind, text, "a number in it exceeds 2^256 - 1")
+    return int(part)
+
+
+def _chain_problem(namespace: str, reference: str) -> str | None:
+    """What is wrong with a chain id, if anything."""
+    if not _NAMESPACE.fullmatch(namespace):
+        return "a namespace has 3 to 8 of a-z, 0-9 and -"
+    if namespace == EVM:
+        if not _NUMBER.fullmatch(reference) or reference == "0" or len(reference) > _MAX_CHAIN_DIGITS:
+            return "an eip155 reference is the chain id in decimals, from 1, without leading zeros"
+        return None
+    if namespace == SOLANA:
+        if not _BASE58.fullmatch(reference) or len(reference) != _SOLANA_REFERENCE_LENGTH:
+            return "a solana reference is the first 32 characters of the genesis hash, in base 58"
+        return None
+    return f"the namespaces eip155 and solana are supported, not {namespace}"
+
+
+def base58_problem(text: str, length: int, what: str) -> str | None:
+    """What is wrong with a Solana identifier of so many bytes, if anything."""
+    if not _BASE58.fullmatch(text) or len(text) > 2 * length:
+        return f"{what} of solana is {length} bytes in base 58"
+    decoded = len(libipld.decode_multibase(f"z{text}")[1])
+    return None if decoded == length else f"{what} of solana has {length} bytes, this one has {decoded}"

@@ -1,0 +1,119 @@
+"""The registries' ABIs, which the build copies from the compiler's output, and where the registries are deployed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Self
+
+from eth_utils.abi import abi_to_signature
+from eth_utils.crypto import keccak
+
+from bilateral.errors import DeploymentRecordError
+from bilateral.identifiers import AccountId, ChainId, checksummed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Registry(StrEnum):
+    """A registry contract, by its name in Solidity."""
+
+    IDENTITY = "IdentityRegistry"
+    REPUTATION = "ReputationRegistry"
+    BIDIRECTIONAL = "BidirectionalReputationRegistry"
+    AUTHORIZED = "AuthorizedReputationRegistry"
+    VALIDATION = "ValidationRegistry"
+
+
+@cache
+def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
+    """The ABI of a registry.
+
+    Args:
+        registry: The registry.
+
+    Returns:
+        The compiler's entries: functions, events, errors, constructor. They are shared: do not change them.
+    """
+    text = (files("bilateral") / "abi" / f"{registry}.json").read_text(encoding="utf-8")
+    return tuple(json.loads(text))
+
+
+@cache
+def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]]:
+    """The entries of one kind of a registry's ABI by what identifies them on chain.
+
+    Args:
+        registry: The registry.
+        kind: `function`, `error` or `event`.
+
+    Returns:
+        The entries by selector (4 bytes), or by topic (32 bytes) for events.
+    """
+    length = 32 if kind == "event" else 4
+    return {
+        keccak(text=abi_to_signature(entry))[:length]: entry  # type: ignore[arg-type]
+        for entry in abi(registry)
+        if entry["type"] == kind
+    }
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """Where the registries of one chain are.
+
+    Attributes:
+        chain_id: EIP-155 id of the chain.
+        identity: The identity registry.
+        reputation: The reputation registry, with or without ratings in the other direction.
+        authorized: The registry for authorised feedback.
+        validation: The validation registry.
+    """
+
+    chain_id: int
+    identity: str
+    reputation: str | None = None
+    authorized: str | None = None
+    validation: str | None = None
+
+    def __post_init__(self) -> None:
+        """Bring the addresses into checksum form."""
+        for name in ("identity", "reputation", "authorized", "validation"):
+            address = getattr(self, name)
+            if address is not None or name == "identity":
+                object.__setattr__(self, name, checksummed(address))
+
+    @classmethod
+    def from_record(cls, record: str | bytes) -> Self:
+        """Read a deployment record, `deployments/<chain id>.json`.
+
+        Args:
+            record: The JSON text.
+
+        Returns:
+            The deployment. Where both reputation registries are recorded, the one with ratings is taken.
+
+        Raises:
+            DeploymentRecordError: The text is no record, or records no identity registry.
+        """
+        try:
+            value = json.loads(record)
+            found = {name: contract["address"] for name, contract in value["contracts"].items()}
+            return cls(
+                chain_id=int(value["chainId"]),
+                identity=found[Registry.IDENTITY],
+                reputation=found.get(Registry.BIDIRECTIONAL) or found.get(Registry.REPUTATION),
+                authorized=found.get(Registry.AUTHORIZED),
+                validation=found.get(Registry.VALIDATION),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DeploymentRecordError(f"the deployment record cannot be read: {error!r}") from None
+
+    @property
+    def agent_registry(self) -> AccountId:
+        """The identity registry as an agent registry string, for files and global ids."""
+        return AccountId(ChainId.evm(self.chain_id), self.identity)

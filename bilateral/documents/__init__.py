@@ -1,0 +1,29 @@
+"""Documents that the chain refers to: registration files and feedback files, their hashes, and where they are kept."""
+
+from bilateral.documents.feedback import FeedbackFile, ProofOfPayment, prepare_feedback_file
+from bilateral.documents.hashing import document_hash, verify_hash
+from bilateral.documents.http import Limits, Network
+from bilateral.documents.loader import Document, Loader
+from bilateral.documents.registration import Registration, RegistrationFile, Service, Signer
+from bilateral.documents.stores import DataUriStore, FolderStore, KuboStore, Store, StoredDocument
+
+__all__ = [
+    "DataUriStore",
+    "Document",
+    "FeedbackFile",
+    "FolderStore",
+    "KuboStore",
+    "Limits",
+    "Loader",
+    "Network",
+    "ProofOfPayment",
+    "Registration",
+    "RegistrationFile",
+    "Service",
+    "Signer",
+    "Store",
+    "StoredDocument",
+    "document_hash",
+    "prepare_feedback_file",
+    "verify_hash",
+]

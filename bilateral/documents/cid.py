@@ -1,0 +1,76 @@
+"""Content identifiers of IPFS: what names a block by its hash."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final, Self
+
+import libipld
+
+from bilateral.errors import CidMismatchError, UnsupportedUriError
+from bilateral.text import quoted
+
+RAW: Final = 0x55
+DAG_PB: Final = 0x70
+_SHA2_256: Final = 0x12
+_DIGEST_BYTES: Final = 32
+_MAX_LENGTH: Final = 128
+
+
+@dataclass(frozen=True)
+class Cid:
+    """A CID of version 0 or 1 for a block of raw bytes or of dag-pb, hashed by SHA-256, which is what IPFS files are.
+
+    Attributes:
+        version: 0 or 1.
+        codec: `RAW` or `DAG_PB`.
+        digest: The block's SHA-256 hash.
+    """
+
+    version: int
+    codec: int
+    digest: bytes
+
+    @classmethod
+    def parse(cls, cid: str | bytes) -> Self:
+        """Parse a CID in text (any multibase) or, as links have it, in bytes.
+
+        Raises:
+            UnsupportedUriError: It is none, or of another codec or hash.
+        """
+        shown = quoted(cid) if isinstance(cid, str) else f"0x{cid[:_MAX_LENGTH].hex()}"
+        if len(cid) > _MAX_LENGTH:
+            raise UnsupportedUriError(f"{shown} is too long for a CID")
+        try:
+            parts = libipld.decode_cid(cid)
+        except ValueError as error:
+            raise UnsupportedUriError(f"{shown} is not a CID: {error}") from None
+        codec, digest = parts["codec"], parts["hash"]
+        if codec not in (RAW, DAG_PB):
+            raise UnsupportedUriError(f"{shown} has the codec 0x{codec:x}; raw and dag-pb are supported")
+        if digest["code"] != _SHA2_256 or digest["size"] != _DIGEST_BYTES:
+            raise UnsupportedUriError(f"{shown} has the hash function 0x{digest['code']:x}; sha2-256 is supported")
+        return cls(parts["version"], codec, digest["digest"])
+
+    @classmethod
+    def of_raw(cls, block: bytes) -> Self:
+        """The CID of bytes as one raw block, which is what IPFS makes of a small file."""
+        return cls(1, RAW, hashlib.sha256(block).digest())
+
+    def verify(self, block: bytes) -> None:
+        """Check that a block is the one that this CID names.
+
+        Raises:
+            CidMismatchError: It is another. The error has both CIDs.
+        """
+        digest = hashlib.sha256(block).digest()
+        if digest != self.digest:
+            raise CidMismatchError(str(self), str(Cid(self.version, self.codec, digest)))
+
+    def __str__(self) -> str:
+        """The canonical text: base 58 for version 0, base 32 for version 1."""
+        multihash = bytes([_SHA2_256, _DIGEST_BYTES]) + self.digest
+        if self.version == 0:
+            return libipld.encode_multibase("z", multihash)[1:]  # the one CID without the multibase prefix
+        return libipld.encode_multibase("b", bytes([self.version, self.codec]) + multihash)

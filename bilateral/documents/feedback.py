@@ -1,0 +1,262 @@
+"""The feedback file: what a client says beyond the number on chain (best practices, "Off-Chain Feedback File")."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
+
+from pydantic import Field
+
+from bilateral.documents.model import DocumentModel
+from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
+from bilateral.identifiers import AccountId, ChainId, TransactionRef
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bilateral.identifiers import GlobalAgentId
+    from bilateral.values import FeedbackValue
+
+Capability: TypeAlias = Literal["tools", "prompts", "resources"]
+
+
+class McpUse(DocumentModel):
+    """What of the agent's MCP server was used: one of these."""
+
+    tool: str | None = None
+    prompt: str | None = None
+    resource: str | None = None
+
+
+class A2aUse(DocumentModel):
+    """Which of the agent's A2A skills was used, in which context and task."""
+
+    skills: list[str] | None = None
+    context_id: str | None = None
+    task_id: str | None = None
+
+
+class OasfUse(DocumentModel):
+    """Which skills and domains of the OASF taxonomy were used."""
+
+    skills: list[str] | None = None
+    domains: list[str] | None = None
+
+
+class ProofOfPayment(DocumentModel):
+    """The payment that the feedback is about."""
+
+    from_address: str | None = None
+    to_address: str | None = None
+    chain_id: str | int | None = None
+    tx_hash: str | None = None
+
+    def require_complete(self) -> Self:
+        """This proof, if it names a payment that can be looked up.
+
+        Returns:
+            The proof, its addresses in checksum form and its hash in lower case.
+
+        Raises:
+            MalformedDocumentError: A field is missing or malformed.
+        """
+        missing = [name for name in ("fromAddress", "toAddress", "chainId", "txHash") if not self.to_object().get(name)]
+        if missing:
+            raise MalformedDocumentError(f"proofOfPayment lacks {', '.join(missing)}")
+        chain = str(self.chain_id)
+        try:
+            payment = TransactionRef(ChainId.parse(chain if ":" in chain else f"eip155:{chain}"), str(self.tx_hash))
+            payer, payee = (
+                AccountId(payment.chain, str(address)).address for address in (self.from_address, self.to_address)
+            )
+        except MalformedIdentifierError as error:
+            raise MalformedDocumentError(f"proofOfPayment: {error}") from None
+        return type(self).of(
+            {
+                **self.to_object(),
+                "fromAddress": payer,
+                "toAddress": payee,
+                "chainId": chain,
+                "txHash": payment.transaction,
+            }
+        )
+
+
+class FeedbackFile(DocumentModel):
+    """A feedback file, of the best practices and of the x402 extension.
+
+    Attributes:
+        agent_registry: The identity registry, as a CAIP-10 account id.
+        agent_id: The agent's token id, or mint address.
+        client_address: The client, as a CAIP-10 account id.
+        created_at: When the feedback was given, in ISO 8601.
+        value: The integer on chain.
+        value_decimals: How many of its digits stand behind the point.
+        tag1: What is measured.
+        tag2: The qualifier.
+        endpoint: What was used.
+        text: What the client says.
+        mcp: What of the MCP server was used.
+        a2a: What was used by A2A.
+        oasf: What was used, in terms of OASF.
+        context: What else the client records.
+        proof_of_payment: The payment.
+        task_ref: The payment's transaction reference (x402 extension, as are the following).
+        interaction_hash: What the agent signed, in hexadecimal digits.
+        agent_signature: The agent's signature of it, in hexadecimal digits.
+        client_signature: The client's signature of the feedback, in hexadecimal digits.
+        tags: Both tags.
+        comment: What the client says.
+    """
+
+    agent_registry: str | None = None
+    agent_id: int | str | None = None
+    client_address: str | None = None
+    created_at: str | None = None
+    value: int | float | None = None
+    value_decimals: int | None = None
+    tag1: str | None = None
+    tag2: str | None = None
+    endpoint: str | None = None
+    text: str | None = None
+    mcp: McpUse | None = None
+    a2a: A2aUse | None = Field(default=None, alias="a2a")  # in camel case it would be a2A
+    oasf: OasfUse | None = None
+    context: Any = None
+    proof_of_payment: ProofOfPayment | None = None
+    task_ref: str | None = None
+    interaction_hash: str | None = None
+    agent_signature: str | None = None
+    client_signature: str | None = None
+    tags: list[str] | None = None
+    comment: str | None = None
+
+    @property
+    def created(self) -> datetime | None:
+        """When the feedback was given, in UTC; None where the file does not say, or not in ISO 8601 with an offset."""
+        try:
+            moment = datetime.fromisoformat(self.created_at or "")
+        except ValueError:
+            return None
+        try:
+            return moment.astimezone(UTC) if moment.tzinfo else None
+        except OverflowError:  # the first or last day that a datetime can hold, moved by the offset
+            return None
+
+    def complete(  # noqa: PLR0913  # the feedback's own parameters
+        self,
+        agent: GlobalAgentId,
+        client: AccountId,
+        value: FeedbackValue,
+        *,
+        tag1: str = "",
+        tag2: str = "",
+        endpoint: str = "",
+        created_at: datetime | None = None,
+    ) -> Self:
+        """Add what the chain will say of this feedback, which takes precedence over what the file said of it.
+
+        Args:
+            agent: The agent that is rated.
+            client: The client that rates.
+            value: The value that goes on chain.
+            tag1: What is measured.
+            tag2: The qualifier.
+            endpoint: What was used; the file's own where empty.
+            created_at: When the feedback is given, with a time zone; now when left out.
+
+        Returns:
+            The file to store.
+        """
+        fields = self.to_object()
+        endpoint = endpoint or self.endpoint or ""
+        chain_says = {
+            "agentRegistry": str(agent.registry),
+            "agentId": int(agent.agent) if agent.registry.chain.is_evm else agent.agent,
+            "clientAddress": str(client),
+            "createdAt": _iso(created_at or datetime.now(UTC)),
+            "value": value.value,
+            "valueDecimals": value.decimals,
+            **{name: text for name, text in (("tag1", tag1), ("tag2", tag2), ("endpoint", endpoint)) if text},
+        }
+        for name in ("tag1", "tag2"):
+            fields.pop(name, None)
+        return type(self).of(chain_says | {name: field for name, field in fields.items() if name not in chain_says})
+
+
+def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
+    *,
+    text: str | None = None,
+    capability: Capability | None = None,
+    name: str | None = None,
+    skill: str | Sequence[str] | None = None,
+    task: str | None = None,
+    context: str | Mapping[str, Any] | None = None,
+    proof_of_payment: ProofOfPayment | Mapping[str, Any] | None = None,
+    oasf_skills: Sequence[str] | None = None,
+    oasf_domains: Sequence[str] | None = None,
+    endpoint: str | None = None,
+    **fields: Any,
+) -> FeedbackFile:
+    """Describe an interaction in the form of a feedback file (best practices, "Give Feedback").
+
+    Args:
+        text: What the client says.
+        capability: The kind of MCP capability that was used; with `name`, becomes `mcp.tool`, `.prompt` or `.resource`.
+        name: Its name.
+        skill: The A2A skill or skills that were used; becomes `a2a.skills`.
+        task: The A2A task; becomes `a2a.taskId`.
+        context: The A2A context's id, which becomes `a2a.contextId`; or an object, which is kept as `context` and whose
+            `contextId`, if it has one, becomes `a2a.contextId` too.
+        proof_of_payment: The payment: `fromAddress`, `toAddress`, `chainId`, `txHash`.
+        oasf_skills: What was used in terms of OASF, such as `analytical_skills/mathematical_reasoning`; `oasf.skills`.
+        oasf_domains: The domains it belongs to; becomes `oasf.domains`.
+        endpoint: What was used.
+        **fields: Any other field, by its name in JSON.
+
+    Returns:
+        The file without what only the chain can say; `FeedbackFile.complete` adds that.
+
+    Raises:
+        MalformedDocumentError: An argument is of the wrong type, `capability` and `name` are not given together,
+            or the proof of payment is incomplete.
+    """
+    if capability is not None and capability not in get_args(Capability):
+        raise MalformedDocumentError(f"capability is one of {', '.join(get_args(Capability))}")
+    if (capability is None) != (name is None):
+        raise MalformedDocumentError("capability and name are given together: the kind of MCP capability, and which")
+    if proof_of_payment is not None and not isinstance(proof_of_payment, ProofOfPayment):
+        proof_of_payment = ProofOfPayment.of(dict(proof_of_payment))
+    in_context = None if context is None else context if isinstance(context, str) else context.get("contextId")
+    file = FeedbackFile.of(
+        _given(
+            **fields,
+            text=text,
+            endpoint=endpoint,
+            mcp=_given(**{capability.removesuffix("s"): name}) if capability else None,
+            a2a=_given(skills=[skill] if isinstance(skill, str) else _list(skill), contextId=in_context, taskId=task),
+            oasf=_given(skills=_list(oasf_skills), domains=_list(oasf_domains)),
+            context=None if context is None or isinstance(context, str) else dict(context),
+            proofOfPayment=proof_of_payment and proof_of_payment.require_complete().to_object(),
+        )
+        or {}
+    )
+    file.to_bytes()  # refuses what JSON cannot hold while the author can still change it
+    return file
+
+
+def _given(**fields: Any) -> dict[str, Any] | None:
+    """The fields that were given, or None if none was."""
+    return {name: field for name, field in fields.items() if field is not None} or None
+
+
+def _list(items: Sequence[str] | None) -> list[str] | None:
+    """A list of what was given."""
+    return None if items is None else list(items)
+
+
+def _iso(moment: datetime) -> str:
+    """A moment in ISO 8601, in UTC and to the second, as the best practices write it."""
+    if moment.tzinfo is None:
+        raise MalformedDocumentError("a time needs a time zone")
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

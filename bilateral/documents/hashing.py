@@ -1,0 +1,104 @@
+"""The hash that the chain keeps of a document, and the other hashes that authors have put there for the same content.
+
+ERC-8004 wants keccak-256 of the file's bytes. Published clients hash a serialisation other than the one that they
+store; a reader who only said "mismatch" would accuse honest authors of tampering.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.documents.encoding import decode_object
+from bilateral.errors import HashMismatchError, MalformedDocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NO_HASH: Final = bytes(32)
+
+
+def document_hash(content: bytes) -> bytes:
+    """The hash of a document as ERC-8004 defines it.
+
+    Args:
+        content: The bytes that are stored.
+
+    Returns:
+        Keccak-256 of them, 32 bytes.
+    """
+    return keccak(content)
+
+
+def verify_hash(content: bytes, expected: bytes) -> bool:
+    """Check a document against the hash on chain.
+
+    Args:
+        content: The document.
+        expected: The hash on chain, 32 bytes; zero where its author gave none, as is usual with IPFS.
+
+    Returns:
+        Whether there was a hash to check.
+
+    Raises:
+        HashMismatchError: The document has another hash. The error names the known variant that matches, if one does.
+    """
+    if expected == NO_HASH:
+        return False
+    actual = document_hash(content)
+    if actual != expected:
+        raise HashMismatchError(content, expected, actual, _matching_variant(content, expected))
+    return True
+
+
+def _matching_variant(content: bytes, expected: bytes) -> str | None:
+    """The name of the known variant of a document that has this hash."""
+    return next((name for name, digest in _variants(content) if digest == expected), None)
+
+
+def _variants(content: bytes) -> Iterator[tuple[str, bytes]]:
+    """What authors have hashed instead of the bytes that they stored."""
+    yield "the same bytes by SHA-256", hashlib.sha256(content).digest()
+    yield "the same bytes without the white space at their end", keccak(content.rstrip())
+    try:
+        value = decode_object(content)
+    except MalformedDocumentError:
+        return
+    numbers = _as_javascript(value)
+    yield "the compact form (JSON.stringify)", keccak(_dump(numbers))
+    yield "the form indented by 2 (JSON.stringify)", keccak(_dump(numbers, indent=2))
+    yield "the compact form with sorted names", keccak(_dump(numbers, sort_keys=True))
+    yield "the form with sorted names of agent0-py", keccak(json.dumps(value, sort_keys=True).encode())
+    yield "the form with sorted names of agent0-ts", keccak(_dump(_names_of_top_level(numbers), sort_keys=True))
+
+
+def _dump(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> bytes:
+    """Serialise as JavaScript does."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    return json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, sort_keys=sort_keys).encode()
+
+
+def _as_javascript(value: Any) -> Any:
+    """Write whole numbers without a point, as JavaScript does, which has one type of number."""
+    if isinstance(value, dict):
+        return {name: _as_javascript(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_as_javascript(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value  # noqa: PLR2004
+
+
+def _names_of_top_level(value: dict[str, Any]) -> dict[str, Any]:
+    """Drop, in nested objects, every name that the document itself has not.
+
+    This is what `JSON.stringify(file, Object.keys(file).sort())` does: its second argument filters at every level.
+    """
+
+    def keep(inner: Any) -> Any:
+        if isinstance(inner, dict):
+            return {name: keep(part) for name, part in inner.items() if name in value}
+        return [keep(part) for part in inner] if isinstance(inner, list) else inner
+
+    return {name: keep(inner) for name, inner in value.items()}

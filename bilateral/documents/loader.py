@@ -1,0 +1,210 @@
+"""Loading of documents that strangers name, by any URI that is in use for agents."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
+
+from bilateral.documents.cid import Cid
+from bilateral.documents.data_uri import decode_data_uri
+from bilateral.documents.feedback import FeedbackFile
+from bilateral.documents.hashing import NO_HASH, document_hash, verify_hash
+from bilateral.documents.http import HttpSession, Limits, Network, host_of
+from bilateral.documents.registration import RegistrationFile
+from bilateral.documents.unixfs import read_file
+from bilateral.errors import (
+    CidMismatchError,
+    DocumentError,
+    DocumentTimeoutError,
+    DocumentTooLargeError,
+    ForbiddenAddressError,
+    UnreachableDocumentError,
+    UnsupportedUriError,
+)
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PUBLIC_GATEWAYS: Final = ("https://trustless-gateway.link", "https://ipfs.io")
+
+Integrity: TypeAlias = Literal["inline", "cid", "hash"]
+
+_BLOCK_OVERHEAD: Final = 64 * 1024  # links and framing of one dag-pb block beyond its content
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document as it was loaded.
+
+    Attributes:
+        uri: Where it was.
+        content: Its bytes.
+        integrity: What shows that it is what its author published: it stands in the URI itself, its CID was checked,
+            or its hash on chain was. None where only the server's word does.
+    """
+
+    uri: str
+    content: bytes
+    integrity: Integrity | None
+
+    @property
+    def hash(self) -> bytes:
+        """The keccak-256 hash of the content."""
+        return document_hash(self.content)
+
+    def registration(self) -> RegistrationFile:
+        """Read it as a registration file.
+
+        Raises:
+            MalformedDocumentError: It is none.
+        """
+        return RegistrationFile.from_bytes(self.content)
+
+    def feedback(self) -> FeedbackFile:
+        """Read it as a feedback file.
+
+        Raises:
+            MalformedDocumentError: It is none.
+        """
+        return FeedbackFile.from_bytes(self.content)
+
+
+@dataclass(frozen=True)
+class Loader:
+    """Loads documents by URI, and trusts neither their authors nor the servers.
+
+    Attributes:
+        limits: What loading one document may cost.
+        gateways: IPFS gateways that deliver blocks, tried in order. They may have private addresses, because the
+            program's user names them, not a stranger.
+        files: The folder whose files may be loaded by `file:` URIs; none may when left out. A URI on chain is a
+            stranger's, and must not make a program read its own machine.
+        network: How connections are made. Set `allow_private` in tests and closed networks only.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    gateways: Sequence[str] = PUBLIC_GATEWAYS
+    files: Path | None = None
+    network: Network = field(default_factory=Network)
+
+    def load(self, uri: str, expected_hash: bytes = NO_HASH) -> Document:
+        """Load a document.
+
+        Args:
+            uri: A `data:`, `https:`, `http:`, `ipfs:` or `file:` URI.
+            expected_hash: The hash on chain; zero where there is none.
+
+        Returns:
+            The document, of which `integrity` says what was checked.
+
+        Raises:
+            UnsupportedUriError: The URI is malformed or of another scheme, or files are not allowed.
+            ForbiddenAddressError: It leads, at once or by a redirect, to an address that is not public, or to a file
+                outside the folder.
+            UnreachableDocumentError: Nothing delivers it.
+            TooManyRedirectsError: More redirects than the limit, or one from https to http.
+            DocumentTimeoutError: It takes longer than the limit.
+            DocumentTooLargeError: It is larger than the limit.
+            CidMismatchError: A gateway delivers something else than the CID names.
+            MalformedDocumentError: The CID names no file.
+            HashMismatchError: It has another hash than expected.
+        """
+        content, integrity = self._load(uri)
+        if verify_hash(content, expected_hash):
+            integrity = integrity or "hash"
+        return Document(uri, content, integrity)
+
+    async def load_async(self, uri: str, expected_hash: bytes = NO_HASH) -> Document:
+        """Load a document as `load` does, in a thread, so that an event loop is not held up."""
+        return await asyncio.to_thread(self.load, uri, expected_hash)
+
+    def load_file(self, path: Path) -> Document:
+        """Load a file that the program's user names, wherever it is.
+
+        Raises:
+            UnreachableDocumentError: It cannot be read.
+            DocumentTooLargeError: It is larger than the limit.
+        """
+        try:
+            with path.open("rb") as file:
+                content = file.read(self.limits.bytes + 1)
+        except OSError as error:
+            raise UnreachableDocumentError(f"{quoted(str(path))} cannot be read: {error.strerror}") from None
+        if len(content) > self.limits.bytes:
+            raise DocumentTooLargeError(self.limits.bytes)
+        return Document(path.absolute().as_uri(), content, None)
+
+    def _load(self, uri: str) -> tuple[bytes, Integrity | None]:
+        """Load a document by its URI's scheme."""
+        scheme, colon, _ = uri.partition(":")
+        match scheme.lower() if colon else "":
+            case "data":
+                return decode_data_uri(uri, self.limits.bytes), "inline"
+            case "ipfs":
+                return self._load_ipfs(uri), "cid"
+            case "http" | "https":
+                with HttpSession(self.limits, self.network) as session:
+                    return session.get(uri), None
+            case "file":
+                return self._load_file_uri(uri), None
+        raise UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
+
+    def _load_file_uri(self, uri: str) -> bytes:
+        """Load a file inside the folder, whatever links lead there."""
+        if self.files is None:
+            raise UnsupportedUriError(f"{quoted(uri)}: files are not loaded unless a folder for them is named")
+        try:
+            parts = urlsplit(uri)
+        except ValueError:
+            raise UnsupportedUriError(f"{quoted(uri)} is not a URI") from None
+        if parts.netloc not in ("", "localhost"):
+            raise UnsupportedUriError(f"{quoted(uri)} names a file of another machine")
+        try:
+            path = Path(url2pathname(parts.path)).resolve()
+        except (OSError, ValueError, RuntimeError):  # a NUL, a loop of links
+            raise UnsupportedUriError(f"{quoted(uri)} is not a path") from None
+        if not path.is_relative_to(self.files.resolve()) or (path.exists() and not path.is_file()):
+            raise ForbiddenAddressError(uri, str(path))
+        return self.load_file(path).content
+
+    def _load_ipfs(self, uri: str) -> bytes:
+        """Load a file of IPFS from the first gateway that delivers it; each has an equal share of the time."""
+        cid, path = parse_ipfs_uri(uri)
+        failure: DocumentError = UnreachableDocumentError("no IPFS gateway is named")
+        for gateway in self.gateways:
+            try:
+                return self._load_from_gateway(gateway, cid, path)
+            except (CidMismatchError, DocumentTimeoutError, UnreachableDocumentError) as error:
+                failure = error
+        raise failure
+
+    def _load_from_gateway(self, gateway: str, cid: Cid, path: list[str]) -> bytes:
+        """Load a file of IPFS block by block, which every gateway offers that is "trustless" in IPFS's terms."""
+        network = replace(self.network, trusted=self.network.trusted | {host_of(gateway)})
+        limits = replace(self.limits, seconds=self.limits.seconds / len(self.gateways))
+        with HttpSession(limits, network) as session:
+
+            def fetch(block: Cid) -> bytes:
+                return session.get(
+                    f"{gateway.rstrip('/')}/ipfs/{block}?format=raw",
+                    limit=self.limits.bytes + _BLOCK_OVERHEAD,
+                    headers={"Accept": "application/vnd.ipld.raw"},
+                )
+
+            return read_file(fetch, cid, path, self.limits.bytes)
+
+
+def parse_ipfs_uri(uri: str) -> tuple[Cid, list[str]]:
+    """Split `ipfs://<cid>/<path>` into its CID and the names of its path.
+
+    Raises:
+        UnsupportedUriError: It is not that.
+    """
+    rest = uri.partition(":")[2].lstrip("/").removeprefix("ipfs/")
+    cid, *path = rest.partition("?")[0].partition("#")[0].split("/")
+    return Cid.parse(cid), [unquote(name) for name in path if name]

@@ -1,0 +1,62 @@
+"""What the models of documents share: fields in camel case, unknown fields kept, absent fields left absent."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+
+from bilateral.documents.encoding import decode_object, encode_object
+from bilateral.errors import MalformedDocumentError
+from bilateral.text import printable
+
+_PROBLEMS_SHOWN: Final = 10
+
+
+class DocumentModel(BaseModel):
+    """Part of a document. Fields that it does not define are kept as they are, and written back."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="allow",
+        strict=True,
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Make the model from a JSON object, by the fields' names in JSON.
+
+        Raises:
+            MalformedDocumentError: A field is of the wrong type or missing. The error names the first ten of them.
+        """
+        try:
+            return cls.model_validate(value)
+        except ValidationError as error:
+            problems = [f"{printable('.'.join(map(str, it['loc'])))}: {it['msg']}" for it in error.errors()]
+            more = len(problems) - _PROBLEMS_SHOWN
+            shown = problems[:_PROBLEMS_SHOWN] + ([f"and {more} more"] if more > 0 else [])
+            raise MalformedDocumentError("; ".join(shown)) from None
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read the document.
+
+        Raises:
+            MalformedDocumentError: It is no JSON object, or a field is of the wrong type or missing.
+        """
+        return cls.of(decode_object(content))
+
+    def to_object(self) -> dict[str, Any]:
+        """The document as a JSON object: the fields that were given, known or unknown."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
+    def to_bytes(self) -> bytes:
+        """The bytes to store and to hash. Take them once: what was stored by others may be written differently.
+
+        Raises:
+            MalformedDocumentError: An unknown field holds what JSON cannot.
+        """
+        return encode_object(self.to_object())

@@ -1,0 +1,208 @@
+"""The registration file: what an agent says about itself (ERC-8004, and `signers` of the x402 extension).
+
+Reading takes whatever its author left out: `problems` says what ERC-8004 requires and the file lacks. Writing, by
+`RegistrationFile.new`, takes nothing that has problems. Signers decide whose signature counts, so they are read
+strictly: a malformed one makes the file unreadable rather than its key trusted or passed over.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from bilateral.documents.model import DocumentModel
+from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
+from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+REGISTRATION_TYPE: Final = "https://eips.ethereum.org/EIPS/eip-8004#registration-v1"
+
+_ED25519_BYTES: Final = 32
+_SECP256K1_FORMS: Final = ((b"\x02", 33), (b"\x03", 33), (b"\x04", 65))  # SEC 1: the prefix, the length with it
+
+
+class Service(DocumentModel):
+    """A way to reach the agent. Any name is kept: `MCP`, `A2A`, `OASF`, `ENS`, `DID`, `web`, or the author's own.
+
+    Attributes:
+        name: The kind of service.
+        endpoint: Where it is.
+        version: The version of its protocol.
+    """
+
+    name: str
+    endpoint: str | None = None
+    version: str | None = None
+
+
+class Registration(DocumentModel):
+    """The agent's entry in one registry.
+
+    Attributes:
+        agent_registry: The identity registry, as a CAIP-10 account id.
+        agent_id: The token id on EVM, the mint address on Solana; None before the agent has one.
+    """
+
+    agent_registry: str
+    agent_id: int | str | None = None
+
+    def is_agent(self, agent: GlobalAgentId) -> bool:
+        """Whether this is that agent's entry. EVM addresses are compared by value, whatever their case."""
+        try:
+            registry = AccountId.parse(self.agent_registry, verify_checksum=False)
+        except MalformedIdentifierError:
+            return False
+        return registry == agent.registry and str(self.agent_id) == agent.agent
+
+
+class Signer(DocumentModel):
+    """A key that signs the agent's answers (x402 extension, "Signer Fields").
+
+    Attributes:
+        public_key: The key in hexadecimal digits, without 0x: 32 bytes for ed25519; for secp256k1 33 bytes that
+            begin with 02 or 03, or 65 that begin with 04.
+        algorithm: The signature scheme.
+        role: Whether the key is the owner's or a delegate's.
+        valid_from: The first second in which the key counts, in Unix time.
+        valid_until: The first second in which it no longer does, or None.
+        comment: For people.
+    """
+
+    public_key: str
+    algorithm: Literal["ed25519", "secp256k1"]
+    role: Literal["owner", "delegate"]
+    valid_from: Annotated[int, Field(ge=0)]
+    valid_until: Annotated[int, Field(ge=0)] | None
+    comment: str | None = None
+
+    @field_validator("public_key")
+    @classmethod
+    def _is_hexadecimal(cls, public_key: str) -> str:
+        """Refuse what is not plain hexadecimal digits; `bytes.fromhex` alone would take spaces."""
+        if len(public_key) % 2 or not set(public_key) <= set("0123456789abcdefABCDEF"):
+            raise ValueError("expected hexadecimal digits in pairs, without 0x")
+        return public_key
+
+    @model_validator(mode="after")
+    def _is_key(self) -> Self:
+        """Refuse what has not the algorithm's form. A key that is no point of the curve verifies nothing."""
+        form = self.key[:1], len(self.key)
+        if self.algorithm == "ed25519" and form[1] != _ED25519_BYTES:
+            raise ValueError(f"an ed25519 key has {_ED25519_BYTES} bytes, not {form[1]}")
+        if self.algorithm == "secp256k1" and form not in _SECP256K1_FORMS:
+            raise ValueError("a secp256k1 key has 33 bytes that begin with 02 or 03, or 65 that begin with 04")
+        return self
+
+    @property
+    def key(self) -> bytes:
+        """The public key."""
+        return bytes.fromhex(self.public_key)
+
+    def counts_at(self, moment: datetime) -> bool:
+        """Whether the key is valid at a moment: from `valid_from` on, and before `valid_until`."""
+        second = moment.timestamp()
+        return self.valid_from <= second and (self.valid_until is None or second < self.valid_until)
+
+
+class RegistrationFile(DocumentModel):
+    """An agent's registration file.
+
+    Attributes:
+        type: The format, `REGISTRATION_TYPE`.
+        name: The agent's name.
+        description: What it does.
+        image: The URI of its picture.
+        services: How to reach it.
+        endpoints: What `services` was called in October 2025; read by `all_services`.
+        x402_support: Whether it takes x402 payments.
+        active: Whether it is in service.
+        registrations: Its entries in registries.
+        supported_trust: The trust models that it supports, such as `reputation`.
+        signers: The keys that sign its answers.
+    """
+
+    type: str | None = None
+    name: str | None = None
+    description: str | None = None
+    image: str | None = None
+    services: list[Service] | None = None
+    endpoints: list[Service] | None = None
+    x402_support: bool | None = None
+    active: bool | None = None
+    registrations: list[Registration] | None = None
+    supported_trust: list[str] | None = None
+    signers: list[Signer] | None = None
+
+    @classmethod
+    def new(
+        cls,
+        name: str,
+        description: str,
+        image: str,
+        *,
+        services: Sequence[Mapping[str, Any]] = (),
+        **fields: Any,
+    ) -> Self:
+        """Write a registration file.
+
+        Args:
+            name: The agent's name.
+            description: What it does.
+            image: The URI of its picture.
+            services: Its services, as JSON objects with `name` and `endpoint`.
+            **fields: Any other field, by its name in JSON: `x402Support`, `signers`, …
+
+        Raises:
+            MalformedDocumentError: A field is of the wrong type, or ERC-8004 requires what is missing.
+        """
+        file = cls.of(
+            {
+                "type": REGISTRATION_TYPE,
+                "name": name,
+                "description": description,
+                "image": image,
+                "services": [dict(service) for service in services],
+                **fields,
+            }
+        )
+        if problems := file.problems():
+            raise MalformedDocumentError("; ".join(problems))
+        file.to_bytes()
+        return file
+
+    @property
+    def all_services(self) -> list[Service]:
+        """The services, whether the file calls them `services` or, as in October 2025, `endpoints`."""
+        return self.services if self.services is not None else self.endpoints or []
+
+    def problems(self) -> list[str]:
+        """What ERC-8004 requires of the file and the file lacks, one sentence each; empty if nothing."""
+        problems = []
+        if self.type != REGISTRATION_TYPE:
+            problems.append(f"type is not {REGISTRATION_TYPE}")
+        problems += [f"{field} is missing" for field in ("name", "description", "image") if not getattr(self, field)]
+        problems += [
+            f"service {quoted(service.name)} has no endpoint" for service in self.all_services if not service.endpoint
+        ]
+        for registration in self.registrations or []:
+            try:
+                AccountId.parse(registration.agent_registry)
+            except MalformedIdentifierError as error:
+                problems.append(str(error))
+            if registration.model_extra:
+                problems.append("a registration has fields other than agentId and agentRegistry")
+        return problems
+
+    def registration_of(self, agent: GlobalAgentId) -> Registration | None:
+        """The agent's entry among `registrations`, by which the file confirms that it belongs to that agent."""
+        return next((entry for entry in self.registrations or [] if entry.is_agent(agent)), None)
+
+    def valid_signers(self, moment: datetime | None = None) -> list[Signer]:
+        """The keys that count at a moment, now when left out (x402 extension, "Get Valid Signers")."""
+        moment = moment or datetime.now(UTC)
+        return [signer for signer in self.signers or [] if signer.counts_at(moment)]

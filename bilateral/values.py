@@ -1,0 +1,245 @@
+"""Human values to and from the registry's `(int128 value, uint8 valueDecimals)`, exactly or not at all.
+
+ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The number of decimals is part of what is stored, and of
+how the registry averages, so `99.70` and `99.7` differ: this module keeps the decimals as they were written.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from bilateral.errors import UnrepresentableValueError
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_DECIMALS: Final = 18
+MAX_VALUE: Final = 10**38
+_MAX_EXPONENT: Final = 38
+_MAX_DIGITS: Final = _MAX_EXPONENT + 1 + MAX_DECIMALS
+
+HumanValue: TypeAlias = Decimal | int | str | bool
+
+_PLAIN_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_POINTS_A_STAR: Final = 20
+
+
+@dataclass(frozen=True)
+class FeedbackValue:
+    """A value as the reputation registry stores it.
+
+    Attributes:
+        value: The integer, at most 1e38 either side of zero.
+        decimals: How many of its digits stand behind the point, 0 to 18.
+
+    Raises:
+        UnrepresentableValueError: Either is out of its range.
+    """
+
+    value: int
+    decimals: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what the registry would refuse."""
+        if not 0 <= self.decimals <= MAX_DECIMALS:
+            raise UnrepresentableValueError(f"{self.decimals} decimals: the registry keeps 0 to {MAX_DECIMALS}")
+        if abs(self.value) > MAX_VALUE:
+            raise UnrepresentableValueError(
+                "the value's digits exceed the registry's limit of 1e38 either side of zero"
+            )
+
+    @classmethod
+    def of(cls, human: HumanValue, decimals: int | None = None) -> FeedbackValue:
+        """Turn a human value into the registry's form.
+
+        Args:
+            human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag.
+                A `float` is refused, because it seldom is the number that was written.
+            decimals: How many decimals to store; as many as the value is written with when left out.
+
+        Returns:
+            The value, exactly: `of("99.77")` is `(9977, 2)`, `of("99.770")` is `(99770, 3)`, `of(True)` is `(1, 0)`.
+
+        Raises:
+            UnrepresentableValueError: Not a finite number, more than 18 decimals, beyond 1e38, or not exact with the
+                decimals asked for.
+        """
+        number = _number(human)
+        sign, digits, exponent = number.as_tuple()
+        if not isinstance(exponent, int):
+            raise UnrepresentableValueError(f"{number} is not a finite number")
+        # Both before any digits are written out: 1e999999999 is a short text.
+        if number and number.adjusted() > _MAX_EXPONENT:
+            raise UnrepresentableValueError(f"{quoted(str(human))} exceeds the registry's limit of 1e38")
+        if len(digits) > _MAX_DIGITS:
+            raise UnrepresentableValueError(f"{quoted(str(human))} has more digits than the registry can hold")
+        places = max(0, -exponent) if decimals is None else decimals
+        if not 0 <= places <= MAX_DECIMALS:
+            raise UnrepresentableValueError(
+                f"{quoted(str(human))} has {places} decimals: the registry keeps 0 to {MAX_DECIMALS}"
+            )
+        integer = int("".join(map(str, digits)))
+        shift = exponent + places if integer else 0
+        if -shift >= len(digits) or integer % 10 ** max(0, -shift):
+            raise UnrepresentableValueError(f"{quoted(str(human))} is not exact with {places} decimals")
+        value = integer * 10**shift if shift >= 0 else integer // 10**-shift
+        return cls(-value if sign else value, places)
+
+    @property
+    def human(self) -> Decimal:
+        """The value as a number, with all of its decimals: `(9970, 2)` is `Decimal("99.70")`."""
+        return Decimal(f"{self.value}e-{self.decimals}")  # unlike arithmetic, exact whatever the context's precision
+
+    def __str__(self) -> str:
+        """The value as a plain number."""
+        return format(self.human, "f")
+
+
+@dataclass(frozen=True)
+class StandardTag:
+    """A `tag1` whose meaning the best practices define.
+
+    Attributes:
+        name: The tag.
+        measures: What it measures.
+        unit: The unit of its values, empty for a binary tag.
+        lowest: The least value with a meaning, if there is one.
+        highest: The greatest value with a meaning, if there is one.
+        binary: Whether the values are true and false.
+        qualifiers: The meaningful `tag2`s; empty where any is.
+    """
+
+    name: str
+    measures: str
+    unit: str = ""
+    lowest: int | None = 0
+    highest: int | None = None
+    binary: bool = False
+    qualifiers: tuple[str, ...] = ()
+
+
+STANDARD_TAGS: Final[Mapping[str, StandardTag]] = MappingProxyType(
+    {
+        tag.name: tag
+        for tag in (
+            StandardTag("starred", "quality rating", "of 100", highest=100),
+            StandardTag("reachable", "whether the endpoint is reachable", highest=1, binary=True),
+            StandardTag("ownerVerified", "whether the endpoint is owned by the agent", highest=1, binary=True),
+            StandardTag("uptime", "endpoint uptime", "%", highest=100),
+            StandardTag("successRate", "request success rate", "%", highest=100),
+            StandardTag("responseTime", "latency", "ms"),
+            StandardTag("blocktimeFreshness", "average block delay", "blocks"),
+            StandardTag("revenues", "cumulative revenues", "$"),
+            StandardTag("tradingYield", "yield", "%", lowest=None, qualifiers=("day", "week", "month", "year")),
+        )
+    }
+)
+
+
+def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue:
+    """Turn a human value into the registry's form, checked against what its tag measures.
+
+    Args:
+        tag1: What is measured. A tag that the best practices do not define takes any value.
+        human: The value, as `FeedbackValue.of` takes it. A binary tag takes a `bool`, 0 or 1; no other standard tag
+            takes a `bool`.
+        tag2: The qualifier, which `tradingYield` restricts to a period.
+
+    Returns:
+        The value for `giveFeedback`.
+
+    Raises:
+        UnrepresentableValueError: As `FeedbackValue.of`, or the value or qualifier means nothing under this tag.
+    """
+    value = FeedbackValue.of(human)
+    tag = STANDARD_TAGS.get(tag1)
+    if tag is None:
+        return value
+    if tag.binary and value.human not in (0, 1):
+        raise UnrepresentableValueError(f"{tag1} is binary: true or false (1 or 0), not {value}")
+    if isinstance(human, bool) and not tag.binary:
+        raise UnrepresentableValueError(f"{tag1} takes a number ({tag.measures}, {tag.unit}), not {human}")
+    if tag.lowest is not None and value.human < tag.lowest:
+        raise UnrepresentableValueError(f"{tag1} is at least {tag.lowest}, not {value}")
+    if tag.highest is not None and value.human > tag.highest:
+        raise UnrepresentableValueError(f"{tag1} is at most {tag.highest}, not {value}")
+    if tag.qualifiers and tag2 and tag2 not in tag.qualifiers:
+        raise UnrepresentableValueError(f"{tag1} takes a tag2 of {', '.join(tag.qualifiers)}, not {quoted(tag2)}")
+    return value
+
+
+def human_for_tag(tag1: str, value: FeedbackValue) -> Decimal | bool:
+    """Read a stored value in the terms of its tag.
+
+    Args:
+        tag1: What was measured.
+        value: What is stored.
+
+    Returns:
+        A `bool` where the tag is binary and the value is 0 or 1; the number otherwise, for anybody may store anything.
+    """
+    tag = STANDARD_TAGS.get(tag1)
+    if tag is not None and tag.binary and value.human in (0, 1):
+        return value.human == 1
+    return value.human
+
+
+def stars_to_value(stars: HumanValue) -> FeedbackValue:
+    """Map a rating by stars to 0-100, as catalogues do: 1 star is 20, 5 stars are 100.
+
+    Args:
+        stars: 1 to 5; parts of a star, such as `"4.5"`, count in proportion.
+
+    Returns:
+        The value for the tag `starred`, with as few decimals as it needs.
+
+    Raises:
+        UnrepresentableValueError: Fewer than 1 star or more than 5, or not exact with 18 decimals.
+    """
+    number = FeedbackValue.of(stars)
+    if isinstance(stars, bool) or not 1 <= number.human <= 5:  # noqa: PLR2004  # the scale itself
+        raise UnrepresentableValueError(f"a rating has 1 to 5 stars, not {stars}")
+    points, decimals = number.value * _POINTS_A_STAR, number.decimals
+    while decimals and points % 10 == 0:
+        points, decimals = points // 10, decimals - 1
+    return FeedbackValue(points, decimals)
+
+
+def value_to_stars(value: FeedbackValue) -> Decimal:
+    """Map a value of the tag `starred` back to stars.
+
+    Args:
+        value: 0 to 100.
+
+    Returns:
+        The stars, exactly: 87 are `Decimal("4.35")`. Below 20 it is less than one star, down to none.
+
+    Raises:
+        UnrepresentableValueError: Not within 0 to 100.
+    """
+    if not 0 <= value.human <= 100:  # noqa: PLR2004  # the scale itself
+        raise UnrepresentableValueError(f"{value} is not within 0 to 100")
+    fifths = Decimal(f"{value.value * 5}e-{value.decimals + 2}")  # a twentieth is five hundredths
+    return Decimal(format(fifths, "f").rstrip("0").rstrip(".")) if fifths else Decimal(0)
+
+
+def _number(human: HumanValue) -> Decimal:
+    """Read a human value without losing anything."""
+    if isinstance(human, Decimal):
+        return human
+    if isinstance(human, int):
+        if abs(human) > MAX_VALUE:
+            raise UnrepresentableValueError("the integer exceeds the registry's limit of 1e38 either side of zero")
+        return Decimal(int(human))
+    if not isinstance(human, str):
+        raise UnrepresentableValueError(
+            f"a {type(human).__name__} is not exact: pass a Decimal, an int, or the number as text"
+        )
+    if not _PLAIN_NUMBER.fullmatch(human):
+        raise UnrepresentableValueError(f"{quoted(human)} is not a plain decimal number")
+    return Decimal(human)

@@ -1,0 +1,141 @@
+"""Batches: all or nothing, and what is wrong is named by its position."""
+
+from __future__ import annotations
+
+import ape
+import pytest
+from eth_utils import keccak
+
+from tests.helpers import logged
+
+KINDS = {"Client": "clientId", "Validator": "validatorId"}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def rate_all(registry, kind):
+    return getattr(registry, f"rate{kind}s")
+
+
+@pytest.fixture
+def rating_of(registry, kind, server_id):
+    def rating_of(subject_id):
+        return tuple(getattr(registry, f"get{kind}Rating")(subject_id, server_id))
+
+    return rating_of
+
+
+@pytest.fixture
+def refused(registry):
+    """The refusal of one element, for the reason that it would be refused alone."""
+
+    def refused(position, error, *arguments):
+        words = b"".join(argument.to_bytes(32) for argument in arguments)
+        return ape.reverts(registry.RatingRefused, position=position, reason=keccak(text=error)[:4] + words)
+
+    return refused
+
+
+@pytest.mark.usefixtures("last_agent_id")
+def test_batch_is_emitted_and_stored_whole(rate_all, rating_of, kind, server, server_id):
+    subjects, ratings = [2, 33, 3, 64, 31], [0, 100, 1, 99, 50]
+    assert logged(rate_all(subjects, ratings, sender=server)) == [
+        (f"{kind}Rated", {KINDS[kind]: subject, "serverId": server_id, "rating": rating})
+        for subject, rating in zip(subjects, ratings, strict=True)
+    ]
+    assert [rating_of(subject) for subject in subjects] == [(True, rating) for rating in ratings]
+
+
+def test_batch_of_one_is_a_batch(rate_all, rating_of, server, client_id):
+    rate_all([client_id], [7], sender=server)
+    assert rating_of(client_id) == (True, 7)
+
+
+def test_batch_of_one_kind_leaves_the_other_alone(registry, server, server_id, client_id, validator_id):
+    registry.rateClients([client_id, validator_id], [10, 20], sender=server)
+    registry.rateValidators([client_id, validator_id], [30, 40], sender=server)
+    assert [tuple(registry.getClientRating(each, server_id)) for each in (client_id, validator_id)] == [
+        (True, 10),
+        (True, 20),
+    ]
+    assert [tuple(registry.getValidatorRating(each, server_id)) for each in (client_id, validator_id)] == [
+        (True, 30),
+        (True, 40),
+    ]
+
+
+def test_empty_batch_is_refused(rate_all, registry, server, server_id):
+    with ape.reverts(registry.EmptyBatch):
+        rate_all([], [], sender=server)
+
+
+@pytest.mark.parametrize(("agents", "ratings"), [(1, 0), (0, 1), (2, 1), (1, 2)])
+def test_unequal_batch_is_refused(rate_all, registry, server, client_id, agents, ratings):
+    error = ape.reverts(registry.UnequalBatch, agents=agents, ratings=ratings)
+    with error if agents else ape.reverts(registry.EmptyBatch):
+        rate_all([client_id] * agents, [50] * ratings, sender=server)
+
+
+def test_unregistered_account_rates_no_batch(rate_all, registry, stranger, client_id):
+    with ape.reverts(registry.RaterNotRegistered, account=stranger.address):
+        rate_all([client_id], [50], sender=stranger)
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+@pytest.mark.parametrize("subject_id", [0, 71, 2**256 - 1])
+def test_unknown_agent_is_named_by_its_position(
+    rate_all, rating_of, refused, server, last_agent_id, position, subject_id
+):
+    assert last_agent_id == 70
+    subjects = [2, 3]
+    subjects.insert(position, subject_id)
+    with refused(position, "SubjectNotRegistered(uint256)", subject_id):
+        rate_all(subjects, [50] * 3, sender=server)
+    assert [rating_of(each) for each in (2, 3)] == [(False, 0)] * 2
+
+
+@pytest.mark.parametrize("rating", [101, 255])
+def test_rating_above_the_scale_is_named_by_its_position(
+    rate_all, rating_of, refused, server, client_id, validator_id, rating
+):
+    with refused(1, "RatingTooHigh(uint8,uint8)", rating, 100):
+        rate_all([client_id, validator_id], [50, rating], sender=server)
+    assert rating_of(client_id) == (False, 0)
+
+
+def test_self_rating_is_named_by_its_position(rate_all, rating_of, refused, server, server_id, client_id):
+    with refused(1, "CannotRateSelf()"):
+        rate_all([client_id, server_id], [50, 50], sender=server)
+    assert rating_of(client_id) == (False, 0)
+
+
+def test_agent_that_was_rated_before_is_named_by_its_position(
+    rate_all, rating_of, refused, server, server_id, client_id, validator_id
+):
+    rate_all([validator_id], [0], sender=server)
+    with refused(1, "AlreadyRated(uint256,uint256)", validator_id, server_id):
+        rate_all([client_id, validator_id], [50, 50], sender=server)
+    assert [rating_of(client_id), rating_of(validator_id)] == [(False, 0), (True, 0)]
+
+
+def test_agent_that_is_listed_twice_is_named_by_its_second_position(
+    rate_all, rating_of, refused, server, server_id, client_id, validator_id
+):
+    with refused(2, "AlreadyRated(uint256,uint256)", client_id, server_id):
+        rate_all([client_id, validator_id, client_id], [50, 60, 50], sender=server)
+    assert rating_of(client_id) == (False, 0)
+
+
+def test_many_ratings_are_read_at_once(registry, server, server_id, client_id, validator_id, last_agent_id):
+    registry.rateClients([client_id, last_agent_id], [0, 100], sender=server)
+    answer = registry.getClientRatings([last_agent_id, validator_id, client_id, 0, client_id, 404], server_id)
+    assert list(answer.hasRating) == [True, False, True, False, True, False]
+    assert list(answer.ratings) == [100, 0, 0, 0, 0, 0]
+
+
+def test_no_ratings_are_read_of_nobody(registry, server_id):
+    assert [list(each) for each in registry.getClientRatings([], server_id)] == [[], []]

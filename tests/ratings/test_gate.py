@@ -1,0 +1,84 @@
+"""A service that declines badly rated clients."""
+
+from __future__ import annotations
+
+import ape
+import pytest
+from ape.utils import ZERO_ADDRESS
+
+
+@pytest.fixture
+def deploy(project, deployer, registry, identity, server_id):
+    def deploy(*, trusts_newcomers):
+        return deployer.deploy(project.MockGatedService, registry, identity, server_id, trusts_newcomers)
+
+    return deploy
+
+
+@pytest.fixture
+def service(deploy):
+    return deploy(trusts_newcomers=True)
+
+
+@pytest.mark.parametrize("rating", [70, 71, 100])
+def test_client_rated_at_least_the_minimum_is_served(service, registry, server, client, client_id, rating):
+    registry.rateClient(client_id, rating, sender=server)
+    service.serve(sender=client)
+    assert service.served(client_id) == 1
+
+
+@pytest.mark.parametrize("rating", [0, 69])
+def test_client_rated_below_the_minimum_is_declined(service, registry, server, server_id, client, client_id, rating):
+    registry.rateClient(client_id, rating, sender=server)
+    with ape.reverts(service.ClientDeclined, clientId=client_id, serverId=server_id, rating=rating, minimum=70):
+        service.serve(sender=client)
+
+
+def test_newcomer_is_served_where_newcomers_are_trusted(service, client, client_id):
+    service.serve(sender=client)
+    assert service.served(client_id) == 1
+
+
+def test_newcomer_is_declined_where_newcomers_are_not_trusted(deploy, client, client_id, server_id):
+    service = deploy(trusts_newcomers=False)
+    with ape.reverts(service.ClientNotRated, clientId=client_id, serverId=server_id):
+        service.serve(sender=client)
+
+
+def test_account_without_an_agent_is_a_newcomer(deploy, stranger, server_id):
+    service = deploy(trusts_newcomers=False)
+    with ape.reverts(service.ClientNotRated, clientId=0, serverId=server_id):
+        service.serve(sender=stranger)
+
+
+def test_rating_by_another_server_does_not_count(service, registry, validator, validator_id, client, client_id):
+    registry.rateClient(client_id, 0, sender=validator)
+    service.serve(sender=client)
+    assert service.served(client_id) == 1
+
+
+def test_rating_as_a_validator_does_not_count(service, registry, server, client, client_id):
+    registry.rateValidator(client_id, 0, sender=server)
+    service.serve(sender=client)
+    assert service.served(client_id) == 1
+
+
+def test_gate_names_its_registry(service, registry):
+    assert service.getRatingsRegistry() == registry
+
+
+@pytest.mark.parametrize("what", ["zero address", "account", "identity registry", "reputation registry"])
+def test_gate_takes_nothing_but_a_registry_of_ratings(
+    project, deployer, identity, networks, stranger, monkeypatch, what
+):
+    # Ape would ask a block explorer on the internet about the address that the contract did not get.
+    monkeypatch.setitem(networks.provider.network.__dict__, "explorer", None)
+    candidates = {
+        "zero address": lambda: ZERO_ADDRESS,
+        "account": lambda: stranger.address,
+        "identity registry": lambda: identity.address,
+        "reputation registry": lambda: deployer.deploy(project.ReputationRegistry, identity).address,
+    }
+    ratings = candidates[what]()
+    with ape.reverts(project.IReputationGate.NotARatingsRegistry, ratings=ratings):
+        deployer.deploy(project.MockGatedService, ratings, identity, 1, True)

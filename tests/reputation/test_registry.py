@@ -1,0 +1,103 @@
+"""What the registry is: bound for ever, versioned, and discoverable."""
+
+from __future__ import annotations
+
+import ape
+import pytest
+from ape.utils import ZERO_ADDRESS
+from eth_utils import keccak
+
+CONTRACTS = ["ReputationRegistry", "BidirectionalReputationRegistry"]
+
+
+@pytest.fixture(scope="session")
+def selectors():
+    def selectors(interface):
+        return [bytes(keccak(text=method.selector)[:4]) for method in interface.contract_type.view_methods] + [
+            bytes(keccak(text=method.selector)[:4]) for method in interface.contract_type.mutable_methods
+        ]
+
+    return selectors
+
+
+@pytest.fixture
+def no_explorer(networks, monkeypatch):
+    """Ape would ask a block explorer on the internet about the address that a refused contract did not get."""
+    monkeypatch.setitem(networks.provider.network.__dict__, "explorer", None)
+
+
+@pytest.mark.usefixtures("no_explorer")
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_zero_is_no_identity_registry(project, deployer, name):
+    with ape.reverts("bad identity"):
+        deployer.deploy(getattr(project, name), ZERO_ADDRESS)
+
+
+@pytest.mark.usefixtures("no_explorer")
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_account_without_code_is_no_identity_registry(project, deployer, stranger, name):
+    with ape.reverts("bad identity"):
+        deployer.deploy(getattr(project, name), stranger)
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_registry_names_its_identity_registry(project, deployer, identity, name):
+    assert deployer.deploy(getattr(project, name), identity).getIdentityRegistry() == identity
+
+
+def test_version_is_that_of_the_surface(reputation):
+    assert reputation.getVersion() == "2.0.0"
+
+
+def test_interface_is_that_of_its_functions(project, reputation, selectors):
+    interface_id = 0
+    for selector in selectors(project.IReputationRegistry):
+        interface_id ^= int.from_bytes(selector)
+    assert reputation.supportsInterface(interface_id.to_bytes(4))
+
+
+def test_interface_of_erc_165_is_supported(reputation):
+    assert reputation.supportsInterface("0x01ffc9a7")
+
+
+@pytest.mark.parametrize("interface_id", ["0xffffffff", "0x00000000", "0x80ac58cd"])
+def test_other_interfaces_are_not_supported(reputation, interface_id):
+    assert not reputation.supportsInterface(interface_id)
+
+
+def test_eip_712_domain_is_readable(reputation, chain):
+    _, name, version, chain_id, contract, salt, extensions = reputation.eip712Domain()
+    assert (name, version, chain_id, contract) == (
+        "ERC8004ReputationRegistry",
+        "1",
+        chain.chain_id,
+        reputation.address,
+    )
+    assert (bytes(salt), list(extensions)) == (bytes(32), [])
+
+
+def test_registry_takes_no_ether(reputation, stranger):
+    with pytest.raises(ape.exceptions.TransactionError):
+        stranger.transfer(reputation, 1)
+
+
+def test_selectors_and_topics_are_those_of_the_deployed_registries(reputation):
+    methods = {abi.selector for abi in reputation.contract_type.methods}
+    assert {
+        "getIdentityRegistry()",
+        "giveFeedback(uint256,int128,uint8,string,string,string,string,bytes32)",
+        "revokeFeedback(uint256,uint64)",
+        "appendResponse(uint256,address,uint64,string,bytes32)",
+        "getSummary(uint256,address[],string,string)",
+        "readFeedback(uint256,address,uint64)",
+        "readAllFeedback(uint256,address[],string,string,bool)",
+        "getResponseCount(uint256,address,uint64,address[])",
+        "getClients(uint256)",
+        "getLastIndex(uint256,address)",
+        "getVersion()",
+    } <= methods
+    assert {event.selector for event in reputation.contract_type.events} >= {
+        "NewFeedback(uint256,address,uint64,int128,uint8,string,string,string,string,string,bytes32)",
+        "FeedbackRevoked(uint256,address,uint64)",
+        "ResponseAppended(uint256,address,uint64,address,string,bytes32)",
+    }

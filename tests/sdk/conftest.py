@@ -1,0 +1,84 @@
+"""Fixtures of the SDK's tests: real servers on this machine, and loaders that may talk to them."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import replace
+
+import pytest
+import trustme
+from hypothesis import settings
+
+from bilateral.documents import Limits, Loader, Network
+from tests.sdk.servers import GatewayServer, HttpServer, KuboServer
+
+settings.register_profile("sdk", deadline=None, derandomize=True)
+settings.load_profile("sdk")
+
+
+@pytest.fixture
+def server():
+    """A web server whose answers a test sets."""
+    with HttpServer() as running:
+        yield running
+
+
+@pytest.fixture
+def other_server():
+    """A second web server."""
+    with HttpServer() as running:
+        yield running
+
+
+@pytest.fixture
+def gateway():
+    """An IPFS gateway that delivers blocks."""
+    with GatewayServer() as running:
+        yield running
+
+
+@pytest.fixture
+def kubo():
+    """An IPFS node with Kubo's HTTP API."""
+    with KuboServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def authority():
+    """An authority that certifies servers, and which no machine trusts of itself."""
+    return trustme.CA()
+
+
+@pytest.fixture
+def secure_server(authority):
+    """A web server with a certificate for localhost."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    with HttpServer(context) as running:
+        yield running
+
+
+@pytest.fixture
+def trusting(authority, loader):
+    """A loader that trusts the authority."""
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    return replace(loader, network=replace(loader.network, ssl_context=context))
+
+
+@pytest.fixture
+def loader():
+    """A loader that may connect to this machine, and waits for no more than a few seconds."""
+    return Loader(limits=Limits(bytes=64 * 1024, seconds=8), gateways=(), network=Network(allow_private=True))
+
+
+@pytest.fixture
+def guarded():
+    """A loader as agents have it, for which this machine is out of bounds."""
+    return Loader(limits=Limits(seconds=8), gateways=())
+
+
+@pytest.fixture(scope="session")
+def reputation(deployer, project, identity):
+    return deployer.deploy(project.BidirectionalReputationRegistry, identity)

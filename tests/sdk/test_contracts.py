@@ -1,0 +1,102 @@
+"""The package's ABIs are the compiler's, and deployment records are read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from eth_utils.crypto import keccak
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bilateral.contracts import Deployment, Registry, abi, selectors
+from bilateral.errors import DeploymentRecordError, MalformedIdentifierError
+from scripts.abi import FOLDER, abi_file, compiled_abi
+from tests.sdk.strategies import EVM_ADDRESS
+
+OTHER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
+
+
+@pytest.mark.parametrize("registry", Registry)
+def test_the_packages_abi_is_the_compilers(registry):
+    """`make abi` brings it up to date."""
+    assert list(abi(registry)) == compiled_abi(registry)
+    assert (FOLDER / f"{registry}.json").read_text() == abi_file(registry)
+
+
+@pytest.mark.parametrize("registry", Registry)
+def test_selectors_and_topics_are_those_of_the_compiled_contract(registry, project):
+    contract = getattr(project, registry.value).contract_type
+    functions = [*contract.view_methods, *contract.mutable_methods]
+    assert set(selectors(registry, "function")) == {keccak(text=entry.selector)[:4] for entry in functions}
+    assert set(selectors(registry, "error")) == {keccak(text=entry.selector)[:4] for entry in contract.errors}
+    assert set(selectors(registry, "event")) == {keccak(text=entry.selector) for entry in contract.events}
+
+
+def test_the_packages_folder_holds_nothing_else():
+    assert {path.stem for path in FOLDER.iterdir()} == set(Registry)
+
+
+@pytest.mark.parametrize(
+    ("registry", "kind", "selector", "name"),
+    [
+        (Registry.IDENTITY, "error", "7e273289", "ERC721NonexistentToken"),
+        (Registry.IDENTITY, "function", "6352211e", "ownerOf"),
+        (
+            Registry.IDENTITY,
+            "event",
+            "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
+            "Transfer",
+        ),
+    ],
+)
+def test_well_known_selectors_are_found(registry, kind, selector, name):
+    assert selectors(registry, kind)[bytes.fromhex(selector)]["name"] == name
+
+
+def record(**contracts):
+    return json.dumps({"chainId": 84532, "contracts": {name: {"address": a} for name, a in contracts.items()}})
+
+
+def test_a_record_is_read():
+    deployment = Deployment.from_record(
+        record(IdentityRegistry=EVM_ADDRESS.lower(), AuthorizedReputationRegistry=OTHER, ValidationRegistry=OTHER)
+    )
+    assert deployment == Deployment(84532, EVM_ADDRESS, None, OTHER, OTHER)
+    assert str(deployment.agent_registry) == f"eip155:84532:{EVM_ADDRESS}"
+
+
+@pytest.mark.parametrize(
+    "names", [["ReputationRegistry", "BidirectionalReputationRegistry"], ["BidirectionalReputationRegistry"]]
+)
+def test_the_registry_with_ratings_is_preferred(names):
+    places = {name: EVM_ADDRESS if name == "ReputationRegistry" else OTHER for name in names}
+    assert Deployment.from_record(record(IdentityRegistry=EVM_ADDRESS, **places)).reputation == OTHER
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"chainId": 1, "contracts": []}',
+        record(),
+        record(IdentityRegistry="0x1"),
+        record(IdentityRegistry=None),
+    ],
+)
+def test_what_is_no_record_is_refused(text):
+    with pytest.raises(DeploymentRecordError, match="cannot be read"):
+        Deployment.from_record(text)
+
+
+@given(st.text(max_size=50))
+def test_no_text_breaks_the_reader_of_records(text):
+    with pytest.raises(DeploymentRecordError):
+        Deployment.from_record(text)
+
+
+def test_an_address_with_a_wrong_checksum_is_no_deployment():
+    with pytest.raises(MalformedIdentifierError, match="checksum"):
+        Deployment(1, EVM_ADDRESS.replace("A169", "a169"))

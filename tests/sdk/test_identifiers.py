@@ -1,0 +1,223 @@
+"""Identifiers: CAIP-2, CAIP-10, agents, transactions and feedback (best practices; x402 extension)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef, checksummed
+from tests.sdk.strategies import (
+    EVM_ADDRESS,
+    account_ids,
+    addresses,
+    agent_ids,
+    chain_ids,
+    feedback_ids,
+    global_agent_ids,
+    transaction_refs,
+)
+
+SOLANA = "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"
+PROGRAM = "satiRkxEiwZ51cv8PRu8UMzuaqeaNU9jABo6oAFMsLe"
+MINT = "7xKXtg2CW87d97TXJSDpbD5jBkheTqA83TZRuJosgAsU"
+HASH = "0x" + "aB" * 32
+
+
+@given(chain_ids())
+def test_a_chain_id_survives_its_text(chain):
+    assert ChainId.parse(str(chain)) == chain
+
+
+@given(account_ids())
+def test_an_account_id_survives_its_text(account):
+    assert AccountId.parse(str(account)) == account
+
+
+@given(transaction_refs())
+def test_a_transaction_reference_survives_its_text(transaction):
+    assert TransactionRef.parse(str(transaction)) == transaction
+
+
+@given(agent_ids())
+def test_an_agent_id_survives_its_text(agent):
+    assert AgentId.parse(str(agent)) == agent
+
+
+@given(agent_ids(with_chain=True))
+def test_an_agent_id_may_name_its_namespace(agent):
+    assert AgentId.parse(f"eip155:{agent}") == agent
+
+
+@given(global_agent_ids())
+def test_a_global_agent_id_survives_its_text(agent):
+    assert GlobalAgentId.parse(str(agent)) == agent
+
+
+@given(feedback_ids())
+def test_a_feedback_id_survives_its_text(feedback):
+    assert FeedbackId.parse(str(feedback)) == feedback
+
+
+@given(feedback_ids(with_chain=True))
+def test_a_feedback_id_survives_the_text_of_indexers(feedback):
+    assert FeedbackId.parse_subgraph(feedback.subgraph_id) == feedback
+
+
+@given(feedback_ids())
+def test_the_index_on_chain_is_one_more_than_that_of_the_text(feedback):
+    assert str(feedback).rpartition(":")[2] == str(feedback.index)
+    assert feedback.on_chain_index == feedback.index + 1
+
+
+@given(st.text(max_size=80))
+@pytest.mark.parametrize("kind", [ChainId, AccountId, TransactionRef, AgentId, GlobalAgentId, FeedbackId])
+def test_any_text_is_parsed_or_refused_by_name(kind, text):
+    try:
+        parsed = kind.parse(text)
+    except MalformedIdentifierError as error:
+        assert error.problem
+    else:
+        assert kind.parse(str(parsed)) == parsed
+
+
+@given(addresses())
+def test_an_address_is_the_same_whatever_its_case(address):
+    assert checksummed(address.lower()) == checksummed("0x" + address[2:].upper()) == checksummed(address) == address
+
+
+def test_the_examples_of_the_specifications_are_read():
+    assert AgentId.parse("84532:42") == AgentId(42, 84532) == AgentId.parse("eip155:84532:42")
+    assert AgentId.parse("42") == AgentId(42) == AgentId.parse(42)
+    assert AccountId.parse(f"{SOLANA}:{PROGRAM}").address == PROGRAM
+    assert GlobalAgentId.parse(f"{SOLANA}:{PROGRAM}#{MINT}").agent == MINT
+    registry = "eip155:8453:0x8004A169FB4a3325136EB29fA0ceB6D2e539a432"
+    assert GlobalAgentId.parse(f"{registry}#247").agent_id == AgentId(247, 8453)
+
+
+def test_the_two_counts_of_a_feedback_name_the_same_feedback():
+    first = FeedbackId.parse(f"84532:42:{EVM_ADDRESS}:0")
+    assert (first.index, first.on_chain_index) == (0, 1)
+    assert first == FeedbackId.parse_subgraph(f"84532:42:{EVM_ADDRESS.lower()}:1")
+    assert first == FeedbackId.from_index(AgentId(42, 84532), EVM_ADDRESS, 0)
+    assert first == FeedbackId.from_chain(AgentId(42, 84532), EVM_ADDRESS, 1)
+    assert first.subgraph_id == f"84532:42:{EVM_ADDRESS.lower()}:1"
+
+
+def test_a_feedback_id_of_an_understood_chain_has_no_id_at_an_indexer():
+    with pytest.raises(MalformedIdentifierError, match="the agent's chain is not named"):
+        _ = FeedbackId.parse(f"42:{EVM_ADDRESS}:0").subgraph_id
+
+
+def test_the_last_feedback_of_a_client_has_an_id_and_there_is_none_beyond():
+    last = FeedbackId.from_chain(AgentId(1), EVM_ADDRESS, 2**64 - 1)
+    assert FeedbackId.parse(str(last)) == last
+    with pytest.raises(MalformedIdentifierError, match=f"its index on chain, {2**64}, is not within"):
+        FeedbackId.from_chain(AgentId(1), EVM_ADDRESS, 2**64)
+
+
+def test_the_contracts_index_zero_is_no_feedback():
+    with pytest.raises(MalformedIdentifierError, match="its index on chain, 0, is not within 1 to"):
+        FeedbackId.parse_subgraph(f"84532:42:{EVM_ADDRESS}:0")
+
+
+def test_the_last_agent_of_a_registry_has_an_id_and_there_is_none_beyond():
+    assert AgentId.parse(str(2**256 - 1)).token_id == 2**256 - 1
+    with pytest.raises(MalformedIdentifierError, match=r"not within 0 to 2\^256 - 1"):
+        AgentId.parse(str(2**256))
+
+
+def test_an_agent_takes_the_chain_that_is_understood():
+    assert AgentId.parse("42").on(84532) == AgentId(42, 84532) == AgentId.parse("84532:42").on(84532)
+
+
+def test_an_agent_of_one_chain_is_not_taken_for_one_of_another():
+    with pytest.raises(MalformedIdentifierError, match='"84532:42" is not an agent of chain 8453: its chain is 84532'):
+        AgentId.parse("84532:42").on(8453)
+
+
+def test_a_careless_checksum_is_taken_only_where_asked():
+    text = "eip155:8453:0x8004B663C4a7e45d78F2D05C8e4A5a3D3D5e7890"
+    assert AccountId.parse(text, verify_checksum=False).address.lower() == text[12:].lower()
+    with pytest.raises(MalformedIdentifierError, match="checksum"):
+        AccountId.parse(text)
+
+
+def test_a_solana_chain_has_no_number():
+    with pytest.raises(MalformedIdentifierError, match="not an EVM chain: its namespace is solana"):
+        _ = ChainId.parse(SOLANA).evm_chain_id
+
+
+def test_a_message_shows_no_control_characters_of_the_text():
+    with pytest.raises(MalformedIdentifierError) as refusal:
+        ChainId.parse("eip155\x1b[2J\u202e" + "x" * 1000)
+    assert str(refusal.value).isprintable()
+    assert len(str(refusal.value)) < 300
+
+
+MALFORMED = [
+    (ChainId, "", "expected namespace:reference"),
+    (ChainId, "eip155", "expected namespace:reference"),
+    (ChainId, "eip155:1:2", "expected namespace:reference"),
+    (ChainId, "eip155:", "is empty"),
+    (ChainId, ":1", "is empty"),
+    (ChainId, "EIP155:1", "3 to 8 of a-z"),
+    (ChainId, "cosmos:hub-3", "not cosmos"),
+    (ChainId, "eip155:0", "from 1"),
+    (ChainId, "eip155:01", "without leading zeros"),
+    (ChainId, "eip155:+1", "in decimals"),
+    (ChainId, "eip155:0x1", "in decimals"),
+    (ChainId, "eip155:1\n", "in decimals"),
+    (ChainId, "eip155:\u0664\u0662", "in decimals"),
+    (ChainId, "eip155:" + "9" * 33, "in decimals"),
+    (ChainId, "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvd", "first 32 characters"),
+    (ChainId, "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvd0", "base 58"),
+    (AccountId, "eip155:1", "expected namespace:reference:address"),
+    (AccountId, "eip155:1:", "is empty"),
+    (AccountId, "eip155:1:0x123", "40 hexadecimal digits"),
+    (AccountId, f"eip155:1:{EVM_ADDRESS[2:]}", "0x and 40"),
+    (AccountId, f"eip155:1:0X{EVM_ADDRESS[2:]}", "0x and 40"),
+    (AccountId, f"eip155:1:{EVM_ADDRESS} ", "40 hexadecimal digits"),
+    (AccountId, f"eip155:1:0x8004a{EVM_ADDRESS[7:]}", "checksum (EIP-55) is wrong"),
+    (AccountId, f"{SOLANA}:{PROGRAM.lower()}", "base 58"),
+    (AccountId, f"{SOLANA}:{PROGRAM}1", "this one has"),
+    (AccountId, f"{SOLANA}:{EVM_ADDRESS}", "base 58"),
+    (AccountId, f"{SOLANA}:{'z' * 10_000}", "32 bytes in base 58"),
+    (TransactionRef, "eip155:1", "expected namespace:reference:transaction"),
+    (TransactionRef, f"eip155:1:{HASH[:-1]}", "64 hexadecimal digits"),
+    (TransactionRef, f"eip155:1:{HASH[2:]}", "0x and 64"),
+    (TransactionRef, f"{SOLANA}:{MINT}", "64 bytes, this one has 32"),
+    (TransactionRef, f"{SOLANA}:{HASH}", "base 58"),
+    (AgentId, "", "not a whole number"),
+    (AgentId, "-1", "not a whole number"),
+    (AgentId, "042", "not a whole number"),
+    (AgentId, "4_2", "not a whole number"),
+    (AgentId, "4.0", "not a whole number"),
+    (AgentId, "\uff19", "not a whole number"),
+    (AgentId, "9" * 5000, "exceeds 2^256 - 1"),
+    (AgentId, "84532:", "not a whole number"),
+    (AgentId, "0:42", "from 1"),
+    (AgentId, "1:2:3", "expected 42, 84532:42 or eip155:84532:42"),
+    (AgentId, "solana:1:2", "expected 42, 84532:42 or eip155:84532:42"),
+    (AgentId, "eip155:1:2:3", "expected 42, 84532:42 or eip155:84532:42"),
+    (GlobalAgentId, f"eip155:1:{EVM_ADDRESS}", "registry#agent"),
+    (GlobalAgentId, f"eip155:1:{EVM_ADDRESS}#", "not a whole number"),
+    (GlobalAgentId, f"eip155:1:{EVM_ADDRESS}#1#2", "not a whole number"),
+    (GlobalAgentId, f"eip155:1:{EVM_ADDRESS}#{MINT}", "not a whole number"),
+    (GlobalAgentId, f"{SOLANA}:{PROGRAM}#42", "32 bytes"),
+    (FeedbackId, "42:0", "expected agent:client:index"),
+    (FeedbackId, f"42:{EVM_ADDRESS}", "expected agent:client:index"),
+    (FeedbackId, f"42:{EVM_ADDRESS}:-1", "not a whole number"),
+    (FeedbackId, f"42:{EVM_ADDRESS}:", "not a whole number"),
+    (FeedbackId, "42:0x742d:0", "40 hexadecimal digits"),
+    (FeedbackId, f":{EVM_ADDRESS}:0", "not a whole number"),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "problem"), MALFORMED)
+def test_malformed_text_is_refused_by_what_is_wrong_with_it(kind, text, problem):
+    with pytest.raises(MalformedIdentifierError) as refusal:
+        kind.parse(text)
+    assert problem in refusal.value.problem
+    assert refusal.value.reason == "malformed_identifier"

@@ -1,0 +1,238 @@
+"""Loading by http and https from a real server: what arrives, and everything that a server may do wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+from dataclasses import replace
+
+import pytest
+
+from bilateral.documents import Limits, document_hash
+from bilateral.errors import (
+    DocumentTimeoutError,
+    DocumentTooLargeError,
+    ForbiddenAddressError,
+    HashMismatchError,
+    TooManyRedirectsError,
+    UnreachableDocumentError,
+    UnsupportedUriError,
+)
+from tests.sdk.servers import redirect, respond
+
+FILE = b'{"name":"agent"}'
+
+
+def test_a_document_is_what_the_server_delivers(server, loader):
+    server.routes["/agent.json"] = FILE
+    document = loader.load(f"{server.url}/agent.json")
+    assert (document.content, document.integrity) == (FILE, None)
+    assert document.registration().name == "agent"
+
+
+def test_a_document_is_loaded_in_an_event_loop_too(server, loader):
+    server.routes["/agent.json"] = FILE
+    assert asyncio.run(loader.load_async(f"{server.url}/agent.json")).content == FILE
+
+
+def test_a_document_with_the_expected_hash_is_known_to_be_its_authors(server, loader):
+    server.routes["/"] = FILE
+    assert loader.load(f"{server.url}/", document_hash(FILE)).integrity == "hash"
+
+
+def test_a_document_with_another_hash_is_refused_with_both_hashes(server, loader):
+    server.routes["/"] = FILE
+    with pytest.raises(HashMismatchError) as refusal:
+        loader.load(f"{server.url}/", b"\x11" * 32)
+    assert (refusal.value.expected, refusal.value.actual) == (b"\x11" * 32, document_hash(FILE))
+    assert "0x" + "11" * 32 in str(refusal.value)
+    assert document_hash(FILE).hex() in str(refusal.value)
+    assert refusal.value.content == FILE
+
+
+def test_a_document_as_large_as_the_limit_is_loaded_and_one_byte_more_is_refused(server, loader):
+    server.routes["/limit"] = b"x" * loader.limits.bytes
+    server.routes["/beyond"] = b"x" * (loader.limits.bytes + 1)
+    assert len(loader.load(f"{server.url}/limit").content) == loader.limits.bytes
+    with pytest.raises(DocumentTooLargeError, match="exceeds the limit of 65536 bytes"):
+        loader.load(f"{server.url}/beyond")
+
+
+def test_an_endless_document_of_no_declared_length_is_refused(server, loader):
+    def stream(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        try:
+            while True:
+                handler.wfile.write(b"x" * 65536)
+        except OSError:
+            pass
+
+    server.routes["/"] = stream
+    with pytest.raises(DocumentTooLargeError):
+        loader.load(f"{server.url}/")
+
+
+def test_a_compressed_document_is_neither_asked_for_nor_unpacked(server, loader):
+    server.routes["/"] = lambda handler: respond(handler, gzip.compress(bytes(10**7)), Content_Encoding="gzip")
+    with pytest.raises(UnreachableDocumentError, match="encoding that was not asked for"):
+        loader.load(f"{server.url}/")
+    assert server.requests[0][2]["Accept-Encoding"] == "identity"
+
+
+def test_a_server_that_never_answers_is_given_up(server, loader):
+    server.routes["/"] = lambda _: time.sleep(5)
+    started = time.monotonic()
+    with pytest.raises(DocumentTimeoutError, match=r"within 0\.3 seconds"):
+        replace(loader, limits=Limits(seconds=0.3)).load(f"{server.url}/")
+    assert time.monotonic() - started < 4
+
+
+@pytest.mark.parametrize("part", ["headers", "body"])
+def test_a_server_that_trickles_is_given_up_however_steadily_it_does(server, loader, part):
+    def trickle(handler):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n" if part == "headers" else b"HTTP/1.1 200 OK\r\n\r\n")
+        try:
+            for _ in range(100):
+                handler.wfile.write(b"X-A: b\r\n" if part == "headers" else b"x")
+                time.sleep(0.05)
+        except OSError:
+            pass
+
+    server.routes["/"] = trickle
+    started = time.monotonic()
+    with pytest.raises(DocumentTimeoutError):
+        replace(loader, limits=Limits(seconds=0.4)).load(f"{server.url}/")
+    assert time.monotonic() - started < 4
+
+
+def test_redirects_are_followed_up_to_the_limit_and_not_beyond(server, loader):
+    for hop in range(4):
+        server.routes[f"/{hop}"] = redirect(f"/{hop + 1}")
+    server.routes["/4"] = FILE
+    assert loader.limits.redirects == 3
+    assert loader.load(f"{server.url}/1").content == FILE
+    with pytest.raises(TooManyRedirectsError, match="redirects more than 3 times"):
+        loader.load(f"{server.url}/0")
+
+
+def test_redirects_share_one_time(server, loader):
+    def slowly(handler):
+        time.sleep(0.2)
+        redirect("/")(handler)
+
+    server.routes["/"] = slowly
+    with pytest.raises(DocumentTimeoutError):
+        replace(loader, limits=Limits(seconds=0.5, redirects=100)).load(f"{server.url}/")
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://localhost/x", "data:,x", "gopher://x", "http://"])
+def test_a_redirect_to_another_scheme_is_refused(server, loader, target):
+    server.routes["/"] = redirect(target)
+    with pytest.raises((UnsupportedUriError, UnreachableDocumentError)):
+        loader.load(f"{server.url}/")
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("status", [201, 204, 304, 400, 404, 500])
+def test_any_status_but_success_is_named(server, loader, status):
+    server.routes["/"] = lambda handler: respond(handler, b"", status)
+    with pytest.raises(UnreachableDocumentError, match=f"answers with status {status}"):
+        loader.load(f"{server.url}/")
+
+
+def test_a_server_that_does_not_speak_http_is_named(server, loader):
+    server.routes["/"] = lambda handler: handler.wfile.write(b"\x00\x01\x02\r\n\r\n")
+    with pytest.raises(UnreachableDocumentError, match="cannot be read"):
+        loader.load(f"{server.url}/")
+
+
+def test_a_document_that_breaks_off_is_refused(server, loader):
+    def break_off(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        handler.wfile.write(b"{")
+
+    server.routes["/"] = break_off
+    with pytest.raises(UnreachableDocumentError, match="cannot be read"):
+        loader.load(f"{server.url}/")
+
+
+def test_a_host_without_a_server_is_named(server, loader):
+    with server:
+        pass
+    with pytest.raises(UnreachableDocumentError, match='"localhost" does not answer at port'):
+        loader.load(f"{server.url}/")
+
+
+def test_a_certificate_of_an_unknown_authority_is_refused(secure_server, loader):
+    secure_server.routes["/"] = FILE
+    with pytest.raises(UnreachableDocumentError, match=r"(?i)certificate verify failed"):
+        loader.load(f"{secure_server.url}/")
+    assert secure_server.requests == []
+
+
+def test_a_certificate_is_checked_against_the_name_although_the_address_is_connected_to(secure_server, trusting):
+    secure_server.routes["/"] = FILE
+    assert trusting.load(f"{secure_server.url}/").content == FILE
+    with pytest.raises(UnreachableDocumentError, match=r"(?i)certificate verify failed"):
+        trusting.load(f"https://127.0.0.1:{secure_server.port}/")
+
+
+def test_a_redirect_from_https_to_http_is_refused(secure_server, server, trusting):
+    server.routes["/"] = FILE
+    secure_server.routes["/"] = redirect(f"{server.url}/")
+    with pytest.raises(TooManyRedirectsError, match="from https to http"):
+        trusting.load(f"{secure_server.url}/")
+    assert server.requests == []
+
+
+def test_a_redirect_to_a_private_address_is_refused(server, other_server, guarded):
+    """The first server is trusted by name and port, as a gateway is, and nothing that it redirects to is."""
+    server.routes["/"] = redirect(f"{other_server.url}/secrets")
+    other_server.routes["/secrets"] = b"secrets"
+    network = replace(guarded.network, trusted=frozenset({("localhost", server.port)}))
+    with pytest.raises(ForbiddenAddressError, match=r"leads to .*, which is not a public address"):
+        replace(guarded, network=network).load(f"{server.url}/")
+    assert other_server.requests == []
+
+
+def test_a_proxy_of_the_environment_is_not_used(server, other_server, loader, monkeypatch):
+    monkeypatch.setenv("http_proxy", other_server.url)
+    monkeypatch.setenv("ALL_PROXY", other_server.url)
+    server.routes["/"] = FILE
+    assert loader.load(f"{server.url}/").content == FILE
+    assert other_server.requests == []
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "agent.json",
+        "//localhost/agent.json",
+        "HTTP",
+        "http:",
+        "http://",
+        "http:///x",
+        "https://[::1",
+        "http://host:port/",
+        "http://host:65536/",
+        "http://host:99999/",
+        "http://\x00/",
+        "http://a\nb/",
+        "http://\udcff/",
+        "http://" + "a" * 70_000,
+        "ftp://host/x",
+        "javascript:alert(1)",
+        "gopher://host/x",
+        "ar://tx",
+        " https://host/",
+    ],
+)
+def test_what_is_no_uri_that_is_loaded_is_refused(guarded, uri):
+    with pytest.raises(UnsupportedUriError) as refusal:
+        guarded.load(uri)
+    assert str(refusal.value).isprintable()
