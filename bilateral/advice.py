@@ -68,6 +68,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "UnexpectedFeedbackIndex": "Sign again for the client's next feedback, or send the earlier ones first.",
         "TooMuchFeedback": "The client has given this agent all the feedback that the registry can hold.",
         "TagsExhausted": "Use a tag that was used before; the registry has no room for new ones.",
+        "SummaryTooLarge": "Ask for the summary with a tag or fewer clients, so that values of like size are averaged.",
         # ratings
         "RaterNotRegistered": "Send it from an account that speaks as an agent: its owner or wallet.",
         "SubjectNotRegistered": "Rate an agent that exists.",

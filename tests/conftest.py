@@ -1,13 +1,24 @@
 """Fixtures that every test folder shares: the chain's users by role, and the identity registry.
 
-Registries are deployed once a session; Ape restores the chain after each test.
+Registries are deployed once a session. The chain is restored after each test, to how its session fixtures left it.
 """
 
 from __future__ import annotations
 
 import pytest
 
+from tests.helpers import isolated
+
 pytest_plugins = ["tests.proof.plugin"]
+
+
+@pytest.fixture(autouse=True)
+def _isolation(chain):
+    """Undo what a test does to the chain. Ape's own isolation, which pytest's options turn off, keeps what was done
+    before a session fixture is first asked for, and so lets tests see each other's agents.
+    """
+    with isolated(chain):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -139,7 +139,7 @@ class Publication:
                     constructor_arguments=self.contract.constructor_arguments.hex(),
                     evm_version=settings["evmVersion"],
                     license_type=MIT_LICENCE,
-                    via_ir=settings["viaIR"],
+                    via_ir=settings.get("viaIR", False),
                 )
             )
         except EtherscanResponseError as refusal:

@@ -62,6 +62,13 @@ class Network:
         """Ask the node itself for something."""
         return self.provider.make_request(method, list(arguments))
 
+    def send(self, transaction: dict[str, object]) -> str:
+        """Have the node sign and send a transaction, and wait until it is in a block; the answer is its hash."""
+        eth = self.provider.web3.eth
+        return (
+            f"0x{bytes(eth.wait_for_transaction_receipt(eth.send_transaction(transaction))['transactionHash']).hex()}"
+        )
+
     def deploy(self, plan, records: Records, *, timeout: float = 20, tell=lambda _: None):
         """Do what `ape run deploy` does."""
         with explained("The node fails"), records.locked(self.chain.chain_id):

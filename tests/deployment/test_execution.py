@@ -96,11 +96,9 @@ def test_transaction_of_an_earlier_run_is_waited_for_rather_than_sent_again(netw
 
 def test_transaction_of_an_earlier_run_that_failed_is_sent_again(network, plan, records):
     network.request("anvil_setCode", DEPLOYER, "0xfe")
-    failed = network.provider.web3.eth.send_transaction(
-        {"from": network.account.address, "to": DEPLOYER, "gas": 100_000}
-    )
+    failed = network.send({"from": network.account.address, "to": DEPLOYER, "gas": 100_000})
     record = records.load(BASE_SEPOLIA, "base:sepolia")
-    record.pending["IdentityRegistry"] = f"0x{bytes(failed).hex()}"
+    record.pending["IdentityRegistry"] = failed
     records.save(record)
     restore_deployer(network)
     assert states(network.deploy(plan[:1], records)) == [State.DEPLOYED]
@@ -192,9 +190,9 @@ def test_chain_without_the_deployer_is_explained_and_the_explanation_works(netwo
         assert f"send 0.01 ether to {DEPLOYER_AUTHOR}" in refusal.value.message
         assert refusal.value.message.endswith(DEPLOYER_CREATION)
 
-        payment = {"from": account.address, "to": DEPLOYER_AUTHOR, "value": 10**16}
-        network.provider.web3.eth.send_transaction(payment)
-        network.request("eth_sendRawTransaction", DEPLOYER_CREATION)
+        network.send({"from": account.address, "to": DEPLOYER_AUTHOR, "value": 10**16})
+        creation = network.request("eth_sendRawTransaction", DEPLOYER_CREATION)
+        network.provider.web3.eth.wait_for_transaction_receipt(creation)
         assert states(network.deploy(plan, records)) == [State.DEPLOYED] * 3
 
 
@@ -205,8 +203,7 @@ def test_something_else_in_the_place_of_the_deployer_is_an_error(network, plan, 
 
 
 def pay(network, receiver):
-    transfer = {"from": network.account.address, "to": receiver.address, "value": 1}
-    network.provider.web3.eth.send_transaction(transfer)
+    network.send({"from": network.account.address, "to": receiver.address, "value": 1})
 
 
 def test_nonce_that_somebody_else_takes_meanwhile_is_replaced(network, plan, records, stranger):
@@ -231,8 +228,8 @@ def test_nonce_that_is_taken_again_and_again_is_an_error(network, plan, records,
 def test_contract_that_somebody_else_deploys_meanwhile_is_found(network, plan, records, stranger):
     def be_faster(message):
         if "sending" in message:
-            creation = {"from": stranger.address, "to": DEPLOYER, "data": plan[0].calldata, "gas": 10_000_000}
-            network.provider.web3.eth.send_transaction(creation)
+            creation = {"to": DEPLOYER, "data": plan[0].calldata, "gas": 10_000_000}
+            network.send({"from": stranger.address} | creation)
 
     (outcome,) = network.deploy(plan[:1], records, tell=be_faster)
     assert outcome.state is State.FOUND

@@ -6,6 +6,8 @@ import json
 
 import ape
 import pytest
+import requests
+from ape_etherscan import client
 from click.testing import CliRunner
 
 from scripts._deployment import verification
@@ -36,9 +38,9 @@ def verify(network, explorer, deployed, records, monkeypatch):  # there is somet
     monkeypatch.setenv("ETHERSCAN_API_KEY", KEY)
     monkeypatch.setattr(verification, "PAUSE", 0.05)
 
-    def run(*options: str):
+    def run(*options: str, settings: dict | None = None):
         arguments = ["--network", f"base:sepolia:{network.url}", "--records", str(records.folder), *options]
-        with ape.project.temp_config(etherscan=explorer.settings()):
+        with ape.project.temp_config(etherscan=explorer.settings() if settings is None else settings):
             return CliRunner().invoke(cli, arguments)
 
     return run
@@ -229,3 +231,38 @@ def test_chain_without_a_record_is_told(verify, tmp_path):
     result = verify("--records", str(tmp_path / "empty"))
     assert result.exit_code == 1
     assert result.output.splitlines()[-1] == f"Error: Nothing is on record for chain {BASE_SEPOLIA}: ape run deploy"
+
+
+def list_chains(monkeypatch, chains):
+    """Make Etherscan's list of chains, which is on the internet, this one."""
+    monkeypatch.setattr(client, "get_supported_chains", chains)
+
+
+def test_explorer_is_found_in_the_list_of_chains(verify, explorer, records, monkeypatch):
+    api = f"{explorer.url}/v2/api?chainid={BASE_SEPOLIA}"
+    entry = {"chainid": str(BASE_SEPOLIA), "blockexplorer": f"{explorer.url}/pages", "apiurl": api}
+    list_chains(monkeypatch, lambda: [entry])
+    result = verify(settings={})
+    assert result.exit_code == 0, result.output
+    entry = records.load(BASE_SEPOLIA).contracts["MockRegistry"]
+    assert entry.explorer == f"{explorer.url}/pages/address/{entry.address}#code"
+
+
+def test_chain_that_etherscan_does_not_know_is_told(verify, monkeypatch):
+    list_chains(monkeypatch, list)
+    result = verify(settings={})
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == (
+        f"Error: Etherscan does not know the chain {BASE_SEPOLIA}. For another explorer that speaks its API, set "
+        "etherscan.base.sepolia.uri and .api_uri in Ape's settings."
+    )
+
+
+def test_list_of_chains_that_cannot_be_had_is_told(verify, monkeypatch):
+    def offline():
+        raise requests.ConnectionError
+
+    list_chains(monkeypatch, offline)
+    result = verify(settings={})
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == "Error: Etherscan does not answer; run the same command again later."

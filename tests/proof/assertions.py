@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ethpm_types.abi import ErrorABI, EventABI
 
 _UNDECODED = re.compile(r"custom error 0x([0-9a-f]{8})(?:: (.*))?\Z", re.DOTALL)
+_OF_CONSTRUCTOR = re.compile("0x([0-9a-f]{8})((?:[0-9a-f]{64})*)")
 _WORDS = re.compile("(?:[0-9a-f]{64})*")
 
 ASSERTED: set[str] = set()
@@ -101,8 +102,8 @@ def _raised_arguments(abi: ErrorABI, actual: BaseException | None) -> dict[str, 
     if isinstance(actual, CustomError) and actual.abi.selector == abi.selector:
         return actual.inputs
     # Ape does not decode the errors of views: they stand in the client's message, in hexadecimal, or as text where the
-    # bytes happen to be UTF-8.
-    undecoded = _UNDECODED.search(str(getattr(actual, "base_err", None)))
+    # bytes happen to be UTF-8. Nor those of constructors, whose message is the bytes in hexadecimal.
+    undecoded = _UNDECODED.search(str(getattr(actual, "base_err", None))) or _OF_CONSTRUCTOR.fullmatch(str(actual))
     if not undecoded or error_name(abi.selector) != f"error {undecoded[1]}":
         raise AssertionError(f"Expected {abi.selector} but got {actual!r}")
     data = undecoded[2] or ""
