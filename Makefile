@@ -4,11 +4,15 @@
 export APE_DATA_FOLDER := $(CURDIR)/.cache/ape
 
 BIN := .venv/bin
-SOLIDITY := 'contracts/**/*.sol' '!contracts/.cache/**'
-PYTHON_SOURCES := bilateral scripts bench tests
+AUDIT := .cache/audit/bin
+SOLIDITY := 'contracts/**/*.sol' 'tests/symbolic/*.sol' '!contracts/.cache/**'
+PYTHON_SOURCES := bilateral scripts bench tests toolchain
+MUTANTS := 200
+SEED := 1
+ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench lint format bytecode-lock abi addresses lock clean
+.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock abi addresses lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -27,6 +31,18 @@ test: compile ## Run the whole test suite.
 
 bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
 	@$(BIN)/python -m bench
+
+audit: compile ## Look for known faults in the contracts by static analysis.
+	@./toolchain/setup-audit.sh
+	@PATH="$(CURDIR)/$(AUDIT):$$PATH" FOUNDRY_OUT=.cache/slither/out FOUNDRY_CACHE_PATH=.cache/slither/cache $(AUDIT)/slither . --config-file toolchain/slither.json
+
+prove: compile ## Prove by symbolic execution what tests/symbolic/ states.
+	@./toolchain/setup-audit.sh
+	@./toolchain/prove.sh
+
+mutate: compile ## Change the contracts, and see whether the tests notice. Goes on where it was stopped.
+	@./toolchain/setup-audit.sh
+	@$(AUDIT)/python toolchain/mutate.py --mutants $(MUTANTS) --seed $(SEED) --only $(ONLY)
 
 lint: compile ## Check style, types and format.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
@@ -52,9 +68,10 @@ addresses: setup ## Write the addresses of all networks from deployments/ into R
 	@$(BIN)/python -m scripts.addresses
 
 lock: setup ## Resolve toolchain/*.in into hashed lock files, and package.json into package-lock.json.
-	@for name in uv requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@for name in uv requirements audit; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-annotate --no-header toolchain/$$name.in --output-file toolchain/$$name.lock > /dev/null; done
 	@npm install --package-lock-only --ignore-scripts
+	@npm install --package-lock-only --ignore-scripts --prefix toolchain/audit --omit-lockfile-registry-resolved
 
 clean: ## Remove everything that was installed, compiled or cached.
-	@rm -rf .venv node_modules .build .cache contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv node_modules .build .cache .mutants contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

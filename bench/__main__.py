@@ -1,4 +1,4 @@
-"""`make bench`: measures every gas case, prints the table, and records the figures."""
+"""`make bench`: measures every gas case, prints the table, and records the figures, also in docs/gas.md."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from rich.progress import track
 from rich.table import Table
 
 from bench.gas import CASES, FIGURES, measure
+from bench.page import PAGE, written_page
 
 
 def _shown(gas: int | None) -> str:
@@ -41,6 +42,7 @@ def main() -> int:
                     dearer.append(f"{registry}: {case.call} takes {gas:,} gas, {case.at_most:,} are promised")
             console.print(table)
     FIGURES.write_text(json.dumps(figures, indent=2) + "\n")
+    PAGE.write_text(written_page())
     for line in dearer:
         console.print(line, style="red")
     return 1 if dearer else 0

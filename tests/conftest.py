@@ -9,6 +9,8 @@ import pytest
 
 from tests.helpers import isolated
 
+pytest_plugins = ["tests.proof.plugin"]
+
 
 @pytest.fixture(autouse=True)
 def _isolation(chain):

@@ -15,6 +15,8 @@ library Signatures {
     /// @param signature The signature.
     /// @return valid Whether the signature is the signer's. Never reverts.
     function isSignedBy(address signer, bytes32 digest, bytes calldata signature) internal view returns (bool valid) {
+        // What is left out is the detail of an error whose kind is enough.
+        // slither-disable-next-line unused-return
         (address recovered, ECDSA.RecoverError err, ) = ECDSA.tryRecoverCalldata(digest, signature);
         if (err == ECDSA.RecoverError.NoError && recovered == signer) return true;
         return SignatureCheckerLib.isValidERC1271SignatureNowCalldata(signer, digest, signature);

@@ -38,9 +38,9 @@ library Tallies {
     function average(Tally memory self) internal pure returns (uint64 count, int128 value, uint8 decimals) {
         count = uint64(self.count);
         if (count == 0) return (0, 0, 0);
-        uint64 seen;
-        uint64 highest;
-        int256 wadSum;
+        uint64 seen = 0;
+        uint64 highest = 0;
+        int256 wadSum = 0;
         unchecked {
             for (uint256 i = 0; seen < count; ++i) {
                 uint256 word = self.words[i];

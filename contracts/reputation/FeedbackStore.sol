@@ -84,6 +84,8 @@ abstract contract FeedbackStore {
         (FeedbackFilter memory filter, bool anyTags, bool possible) = _filter(tag1, tag2, false);
         if (!possible) return (0, 0, 0);
 
+        // It starts with nothing tallied.
+        // slither-disable-next-line uninitialized-local
         Tally memory tally;
         for (uint256 i = 0; i < clients.length; ++i) {
             History storage history = _history(agentId, clients[i]);

@@ -78,6 +78,8 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
         bytes32 requestHash
     ) external {
         require(validatorAddress != address(0), RevertReasons.BAD_VALIDATOR);
+        // A place holds a time, but it is compared with 0 to see whether it was ever written, not with another time.
+        // slither-disable-next-line incorrect-equality
         require(_places[requestHash] == 0, RevertReasons.EXISTS);
         require(
             IIdentityRegistry(IDENTITY_REGISTRY).isAuthorizedOrOwner(msg.sender, agentId),

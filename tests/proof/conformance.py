@@ -1,0 +1,106 @@
+"""Whether docs/conformance.md keeps its word: every requirement has a row, every named test exists and passes."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "docs/conformance.md"
+REQUIREMENTS = Path(__file__).with_name("requirements.toml")
+
+_TEST = re.compile(r"`(tests/[^`\s]+?\.py::[^`\s]+)`")
+_SEPARATOR = re.compile(r"^\|[\s:|-]+\|$")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table of docs/conformance.md.
+
+    Attributes:
+        section: The `##` heading above it.
+        clause: Its first cell.
+        shown_by: Its last cell: tests, or the reason why there is none.
+        line: Its line number.
+    """
+
+    section: str
+    clause: str
+    shown_by: str
+    line: int
+
+    @property
+    def tests(self) -> list[str]:
+        """The tests that the row names, as `path::name`."""
+        return _TEST.findall(self.shown_by)
+
+
+def rows(text: str) -> Iterator[Row]:
+    """Read the rows of all tables.
+
+    Args:
+        text: The page.
+
+    Yields:
+        The rows without the tables' heads.
+    """
+    section = ""
+    lines = text.splitlines()
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("## "):
+            section = line.removeprefix("## ").strip()
+        is_head = number < len(lines) and _SEPARATOR.match(lines[number])
+        if not line.startswith("|") or _SEPARATOR.match(line) or is_head:
+            continue
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+        yield Row(section, cells[0], cells[-1] if len(cells) > 1 else "", number)
+
+
+def _missing_requirements(table: Sequence[Row], requirements: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for section, names in requirements.items():
+        clauses = " | ".join(row.clause for row in table if row.section.startswith(section))
+        for name in names:
+            if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", clauses):
+                yield f'no row for {name} under "{section}"'
+
+
+def gaps(text: str, requirements: Mapping[str, Sequence[str]], outcomes: Mapping[str, set[str]]) -> list[str]:
+    """Find where the page does not keep its word.
+
+    Args:
+        text: The page.
+        requirements: What must have a row, by the beginning of the `##` heading above it.
+        outcomes: How every test of the run ended, by `path::name` without parameters.
+
+    Returns:
+        A sentence for each gap.
+    """
+    table = list(rows(text))
+    found = list(_missing_requirements(table, requirements))
+    for row in table:
+        if not row.shown_by:
+            found.append(f'line {row.line}: "{row.clause}" has neither a test nor a reason')
+        for test in row.tests:
+            if test not in outcomes:
+                found.append(f"line {row.line}: there is no test {test}")
+            elif outcomes[test] != {"passed"}:
+                found.append(f"line {row.line}: {test} did not pass")
+    return found
+
+
+def conformance_gaps(outcomes: Mapping[str, set[str]]) -> list[str]:
+    """Find where docs/conformance.md does not keep its word.
+
+    Args:
+        outcomes: How every test of the run ended, by `path::name` without parameters.
+
+    Returns:
+        A sentence for each gap.
+    """
+    return gaps(TABLE.read_text(), tomllib.loads(REQUIREMENTS.read_text()), outcomes)

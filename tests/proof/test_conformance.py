@@ -1,0 +1,58 @@
+"""The checker of docs/conformance.md finds what it is there to find."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.proof.conformance import gaps
+
+PAGE = """
+## FeedbackAuth
+
+| clause | shown by |
+| --- | --- |
+| FR-001: registers | `tests/identity/test_register.py::test_registers` |
+| FR-002, SC-001 | not on chain: somebody else does it |
+
+## Best practices
+
+| tag | value | shown by |
+| --- | --- | --- |
+| `uptime` | 9977 | `tests/a.py::test_b`, `tests/a.py::test_c` |
+"""
+REQUIREMENTS = {"FeedbackAuth": ["FR-001", "FR-002", "SC-001"], "Best practices": ["uptime"]}
+OUTCOMES = {
+    "tests/identity/test_register.py::test_registers": {"passed"},
+    "tests/a.py::test_b": {"passed"},
+    "tests/a.py::test_c": {"passed"},
+}
+
+
+def test_page_that_keeps_its_word_has_no_gaps():
+    assert gaps(PAGE, REQUIREMENTS, OUTCOMES) == []
+
+
+def test_test_that_does_not_exist_is_a_gap():
+    outcomes = {name: outcome for name, outcome in OUTCOMES.items() if name != "tests/a.py::test_c"}
+    assert gaps(PAGE, REQUIREMENTS, outcomes) == ["line 13: there is no test tests/a.py::test_c"]
+
+
+@pytest.mark.parametrize("outcome", [{"failed"}, {"skipped"}, {"passed", "failed"}])
+def test_test_that_did_not_pass_with_all_its_parameters_is_a_gap(outcome):
+    assert gaps(PAGE, REQUIREMENTS, OUTCOMES | {"tests/a.py::test_b": outcome}) == [
+        "line 13: tests/a.py::test_b did not pass"
+    ]
+
+
+@pytest.mark.parametrize("required", ["FR-003", "FR-00", "R-001"])
+def test_requirement_without_a_row_is_a_gap(required):
+    assert gaps(PAGE, {"FeedbackAuth": [required]}, OUTCOMES) == [f'no row for {required} under "FeedbackAuth"']
+
+
+def test_requirement_in_another_section_does_not_count():
+    assert gaps(PAGE, {"Best practices": ["FR-001"]}, OUTCOMES) == ['no row for FR-001 under "Best practices"']
+
+
+def test_row_with_neither_test_nor_reason_is_a_gap():
+    page = "| clause | shown by |\n| --- | --- |\n| FR-009 | |\n"
+    assert gaps(page, {}, {}) == ['line 3: "FR-009" has neither a test nor a reason']

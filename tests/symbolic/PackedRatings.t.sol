@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {PackedRatings} from "../../contracts/libraries/PackedRatings.sol";
+import {Cheats} from "./Cheats.sol";
+
+/// @title The ratings that one server gave
+contract Ratings {
+    PackedRatings private _given;
+
+    /// @notice Puts a rating.
+    /// @param agentId Who is rated.
+    /// @param rating The rating.
+    /// @return isNew Whether it was put.
+    function put(uint256 agentId, uint8 rating) external returns (bool isNew) {
+        return _given.put(agentId, rating);
+    }
+
+    /// @notice Reads a rating.
+    /// @param agentId Who was rated.
+    /// @return hasRating Whether there is one.
+    /// @return rating The rating.
+    function get(uint256 agentId) external view returns (bool hasRating, uint8 rating) {
+        return _given.get(agentId);
+    }
+}
+
+/// @title A rating is kept as it was given, for ever, whatever else is rated
+/// @notice From any storage, so after any history.
+contract PackedRatingsProof is Cheats {
+    Ratings private _ratings;
+
+    function setUp() external {
+        _ratings = new Ratings();
+        SVM.enableSymbolicStorage(address(_ratings));
+    }
+
+    function check_firstRatingIsKept(uint256 agentId, uint8 rating) external {
+        VM.assume(rating <= 100);
+        (bool hadRating, ) = _ratings.get(agentId);
+        VM.assume(!hadRating);
+        assert(_ratings.put(agentId, rating));
+        (bool hasRating, uint8 kept) = _ratings.get(agentId);
+        assert(hasRating && kept == rating);
+    }
+
+    function check_ratingCannotChange(uint256 agentId, uint256 otherId, uint8 otherRating) external {
+        VM.assume(otherRating <= 100);
+        (bool hadRating, uint8 before) = _ratings.get(agentId);
+        VM.assume(hadRating);
+        bool isNew = _ratings.put(otherId, otherRating);
+        assert(!isNew || otherId != agentId);
+        (bool hasRating, uint8 kept) = _ratings.get(agentId);
+        assert(hasRating && kept == before);
+    }
+
+    function check_ratingOfOneGivesNoRatingToAnother(uint256 agentId, uint256 otherId, uint8 otherRating) external {
+        VM.assume(otherRating <= 100 && otherId != agentId);
+        (bool hadRating, ) = _ratings.get(agentId);
+        VM.assume(!hadRating);
+        _ratings.put(otherId, otherRating);
+        (bool hasRating, ) = _ratings.get(agentId);
+        assert(!hasRating);
+    }
+}
