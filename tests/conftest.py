@@ -14,8 +14,10 @@ pytest_plugins = ["tests.proof.plugin"]
 
 @pytest.fixture(autouse=True)
 def _isolation(chain):
-    """Undo what a test does to the chain. Ape's own isolation, which pytest's options turn off, keeps what was done
-    before a session fixture is first asked for, and so lets tests see each other's agents.
+    """Undo what a test does to the chain.
+
+    Ape's own isolation, which pytest's options turn off, keeps what was done before a session fixture is first asked
+    for, and so lets tests see each other's agents.
     """
     with isolated(chain):
         yield
