@@ -2,6 +2,9 @@
 
 # Ape keeps its data in the project, not in the home folder.
 export APE_DATA_FOLDER := $(CURDIR)/.cache/ape
+# So are temporary files, all the more since Ape compiles a project in place, and fails, that is itself among them.
+export TMPDIR := $(CURDIR)/.cache/tmp
+$(shell mkdir -p $(TMPDIR))
 
 BIN := .venv/bin
 AUDIT := .cache/audit/bin
