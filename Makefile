@@ -37,7 +37,7 @@ bench: compile ## Measure gas with real transactions, print the table and write 
 
 audit: compile ## Look for known faults in the contracts by static analysis.
 	@./toolchain/setup-audit.sh
-	@PATH="$(CURDIR)/$(AUDIT):$$PATH" FOUNDRY_OUT=.cache/slither/out FOUNDRY_CACHE_PATH=.cache/slither/cache $(AUDIT)/slither . --config-file toolchain/slither.json
+	@./toolchain/audit.sh
 
 prove: compile ## Prove by symbolic execution what tests/symbolic/ states.
 	@./toolchain/setup-audit.sh

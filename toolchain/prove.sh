@@ -4,6 +4,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# Not in the project's root, where Ape would take it for a configuration of its own.
+FOUNDRY_CONFIG=toolchain/audit/foundry.toml
+export FOUNDRY_CONFIG
+
 # forge and solc are asked for by name.
 PATH="$PWD/.cache/audit/bin:$PATH"
 export PATH

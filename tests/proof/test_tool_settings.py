@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_slither_and_halmos_see_the_bytecode_that_gets_deployed():
     deployed = yaml.safe_load((ROOT / "ape-config.yaml").read_text())["solidity"]
-    proved = tomllib.loads((ROOT / "foundry.toml").read_text())["profile"]["default"]
+    proved = tomllib.loads((ROOT / "toolchain/audit/foundry.toml").read_text())["profile"]["default"]
     assert proved["evm_version"] == deployed["evm_version"]
     assert proved["via_ir"] == deployed["via_ir"]
     assert proved["optimizer"]
