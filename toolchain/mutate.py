@@ -16,9 +16,11 @@ import hashlib
 import io
 import itertools
 import json
+import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -53,8 +55,8 @@ GROSS = {"selfdestruct(msg.sender);", "revert();", "break;", "continue;"}
 SUFFICIENT = 0.95
 """The share of the mutants that the tests must notice."""
 
-TIMEOUT = 1200
-"""After how many seconds of tests a mutant counts as noticed: it runs for ever."""
+PATIENCE = 3
+"""How many times as long as without a change the tests may take."""
 
 
 @dataclass(frozen=True)
@@ -135,10 +137,21 @@ def sample(seed: int, only: str) -> list[Mutant]:
     return mutants
 
 
-def _run(*command: str, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S603  # the project's own tools
-        command, cwd=COPY, capture_output=True, text=True, timeout=timeout, check=False
-    )
+def _run(*command: str, timeout: float | None = None) -> int | None:
+    """Run a command in the copy; its exit code, or None if it took too long and was ended with all that it started."""
+    with subprocess.Popen(  # noqa: S603  # the project's own tools
+        command, cwd=COPY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        try:
+            return process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None
+
+
+def _test(folders: list[str], timeout: float | None = None) -> int | None:
+    """Run the tests of some folders until the first that fails; the exit code, None if they took too long."""
+    return _run(".venv/bin/ape", "test", "-q", "-x", "-n", "2", *folders, timeout=timeout)
 
 
 def _copy_project() -> None:
@@ -174,7 +187,7 @@ def _is_valid_solidity(path: str) -> bool:
 
 def _bytecode() -> dict[str, str] | None:
     """Compile the copy; the bytecode of each contract without the hash of its sources, None if it does not compile."""
-    if _run("./toolchain/compile.sh").returncode != 0:
+    if _run("./toolchain/compile.sh", timeout=600) != 0:
         return None
     build = json.loads((COPY / ".build/__local__.json").read_text())
     codes = {
@@ -183,12 +196,13 @@ def _bytecode() -> dict[str, str] | None:
     return {name: re.sub("a2646970667358221220[0-9a-f]{64}", "", code) for name, code in codes.items()}
 
 
-def judge(mutant: Mutant, original: dict[str, str]) -> str:
+def judge(mutant: Mutant, original: dict[str, str], patience: float) -> str:
     """Try a mutant.
 
     Args:
         mutant: The mutant.
         original: The bytecode of the contracts as they are.
+        patience: After how many seconds of tests it counts as noticed, because something runs for ever.
 
     Returns:
         `killed`, `survived`, or `invalid` if it does not compile or compiles to the same.
@@ -199,10 +213,7 @@ def judge(mutant: Mutant, original: dict[str, str]) -> str:
         target.write_text(mutant.applied(source))
         if not _is_valid_solidity(mutant.path) or _bytecode() in (None, original):
             return "invalid"
-        ape = (".venv/bin/ape", "test", "-q", "-x", "-n", "2", *tests_of(mutant.path))
-        return "survived" if _run(*ape, timeout=TIMEOUT).returncode == 0 else "killed"
-    except subprocess.TimeoutExpired:
-        return "killed"
+        return "survived" if _test(tests_of(mutant.path), patience) == 0 else "killed"
     finally:
         target.write_text(source)
 
@@ -233,8 +244,10 @@ def main() -> int:
     mutants = sample(options.seed, options.only)
     folders = sorted({folder for mutant in mutants for folder in tests_of(mutant.path)})
     print("mutate: running the tests of the contracts as they are ...", flush=True)
-    if _run(".venv/bin/ape", "test", "-q", "-n", "2", *folders).returncode != 0:
+    start = time.monotonic()
+    if _test(folders) != 0:
         sys.exit("mutate: the tests fail without any change")
+    patience = PATIENCE * (time.monotonic() - start) + 60
 
     known, verdicts, survivors, start = _known(), [], [], time.monotonic()
     tried = 0
@@ -244,7 +257,7 @@ def main() -> int:
         identifier = mutant.identifier((ROOT / mutant.path).read_text())
         if identifier not in known:
             tried += 1
-            known[identifier] = judge(mutant, original)
+            known[identifier] = judge(mutant, original, patience)
             with RESULTS.open("a") as results:
                 results.write(
                     json.dumps({"id": identifier, "verdict": known[identifier], "mutant": str(mutant)}) + "\n"
