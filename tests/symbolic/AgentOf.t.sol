@@ -1,95 +1,204 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.28;
 
-import {IdentityRegistry} from "../../contracts/identity/IdentityRegistry.sol";
-import {Cheats} from "./Cheats.sol";
-
-/// @title The identity registry, with a view of what the proofs are about
-contract ObservedIdentityRegistry is IdentityRegistry {
-    /// @notice The invariant: the account speaks as no agent, or as one that it owns or is the wallet of.
-    /// @param account The account.
-    /// @return holds Whether it holds of the account.
-    function mayBeWhatItSpeaksAs(address account) external view returns (bool holds) {
-        uint256 id = agentOf(account);
-        return id == 0 || _ownerOf(id) == account || getAgentWallet(id) == account;
-    }
-
-    /// @notice What the registry keeps besides, and the proofs take for granted: ids have 64 bits at most, an agent
-    /// that is not registered is a zero word, an owner has a balance.
-    /// @param id The agent.
-    /// @return sane Whether it holds of the agent.
-    function isSane(uint256 id) external view returns (bool sane) {
-        if (id > type(uint64).max) return false;
-        address owner = _ownerOf(id);
-        return owner == address(0) ? _token(id).ownership == 0 : uint32(_account(owner).word) != 0;
-    }
-}
+import {IIdentityRegistry} from "../../contracts/interfaces/IIdentityRegistry.sol";
+import {ObservedIdentityRegistry} from "./ObservedIdentityRegistry.sol";
+import {Proof} from "./Proof.sol";
+import {UnpredictableWallet, WatchingReceiver} from "./Parties.sol";
 
 /// @title Nobody speaks as an agent that it neither owns nor is the wallet of
-/// @notice The invariant is that `agentOf(a) == id && id != 0` implies that `a` owns `id` or is its wallet. It holds of
-/// the empty registry, where nobody speaks as any. Each proof shows of one function, for any storage, caller, arguments
-/// and account, that it holds of the account after the call if it did before; that of `setPrimaryAgent` for the caller
-/// alone. Registration, `updateAgent`, `setAgentWallet` and the transfers are not proved here: sequences of them are
-/// tested against a model.
-contract AgentOfProof is Cheats {
-    ObservedIdentityRegistry private _registry;
+/// @notice The invariants of the identity registry hold when it is empty, and each proof shows of one function that
+/// they hold after any call if they did before, whatever else is stored:
+///
+/// - `agentOf(a) == id && id != 0` implies that `a` owns `id` or is its wallet;
+/// - the agents that are registered are those with the ids 1, 2, … up to their number;
+/// - a call moves at most the one agent that it is about, and an account's balance by as much. So balances are the
+///   numbers of agents that accounts own, and the owner of an agent has one that is not zero.
+///
+/// Who calls, and whom the invariants are about, is any account, and so is who else takes part: they may be all the
+/// same, or all different. Accounts that register or become wallets are odd numbers here, because the prover must see
+/// that they are not zero; nothing in the registry depends on an address but whether it is zero, or equal to another.
+/// Ids have 64 bits, which no chain has the gas to exceed. Texts have the lengths that are given here: how a text is
+/// stored depends on its length, but where, and what else is done, does not.
+contract AgentOfProof is Proof {
+    /// @dev The slots of the registry's `_domains` and `_nextAgentId`.
+    uint256 private constant DOMAINS_SLOT = 0;
+    uint256 private constant NEXT_ID_SLOT = 2;
 
-    /// @dev Each proof assumes the invariant of `account`, calls the registry as `caller`, and asserts the invariant.
-    modifier keepsInvariant(address account, address caller, uint256 id) {
-        VM.assume(account != address(0));
-        VM.assume(_registry.isSane(id));
-        VM.assume(_registry.isSane(_registry.agentOf(account)));
-        VM.assume(_registry.mayBeWhatItSpeaksAs(account));
+    ObservedIdentityRegistry private _registry;
+    UnpredictableWallet private _wallet;
+    WatchingReceiver private _receiver;
+
+    /// @dev Assumes the invariants, lets the caller make a call about the agent `id`, and states the invariants.
+    modifier keepsInvariants(address caller, uint256 id) {
+        (address account, uint256 otherId) = (SVM.createAddress("account"), SVM.createUint(64, "otherId"));
+        uint256 firstFree = _registry.nextAgentId();
+        VM.assume(account != address(0) && firstFree != 0 && firstFree < type(uint64).max);
+        VM.assume(_registry.agentOf(account) < firstFree && _registry.speaksRightly(account));
+        VM.assume(_registry.isNumberedRightly(id) && _registry.isNumberedRightly(otherId));
+        VM.assume(_registry.isNumberedRightly(_registry.agentOf(account)));
+        VM.assume(_registry.isCounted(id));
+        (address owner, address otherOwner) = (_registry.ownerOrZero(id), _registry.ownerOrZero(otherId));
+        uint256 balance = _registry.tokensOf(account);
+        _receiver.watch(_registry, account);
         VM.prank(caller);
         _;
-        assert(_registry.mayBeWhatItSpeaksAs(account));
+        // One statement without branches, since each branch would double the paths.
+        bool counts = _registry.tokensOf(account) + _asNumber(owner == account) ==
+            balance + _asNumber(_registry.ownerOrZero(id) == account);
+        bool stays = _or(otherId == id, _registry.ownerOrZero(otherId) == otherOwner);
+        bool numbers = _and(_registry.isNumberedRightly(otherId), _registry.nextAgentId() >= firstFree);
+        _prove(_and(_and(_registry.speaksRightly(account), numbers), _and(stays, counts)));
     }
 
     function setUp() public {
         _registry = new ObservedIdentityRegistry();
+        _wallet = new UnpredictableWallet();
+        _receiver = new WatchingReceiver();
         SVM.enableSymbolicStorage(address(_registry));
+        VM.store(address(_registry), bytes32(NEXT_ID_SLOT), SVM.createBytes32("nextAgentId"));
     }
 
-    function check_setPrimaryAgentOfTheCaller(address caller, uint64 id) public keepsInvariant(caller, caller, id) {
+    function check_viewsOfTheProofsSayWhatTheRegistrySays(uint256 id, address account) public view {
+        VM.assume(account != address(0) && _registry.nextAgentId() != 0);
+        _prove(_registry.walletOf(id) == _registry.getAgentWallet(id));
+        _prove(_registry.tokensOf(account) == _registry.balanceOf(account));
+        _prove(_registry.nextAgentId() - 1 == _registry.getAgentCount());
+        _prove((_registry.ownerOrZero(id) != address(0)) == _registry.agentExists(id));
+    }
+
+    function check_register() public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
+        _registry.register();
+    }
+
+    function check_registerWithShortURI() public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
+        _registry.register("ipfs://short");
+    }
+
+    function check_registerWithLongURI() public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
+        _registry.register("ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oc");
+    }
+
+    function check_registerWithMetadata(
+        bytes32 value
+    ) public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
+        IIdentityRegistry.MetadataEntry[] memory entries = new IIdentityRegistry.MetadataEntry[](2);
+        entries[0] = IIdentityRegistry.MetadataEntry("category", abi.encodePacked(uint8(uint256(value))));
+        entries[1] = IIdentityRegistry.MetadataEntry("agentName", abi.encodePacked(value));
+        _registry.register("ipfs://short", entries);
+    }
+
+    function check_newAgent(
+        bytes13 domain,
+        uint160 caller
+    ) public keepsInvariants(address(caller | 1), _registry.nextAgentId()) {
+        _registry.newAgent(string(abi.encodePacked(domain)), address(caller | 1));
+    }
+
+    function check_updateAgentWithoutDomain(
+        address caller,
+        uint64 id,
+        bytes13 domain,
+        address to
+    ) public keepsInvariants(caller, id) {
+        _storeDomain(id, domain);
+        _registry.updateAgent(id, "", to);
+    }
+
+    function check_updateAgentWithDomain(
+        address caller,
+        uint64 id,
+        bytes13 formerDomain,
+        bytes14 domain,
+        address to
+    ) public keepsInvariants(caller, id) {
+        _storeDomain(id, formerDomain);
+        _registry.updateAgent(id, string(abi.encodePacked(domain)), to);
+    }
+
+    function check_setPrimaryAgent(address caller, uint64 id) public keepsInvariants(caller, id) {
         _registry.setPrimaryAgent(id);
     }
 
-    function check_unsetAgentWallet(
-        address account,
+    function check_setAgentWalletWithSignature(
         address caller,
-        uint64 id
-    ) public keepsInvariant(account, caller, id) {
+        uint64 id,
+        uint160 wallet,
+        uint256 deadline,
+        bytes32 r,
+        bytes32 s,
+        uint8 v
+    ) public keepsInvariants(caller, id) {
+        address newWallet = address(wallet | 1);
+        VM.assume(newWallet != address(_registry) && newWallet != address(_wallet) && newWallet != address(this));
+        _registry.setAgentWallet(id, newWallet, deadline, abi.encodePacked(r, s, v));
+    }
+
+    function check_setAgentWalletToContract(
+        address caller,
+        uint64 id,
+        uint256 deadline,
+        bytes32 signature
+    ) public keepsInvariants(caller, id) {
+        _registry.setAgentWallet(id, address(_wallet), deadline, abi.encodePacked(signature));
+    }
+
+    function check_unsetAgentWallet(address caller, uint64 id) public keepsInvariants(caller, id) {
         _registry.unsetAgentWallet(id);
     }
 
-    function check_approve(
-        address account,
-        address caller,
-        address approved,
-        uint64 id
-    ) public keepsInvariant(account, caller, id) {
+    function check_setAgentURI(address caller, uint64 id) public keepsInvariants(caller, id) {
+        _registry.setAgentURI(id, "ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oc");
+    }
+
+    function check_setMetadata(address caller, uint64 id, bytes32 value) public keepsInvariants(caller, id) {
+        _registry.setMetadata(id, "key", abi.encodePacked(value));
+    }
+
+    function check_approve(address caller, address approved, uint64 id) public keepsInvariants(caller, id) {
         _registry.approve(approved, id);
     }
 
     function check_setApprovalForAll(
-        address account,
         address caller,
         address operator,
         bool isApproved
-    ) public keepsInvariant(account, caller, 0) {
+    ) public keepsInvariants(caller, 0) {
         _registry.setApprovalForAll(operator, isApproved);
     }
 
-    function check_setAgentURI(address account, address caller, uint64 id) public keepsInvariant(account, caller, id) {
-        _registry.setAgentURI(id, "ipfs://registration");
+    function check_transferFrom(address caller, address from, address to, uint64 id) public keepsInvariants(caller, id) {
+        _registry.transferFrom(from, to, id);
     }
 
-    function check_setMetadata(
-        address account,
+    /// @dev The receiver, when it is called back, finds what is to be proved about the end: nothing is done after it.
+    function check_safeTransferFrom(address caller, address from, uint64 id) public keepsInvariants(caller, id) {
+        _registry.safeTransferFrom(from, address(_receiver), id);
+        _prove(_receiver.saw());
+    }
+
+    function check_safeTransferFromWithData(
         address caller,
+        address from,
         uint64 id,
-        bytes32 value
-    ) public keepsInvariant(account, caller, id) {
-        _registry.setMetadata(id, "key", abi.encodePacked(value));
+        bytes32 data
+    ) public keepsInvariants(caller, id) {
+        _registry.safeTransferFrom(from, address(_receiver), id, abi.encodePacked(data));
+        _prove(_receiver.saw());
+    }
+
+    /// @dev Puts a domain where the registry keeps that of an agent, as Solady packs a short text.
+    function _storeDomain(uint256 id, bytes13 domain) private {
+        VM.store(address(_registry), keccak256(abi.encode(id, DOMAINS_SLOT)), bytes32(domain) | bytes32(uint256(13)));
+    }
+
+    function _odd(string memory name) private view returns (address account) {
+        return address(uint160(SVM.createUint(160, name) | 1));
+    }
+
+    function _asNumber(bool condition) private pure returns (uint256 one) {
+        assembly ("memory-safe") {
+            one := condition
+        }
     }
 }

@@ -17,6 +17,34 @@ interface ICheats {
     /// @param target The contract.
     function enableSymbolicStorage(address target) external;
 
+    /// @notice Any account.
+    /// @param name What it is called in a counterexample.
+    /// @return value The account.
+    function createAddress(string calldata name) external view returns (address value);
+
+    /// @notice Any number.
+    /// @param bitLength How many bits it has.
+    /// @param name What it is called in a counterexample.
+    /// @return value The number.
+    function createUint(uint256 bitLength, string calldata name) external view returns (uint256 value);
+
+    /// @notice Any word.
+    /// @param name What it is called in a counterexample.
+    /// @return value The word.
+    function createBytes32(string calldata name) external view returns (bytes32 value);
+
+    /// @notice A word of a contract's storage.
+    /// @param target The contract.
+    /// @param slot Where.
+    /// @return value The word.
+    function load(address target, bytes32 slot) external view returns (bytes32 value);
+
+    /// @notice A switch from the environment.
+    /// @param name Its name.
+    /// @param otherwise What it is if it is not set.
+    /// @return value Whether it is on.
+    function envOr(string calldata name, bool otherwise) external view returns (bool value);
+
     /// @notice Leaves out all inputs for which the condition does not hold.
     /// @param condition The condition.
     function assume(bool condition) external pure;

@@ -2,14 +2,14 @@
 pragma solidity ^0.8.28;
 
 import {FeedbackFilter, FeedbackWord, FeedbackWords} from "../../contracts/libraries/FeedbackWord.sol";
-import {Cheats} from "./Cheats.sol";
+import {Proof} from "./Proof.sol";
 
 /// @title A feedback's word keeps what is put into it, each part apart from the others
-contract FeedbackWordProof is Cheats {
-    function check_packingLosesNothing(int128 value, uint8 decimals, uint40 tag1Id, uint40 tag2Id) external pure {
+contract FeedbackWordProof is Proof {
+    function check_packingLosesNothing(int128 value, uint8 decimals, uint40 tag1Id, uint40 tag2Id) external view {
         FeedbackWord word = _pack(value, decimals, tag1Id, tag2Id);
         _assertParts(word, value, decimals, tag1Id, tag2Id);
-        assert(word.exists() && !word.isRevoked() && word.responses() == 0);
+        _prove(word.exists() && !word.isRevoked() && word.responses() == 0);
     }
 
     function check_responseAndRevocationChangeNothingElse(
@@ -17,21 +17,36 @@ contract FeedbackWordProof is Cheats {
         uint8 decimals,
         uint40 tag1Id,
         uint40 tag2Id
-    ) external pure {
+    ) external view {
         FeedbackWord answered = _pack(value, decimals, tag1Id, tag2Id).withResponse();
         _assertParts(answered, value, decimals, tag1Id, tag2Id);
-        assert(answered.exists() && !answered.isRevoked() && answered.responses() == 1);
+        _prove(answered.exists() && !answered.isRevoked() && answered.responses() == 1);
 
         FeedbackWord revoked = answered.asRevoked().withResponse();
         _assertParts(revoked, value, decimals, tag1Id, tag2Id);
-        assert(revoked.exists() && revoked.isRevoked() && revoked.responses() == 2);
+        _prove(revoked.exists() && revoked.isRevoked() && revoked.responses() == 2);
     }
 
-    function check_responsesOfAnyWordAreCountedWithoutTouchingTheRest(uint256 anything) external pure {
+    function check_responsesOfAnyWordAreCountedWithoutTouchingTheRest(uint256 anything) external view {
         FeedbackWord word = FeedbackWord.wrap(anything);
         FeedbackWord answered = word.withResponse();
-        assert(answered.responses() == word.responses() + 1);
-        assert(uint216(FeedbackWord.unwrap(answered)) == uint216(anything));
+        _prove(answered.responses() == word.responses() + 1);
+        _prove(uint216(FeedbackWord.unwrap(answered)) == uint216(anything));
+    }
+
+    function check_revocationOfAnyWordChangesOneBit(uint256 anything) external view {
+        FeedbackWord revoked = FeedbackWord.wrap(anything).asRevoked();
+        _prove(revoked.isRevoked());
+        _prove(FeedbackWord.unwrap(revoked) & ~uint256(1 << 214) == anything & ~uint256(1 << 214));
+    }
+
+    /// @dev Two words that differ say so: every bit belongs to one part.
+    function check_partsTellWordsApart(uint256 one, uint256 other) external view {
+        (FeedbackWord a, FeedbackWord b) = (FeedbackWord.wrap(one), FeedbackWord.wrap(other));
+        VM.assume(a.value() == b.value() && a.tag1Id() == b.tag1Id() && a.tag2Id() == b.tag2Id());
+        VM.assume(a.decimals() == b.decimals() && a.responses() == b.responses());
+        VM.assume(a.isRevoked() == b.isRevoked() && a.exists() == b.exists());
+        _prove(one == other);
     }
 
     function check_filterMeansWhatItSays(
@@ -39,14 +54,14 @@ contract FeedbackWordProof is Cheats {
         uint40 tag1Id,
         uint40 tag2Id,
         bool includeRevoked
-    ) external pure {
+    ) external view {
         FeedbackWord word = FeedbackWord.wrap(anything);
         FeedbackFilter memory filter = FeedbackWords.filter(tag1Id, tag2Id, includeRevoked);
         bool isMeant =
             (includeRevoked || !word.isRevoked()) &&
                 (tag1Id == 0 || word.tag1Id() == tag1Id) &&
                 (tag2Id == 0 || word.tag2Id() == tag2Id);
-        assert(filter.isMetBy(word) == isMeant);
+        _prove(filter.isMetBy(word) == isMeant);
     }
 
     function _pack(
@@ -54,15 +69,15 @@ contract FeedbackWordProof is Cheats {
         uint8 decimals,
         uint40 tag1Id,
         uint40 tag2Id
-    ) private pure returns (FeedbackWord word) {
+    ) private view returns (FeedbackWord word) {
         VM.assume(decimals <= 18);
         return FeedbackWords.pack(value, decimals, tag1Id, tag2Id);
     }
 
-    function _assertParts(FeedbackWord word, int128 value, uint8 decimals, uint40 tag1Id, uint40 tag2Id) private pure {
-        assert(word.value() == value);
-        assert(word.decimals() == decimals);
-        assert(word.tag1Id() == tag1Id);
-        assert(word.tag2Id() == tag2Id);
+    function _assertParts(FeedbackWord word, int128 value, uint8 decimals, uint40 tag1Id, uint40 tag2Id) private view {
+        _prove(word.value() == value);
+        _prove(word.decimals() == decimals);
+        _prove(word.tag1Id() == tag1Id);
+        _prove(word.tag2Id() == tag2Id);
     }
 }

@@ -2,7 +2,7 @@
 pragma solidity ^0.8.28;
 
 import {PackedRatings} from "../../contracts/libraries/PackedRatings.sol";
-import {Cheats} from "./Cheats.sol";
+import {Proof} from "./Proof.sol";
 
 /// @title The ratings that one server gave
 contract Ratings {
@@ -27,7 +27,7 @@ contract Ratings {
 
 /// @title A rating is kept as it was given, for ever, whatever else is rated
 /// @notice From any storage, so after any history.
-contract PackedRatingsProof is Cheats {
+contract PackedRatingsProof is Proof {
     Ratings private _ratings;
 
     function setUp() external {
@@ -39,9 +39,9 @@ contract PackedRatingsProof is Cheats {
         VM.assume(rating <= 100);
         (bool hadRating, ) = _ratings.get(agentId);
         VM.assume(!hadRating);
-        assert(_ratings.put(agentId, rating));
+        _prove(_ratings.put(agentId, rating));
         (bool hasRating, uint8 kept) = _ratings.get(agentId);
-        assert(hasRating && kept == rating);
+        _prove(hasRating && kept == rating);
     }
 
     function check_ratingCannotChange(uint256 agentId, uint256 otherId, uint8 otherRating) external {
@@ -49,9 +49,9 @@ contract PackedRatingsProof is Cheats {
         (bool hadRating, uint8 before) = _ratings.get(agentId);
         VM.assume(hadRating);
         bool isNew = _ratings.put(otherId, otherRating);
-        assert(!isNew || otherId != agentId);
+        _prove(!isNew || otherId != agentId);
         (bool hasRating, uint8 kept) = _ratings.get(agentId);
-        assert(hasRating && kept == before);
+        _prove(hasRating && kept == before);
     }
 
     function check_ratingOfOneGivesNoRatingToAnother(uint256 agentId, uint256 otherId, uint8 otherRating) external {
@@ -60,6 +60,6 @@ contract PackedRatingsProof is Cheats {
         VM.assume(!hadRating);
         _ratings.put(otherId, otherRating);
         (bool hasRating, ) = _ratings.get(agentId);
-        assert(!hasRating);
+        _prove(!hasRating);
     }
 }

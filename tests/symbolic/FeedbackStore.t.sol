@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {FeedbackWord} from "../../contracts/libraries/FeedbackWord.sol";
+import {FeedbackStore} from "../../contracts/reputation/FeedbackStore.sol";
+import {Proof} from "./Proof.sol";
+
+/// @title The feedback store, opened
+contract OpenFeedbackStore is FeedbackStore {
+    /// @notice Stores a feedback.
+    /// @param agentId The agent.
+    /// @param client Who gives it.
+    /// @param value Its value.
+    /// @param decimals The value's decimals.
+    /// @param tag1 A tag.
+    /// @param tag2 Another.
+    /// @return index Its index.
+    function give(
+        uint256 agentId,
+        address client,
+        int128 value,
+        uint8 decimals,
+        string calldata tag1,
+        string calldata tag2
+    ) external returns (uint64 index) {
+        return _store(agentId, client, value, decimals, tag1, tag2);
+    }
+
+    /// @notice Revokes a feedback.
+    /// @param agentId The agent.
+    /// @param client Who gave it.
+    /// @param index Its index.
+    function revoke(uint256 agentId, address client, uint64 index) external {
+        _revoke(agentId, client, index);
+    }
+
+    /// @notice Counts a response to a feedback.
+    /// @param agentId The agent.
+    /// @param client Who gave it.
+    /// @param index Its index.
+    /// @param responder Who answers.
+    function respond(uint256 agentId, address client, uint64 index, address responder) external {
+        _countResponse(agentId, client, index, responder);
+    }
+
+    /// @notice A feedback; reverts if there is none.
+    /// @param agentId The agent.
+    /// @param client Who gave it.
+    /// @param index Its index.
+    /// @return feedback Its word.
+    function read(uint256 agentId, address client, uint64 index) external view returns (FeedbackWord feedback) {
+        return _requireFeedback(agentId, client, index);
+    }
+
+    /// @notice The index that the next feedback gets.
+    /// @param agentId The agent.
+    /// @param client Who gives it.
+    /// @return index Its index.
+    function nextIndex(uint256 agentId, address client) external view returns (uint64 index) {
+        return _nextIndex(agentId, client);
+    }
+}
+
+/// @title A feedback is kept as it was given, but for being revoked and answered, whatever else is given
+/// @notice From any storage, so after any history.
+contract FeedbackStoreProof is Proof {
+    OpenFeedbackStore private _store;
+
+    /// @dev Assumes some feedback, lets something else happen, and states that the feedback is as it was.
+    modifier leavesFeedbackAlone() {
+        (uint256 agentId, address client) = (SVM.createUint(256, "agentId"), SVM.createAddress("client"));
+        uint64 index = uint64(SVM.createUint(32, "index"));
+        VM.assume(index < _store.nextIndex(agentId, client));
+        FeedbackWord feedback = _store.read(agentId, client, index);
+        _;
+        _prove(FeedbackWord.unwrap(_store.read(agentId, client, index)) == FeedbackWord.unwrap(feedback));
+    }
+
+    function setUp() external {
+        _store = new OpenFeedbackStore();
+        SVM.enableSymbolicStorage(address(_store));
+    }
+
+    function check_feedbackIsReadAsGiven(
+        uint256 agentId,
+        address client,
+        int128 value,
+        uint8 decimals
+    ) external {
+        VM.assume(decimals <= 18);
+        uint64 expected = _store.nextIndex(agentId, client);
+        uint64 index = _store.give(agentId, client, value, decimals, "", "");
+        FeedbackWord feedback = _store.read(agentId, client, index);
+        _prove(index == expected && _store.nextIndex(agentId, client) == expected + 1);
+        _prove(feedback.value() == value && feedback.decimals() == decimals);
+        _prove(feedback.tag1Id() == 0 && feedback.tag2Id() == 0);
+        _prove(!feedback.isRevoked() && feedback.responses() == 0);
+    }
+
+    function check_givingLeavesOtherFeedbackAlone(
+        uint256 agentId,
+        address client,
+        int128 value,
+        uint8 decimals
+    ) external leavesFeedbackAlone {
+        _store.give(agentId, client, value, decimals, "", "");
+    }
+
+    function check_givingWithTagsLeavesOtherFeedbackAlone(
+        uint256 agentId,
+        address client,
+        int128 value,
+        uint8 decimals,
+        bytes4 tag1,
+        bytes6 tag2
+    ) external leavesFeedbackAlone {
+        string memory longTag = "a tag that is longer than a word of storage";
+        _store.give(agentId, client, value, decimals, string(abi.encodePacked(tag1)), string(abi.encodePacked(tag2, longTag)));
+    }
+
+    function check_revocationMarksOneFeedback(
+        uint256 agentId,
+        address client,
+        uint64 index,
+        uint256 otherAgentId,
+        address otherClient,
+        uint64 otherIndex
+    ) external {
+        bool same = agentId == otherAgentId && client == otherClient && index == otherIndex;
+        uint256 word = FeedbackWord.unwrap(_store.read(otherAgentId, otherClient, otherIndex));
+        _store.revoke(agentId, client, index);
+        uint256 now_ = FeedbackWord.unwrap(_store.read(otherAgentId, otherClient, otherIndex));
+        _prove(now_ == (same ? word | (1 << 214) : word));
+    }
+
+    function check_revokedFeedbackStaysRevoked(uint256 agentId, address client, uint64 index) external {
+        VM.assume(_store.read(agentId, client, index).isRevoked());
+        (bool success, ) = address(_store).call(abi.encodeCall(_store.revoke, (agentId, client, index)));
+        _prove(!success);
+    }
+
+    function check_responseCountsForOneFeedback(
+        uint256 agentId,
+        address client,
+        uint64 index,
+        address responder,
+        uint256 otherAgentId,
+        address otherClient,
+        uint64 otherIndex
+    ) external {
+        bool same = agentId == otherAgentId && client == otherClient && index == otherIndex;
+        uint256 word = FeedbackWord.unwrap(_store.read(otherAgentId, otherClient, otherIndex));
+        _store.respond(agentId, client, index, responder);
+        uint256 now_ = FeedbackWord.unwrap(_store.read(otherAgentId, otherClient, otherIndex));
+        _prove(now_ == (same ? word + (1 << 216) : word));
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IdentityRegistry} from "../../contracts/identity/IdentityRegistry.sol";
+import {Branchless} from "./Proof.sol";
+
+/// @title The identity registry, with a view of what the proofs are about
+/// @notice The views have no branches: each would double the paths that the prover has to follow.
+contract ObservedIdentityRegistry is IdentityRegistry, Branchless {
+    /// @dev The slot of `_wallets`.
+    uint256 private constant WALLETS_SLOT = 5;
+
+    /// @notice Whether the account speaks as no agent, or as one that it owns or is the wallet of.
+    /// @param account The account.
+    /// @return holds Whether it holds of the account.
+    function speaksRightly(address account) external view returns (bool holds) {
+        uint256 id = agentOf(account);
+        return _or(_or(id == 0, _ownerOf(id) == account), walletOf(id) == account);
+    }
+
+    /// @notice Whether the agents that are registered have the ids from 1 to their number, and of others nothing is
+    /// stored.
+    /// @param id An agent, registered or not.
+    /// @return holds Whether it holds of the agent.
+    function isNumberedRightly(uint256 id) external view returns (bool holds) {
+        bool isGiven = _and(id != 0, id < nextAgentId());
+        uint256 ownership = _token(id).ownership;
+        return _and((uint160(ownership) != 0) == isGiven, _or(isGiven, ownership == 0));
+    }
+
+    /// @notice Whether the owner of an agent is known to own one.
+    /// @param id The agent.
+    /// @return holds Whether it holds of the agent; it does if nobody owns the agent.
+    function isCounted(uint256 id) external view returns (bool holds) {
+        address owner = _ownerOf(id);
+        return _or(owner == address(0), tokensOf(owner) != 0);
+    }
+
+    /// @notice The owner of an agent; zero if there is none. It is `ownerOf`, without the revert.
+    /// @param id The agent.
+    /// @return owner The owner.
+    function ownerOrZero(uint256 id) external view returns (address owner) {
+        return _ownerOf(id);
+    }
+
+    /// @notice The id of the next agent.
+    /// @return id The id.
+    function nextAgentId() public view returns (uint256 id) {
+        assembly ("memory-safe") {
+            id := sload(2)
+        }
+    }
+
+    /// @notice What `getAgentWallet` returns.
+    /// @param id The agent.
+    /// @return wallet The wallet.
+    function walletOf(uint256 id) public view returns (address wallet) {
+        uint256 ownership = _token(id).ownership;
+        uint256 slot = uint256(keccak256(abi.encode(id, WALLETS_SLOT)));
+        uint256 explicitWallet;
+        assembly ("memory-safe") {
+            explicitWallet := sload(slot)
+        }
+        unchecked {
+            uint256 mask = 0 - ((ownership >> 160) & 1);
+            return address(uint160((explicitWallet & mask) | (ownership & ~mask)));
+        }
+    }
+
+    /// @notice What `balanceOf` returns.
+    /// @param account The account.
+    /// @return number How many agents it owns.
+    function tokensOf(address account) public view returns (uint256 number) {
+        return uint32(_account(account).word);
+    }
+}

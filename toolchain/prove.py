@@ -1,0 +1,149 @@
+"""`make prove`: proves by symbolic execution what `tests/symbolic/` states, and that each statement is not an empty one.
+
+halmos runs twice over each contract of proofs. First it must find no input for which a statement is false. Then, with
+every statement false (`REACH`, see `tests/symbolic/Proof.sol`), it must find one for each proof: a proof whose
+assumptions contradict each other, or whose calls all revert, states nothing. A time-out, a loop that was not followed
+to its end, and a contract without proofs are failures, too.
+
+    toolchain/prove.sh                     all proofs
+    toolchain/prove.sh PackedRatingsProof  those of one contract
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PROOFS = ROOT / "tests" / "symbolic"
+BUILD = ".cache/forge/out"
+
+PASSED, REFUTED = 0, 1
+"""Exit codes of a single proof, by halmos: nothing was found that makes a statement false; something was."""
+
+SOLVER_LIMIT = "10m"
+"""The longest time for one query. Most take less than a second; those of a machine that is busy may take minutes."""
+
+LOOP_LIMIT = 64
+"""The most rounds of a loop: more than any proof has, so that one that reaches it fails."""
+
+HALMOS = [
+    *("halmos", "--forge-build-out", BUILD, "--no-status"),
+    # Solady's slots are not those of Solidity's own layout, so storage is modelled without regard to it.
+    *("--storage-layout", "generic"),
+    *("--loop", str(LOOP_LIMIT)),
+    # Where halmos' own choice, yices, runs out of time on stored words, bitwuzla takes half a second.
+    *("--solver-command", shlex.join([sys.executable, str(ROOT / "toolchain" / "smt.py")])),
+    *("--solver-timeout-assertion", SOLVER_LIMIT),
+]
+
+VERDICT = re.compile(r"\[(?:PASS|FAIL|ERROR|TIMEOUT)\]\S* (check_\w+)\(")
+
+
+def contracts_of_proofs() -> list[str]:
+    """The contracts whose name ends with `Proof`, in the order of their files."""
+    return [
+        name
+        for path in sorted(PROOFS.glob("*.t.sol"))
+        for name in re.findall(r"^contract (\w+Proof) is", path.read_text(), re.MULTILINE)
+    ]
+
+
+def proofs_of(contract: str) -> list[str]:
+    """The names of a contract's proofs, from what forge compiled."""
+    (artifact,) = (ROOT / BUILD).glob(f"*/{contract}.json")
+    return [name.split("(")[0] for name in json.loads(artifact.read_text())["methodIdentifiers"] if "check_" in name]
+
+
+class Progress:
+    """Counts what is done, of all that is to be done, and prints a line for each."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+        self.started = self.last = time.monotonic()
+
+    def tell(self, text: str) -> None:
+        now = time.monotonic()
+        self.done += 1
+        print(f"prove: {self.done:3}/{self.total}  {now - self.last:6.1f} s  {text}", flush=True)
+        self.last = now
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+
+def run_halmos(contract: str, progress: Progress, *, reach: bool) -> list[str]:
+    """Runs halmos over one contract.
+
+    Args:
+        contract: Its name.
+        progress: Where to tell each proof that is done.
+        reach: Whether every statement is false, so that each must be refuted.
+
+    Returns:
+        What went wrong, one line each.
+    """
+    what, expected = ("reached", REFUTED) if reach else ("proved", PASSED)
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        command = [*HALMOS, "--contract", contract, "--json-output", str(result), *(["--early-exit"] if reach else [])]
+        output = []
+        with subprocess.Popen(  # noqa: S603  # the project's own tool
+            command,
+            cwd=ROOT,
+            env=os.environ | {"REACH": str(reach).lower()},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                output.append(line)
+                if found := VERDICT.search(line):
+                    progress.tell(f"{what}? {contract}.{found[1]}")
+        verdicts = [each for (tests) in json.loads(result.read_text())["test_results"].values() for each in tests]
+
+    names = {verdict["name"].split("(")[0] for verdict in verdicts}
+    faults += [f"{contract}.{name}: was not looked at" for name in proofs_of(contract) if name not in names]
+    for verdict in verdicts:
+        name = f"{contract}.{verdict['name'].split('(')[0]}"
+        if verdict["exitcode"] != expected:
+            faults.append(f"{name}: not {what} (halmos says {verdict['exitcode']})")
+        if verdict["num_bounded_loops"] and not reach:
+            faults.append(f"{name}: a loop was not followed to its end")
+    if "not been fully explored" in "".join(output) and not faults and not reach:
+        faults.append(f"{contract}: a loop of setUp was not followed to its end")
+    if faults:
+        print("".join(output))
+    return faults
+
+
+def main() -> int:
+    contracts = sys.argv[1:] or contracts_of_proofs()
+    numbers = {contract: len(proofs_of(contract)) for contract in contracts}
+    faults = [f"{contract}: proves nothing" for contract, number in numbers.items() if number == 0]
+    total = sum(numbers.values())
+    progress = Progress(2 * total)
+    for contract in contracts:
+        for reach in (False, True):
+            faults += run_halmos(contract, progress, reach=reach)
+
+    for fault in faults:
+        print(f"prove: FAILED  {fault}")
+    verdict = f"{len(faults)} faults in" if faults else "proved, and reached, all"
+    print(f"prove: {verdict} {total} statements of {len(contracts)} contracts in {progress.seconds:.0f} s.")
+    return 1 if faults or total == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
