@@ -1,4 +1,4 @@
-"""`make prove`: proves by symbolic execution what `tests/symbolic/` states, and that each statement is not an empty one.
+"""`make prove`: proves by symbolic execution what `tests/symbolic/` states, and that no statement is empty.
 
 halmos runs twice over each contract of proofs. First it must find no input for which a statement is false. Then, with
 every statement false (`REACH`, see `tests/symbolic/Proof.sol`), it must find one for each proof: a proof whose
@@ -44,6 +44,15 @@ HALMOS = [
     *("--solver-timeout-assertion", SOLVER_LIMIT),
 ]
 
+STORAGE = {
+    "AgentOf.t.sol": "IdentityRegistry",
+    "ObservedIdentityRegistry.sol": "IdentityRegistry",
+    "Ratings.t.sol": "BidirectionalReputationRegistry",
+    "AuthorizedRecords.t.sol": "AuthorizedReputationRegistry",
+    "ValidationWords.t.sol": "ValidationRegistry",
+}
+"""Whose storage a file reaches into, by constants such as `DOMAINS_SLOT`, which is the slot of `_domains`."""
+
 VERDICT = re.compile(r"\[(?:PASS|FAIL|ERROR|TIMEOUT)\]\S* (check_\w+)\(")
 
 
@@ -62,15 +71,35 @@ def proofs_of(contract: str) -> list[str]:
     return [name.split("(")[0] for name in json.loads(artifact.read_text())["methodIdentifiers"] if "check_" in name]
 
 
+def false_slots() -> list[str]:
+    """The slots that the proofs take for those of variables which the compiler put elsewhere."""
+    faults = []
+    for file, contract in STORAGE.items():
+        artifact = json.loads((ROOT / BUILD / f"{contract}.sol" / f"{contract}.json").read_text())
+        slots = {
+            re.sub(r"(?<=[a-z])(?=[A-Z])", "_", row["label"].lstrip("_")).upper(): row["slot"]
+            for row in artifact["storageLayout"]["storage"]
+        }
+        stated = re.findall(r"constant (\w+)_SLOT = (\d+);", (PROOFS / file).read_text())
+        faults += [f"{file}: {name}_SLOT is not {slot}" for name, slot in stated if slots.get(name) != slot]
+    return faults
+
+
 class Progress:
     """Counts what is done, of all that is to be done, and prints a line for each."""
 
     def __init__(self, total: int) -> None:
+        """Starts the clock.
+
+        Args:
+            total: How much is to be done.
+        """
         self.total = total
         self.done = 0
         self.started = self.last = time.monotonic()
 
     def tell(self, text: str) -> None:
+        """Says what was done, and how long it took."""
         now = time.monotonic()
         self.done += 1
         print(f"prove: {self.done:3}/{self.total}  {now - self.last:6.1f} s  {text}", flush=True)
@@ -78,6 +107,7 @@ class Progress:
 
     @property
     def seconds(self) -> float:
+        """The time since the start."""
         return time.monotonic() - self.started
 
 
@@ -106,12 +136,11 @@ def run_halmos(contract: str, progress: Progress, *, reach: bool) -> list[str]:
             stderr=subprocess.STDOUT,
             text=True,
         ) as process:
-            assert process.stdout is not None
-            for line in process.stdout:
+            for line in process.stdout or ():
                 output.append(line)
                 if found := VERDICT.search(line):
                     progress.tell(f"{what}? {contract}.{found[1]}")
-        verdicts = [each for (tests) in json.loads(result.read_text())["test_results"].values() for each in tests]
+        verdicts = [each for tests in json.loads(result.read_text())["test_results"].values() for each in tests]
 
     names = {verdict["name"].split("(")[0] for verdict in verdicts}
     faults += [f"{contract}.{name}: was not looked at" for name in proofs_of(contract) if name not in names]
@@ -129,9 +158,15 @@ def run_halmos(contract: str, progress: Progress, *, reach: bool) -> list[str]:
 
 
 def main() -> int:
+    """Proves what the arguments name, or everything.
+
+    Returns:
+        0 if all is proved and reached.
+    """
     contracts = sys.argv[1:] or contracts_of_proofs()
     numbers = {contract: len(proofs_of(contract)) for contract in contracts}
     faults = [f"{contract}: proves nothing" for contract, number in numbers.items() if number == 0]
+    faults += false_slots()
     total = sum(numbers.values())
     progress = Progress(2 * total)
     for contract in contracts:

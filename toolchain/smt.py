@@ -1,6 +1,6 @@
 """Bitwuzla as a command, which is what halmos asks for: PyPI has the solver as a library alone.
 
-    python toolchain/smt.py QUERY.smt2
+python toolchain/smt.py QUERY.smt2
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ import {UnpredictableWallet, WatchingReceiver} from "./Parties.sol";
 contract AgentOfProof is Proof {
     /// @dev The slots of the registry's `_domains` and `_nextAgentId`.
     uint256 private constant DOMAINS_SLOT = 0;
-    uint256 private constant NEXT_ID_SLOT = 2;
+    uint256 private constant NEXT_AGENT_ID_SLOT = 2;
 
     ObservedIdentityRegistry private _registry;
     UnpredictableWallet private _wallet;
@@ -44,8 +44,9 @@ contract AgentOfProof is Proof {
         VM.prank(caller);
         _;
         // One statement without branches, since each branch would double the paths.
-        bool counts = _registry.tokensOf(account) + _asNumber(owner == account) ==
-            balance + _asNumber(_registry.ownerOrZero(id) == account);
+        bool counts =
+            _registry.tokensOf(account) + _asNumber(owner == account) ==
+                balance + _asNumber(_registry.ownerOrZero(id) == account);
         bool stays = _or(otherId == id, _registry.ownerOrZero(otherId) == otherOwner);
         bool numbers = _and(_registry.isNumberedRightly(otherId), _registry.nextAgentId() >= firstFree);
         _prove(_and(_and(_registry.speaksRightly(account), numbers), _and(stays, counts)));
@@ -56,15 +57,7 @@ contract AgentOfProof is Proof {
         _wallet = new UnpredictableWallet();
         _receiver = new WatchingReceiver();
         SVM.enableSymbolicStorage(address(_registry));
-        VM.store(address(_registry), bytes32(NEXT_ID_SLOT), SVM.createBytes32("nextAgentId"));
-    }
-
-    function check_viewsOfTheProofsSayWhatTheRegistrySays(uint256 id, address account) public view {
-        VM.assume(account != address(0) && _registry.nextAgentId() != 0);
-        _prove(_registry.walletOf(id) == _registry.getAgentWallet(id));
-        _prove(_registry.tokensOf(account) == _registry.balanceOf(account));
-        _prove(_registry.nextAgentId() - 1 == _registry.getAgentCount());
-        _prove((_registry.ownerOrZero(id) != address(0)) == _registry.agentExists(id));
+        VM.store(address(_registry), bytes32(NEXT_AGENT_ID_SLOT), SVM.createBytes32("nextAgentId"));
     }
 
     function check_register() public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
@@ -79,9 +72,7 @@ contract AgentOfProof is Proof {
         _registry.register("ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oc");
     }
 
-    function check_registerWithMetadata(
-        bytes32 value
-    ) public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
+    function check_registerWithMetadata(bytes32 value) public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
         IIdentityRegistry.MetadataEntry[] memory entries = new IIdentityRegistry.MetadataEntry[](2);
         entries[0] = IIdentityRegistry.MetadataEntry("category", abi.encodePacked(uint8(uint256(value))));
         entries[1] = IIdentityRegistry.MetadataEntry("agentName", abi.encodePacked(value));
@@ -167,7 +158,12 @@ contract AgentOfProof is Proof {
         _registry.setApprovalForAll(operator, isApproved);
     }
 
-    function check_transferFrom(address caller, address from, address to, uint64 id) public keepsInvariants(caller, id) {
+    function check_transferFrom(
+        address caller,
+        address from,
+        address to,
+        uint64 id
+    ) public keepsInvariants(caller, id) {
         _registry.transferFrom(from, to, id);
     }
 
@@ -185,6 +181,14 @@ contract AgentOfProof is Proof {
     ) public keepsInvariants(caller, id) {
         _registry.safeTransferFrom(from, address(_receiver), id, abi.encodePacked(data));
         _prove(_receiver.saw());
+    }
+
+    function check_viewsOfTheProofsSayWhatTheRegistrySays(uint256 id, address account) public view {
+        VM.assume(account != address(0) && _registry.nextAgentId() != 0);
+        _prove(_registry.walletOf(id) == _registry.getAgentWallet(id));
+        _prove(_registry.tokensOf(account) == _registry.balanceOf(account));
+        _prove(_registry.nextAgentId() - 1 == _registry.getAgentCount());
+        _prove((_registry.ownerOrZero(id) != address(0)) == _registry.agentExists(id));
     }
 
     /// @dev Puts a domain where the registry keeps that of an agent, as Solady packs a short text.

@@ -15,9 +15,9 @@ contract AuthorizedRecordsProof is Proof {
     uint256 private constant SUMMARIES_SLOT = 0;
     uint256 private constant FEEDBACK_SLOT = 1;
     uint256 private constant RECORDS_SLOT = 2;
-    uint256 private constant PAIR_IDS_SLOT = 3;
-    uint256 private constant PAIRS_SLOT = 4;
-    uint256 private constant NEXT_PAIR_ID_SLOT = 5;
+    uint256 private constant TAG_PAIR_IDS_SLOT = 3;
+    uint256 private constant TAG_PAIRS_SLOT = 4;
+    uint256 private constant NEXT_TAG_PAIR_ID_SLOT = 5;
 
     AuthorizedReputationRegistry private _registry;
     UnpredictableIdentity private _identity;
@@ -27,7 +27,7 @@ contract AuthorizedRecordsProof is Proof {
         _registry = new AuthorizedReputationRegistry(address(_identity));
         SVM.enableSymbolicStorage(address(_registry));
         SVM.enableSymbolicStorage(address(_identity));
-        VM.store(address(_registry), bytes32(NEXT_PAIR_ID_SLOT), SVM.createBytes32("nextTagPairId"));
+        VM.store(address(_registry), bytes32(NEXT_TAG_PAIR_ID_SLOT), SVM.createBytes32("nextTagPairId"));
     }
 
     function check_feedbackIsReadAsGiven(uint256 agentId, uint8 score, bytes32 tag1, bytes32 tag2) external {
@@ -40,12 +40,7 @@ contract AuthorizedRecordsProof is Proof {
         _prove(feedback.tag1 == tag1 && feedback.tag2 == tag2);
     }
 
-    function check_summaryCountsAndSums(
-        uint256 agentId,
-        uint8 score,
-        bytes32 tag1,
-        uint256 otherAgentId
-    ) external {
+    function check_summaryCountsAndSums(uint256 agentId, uint8 score, bytes32 tag1, uint256 otherAgentId) external {
         uint256 former = uint256(_load(SUMMARIES_SLOT, bytes32(otherAgentId)));
         VM.assume(former >> 64 < 2 ** 128);
         _assumePossible(agentId, tag1, 0);
@@ -73,10 +68,16 @@ contract AuthorizedRecordsProof is Proof {
         _prove(VM.load(address(_registry), slot) == word);
     }
 
-    function check_storedTagsAreLeftAlone(uint256 agentId, uint8 score, bytes32 tag1, bytes32 tag2, uint48 id) external {
+    function check_storedTagsAreLeftAlone(
+        uint256 agentId,
+        uint8 score,
+        bytes32 tag1,
+        bytes32 tag2,
+        uint48 id
+    ) external {
         _assumePossible(agentId, tag1, tag2);
-        VM.assume(id < uint256(VM.load(address(_registry), bytes32(NEXT_PAIR_ID_SLOT))));
-        bytes32 slot = keccak256(abi.encode(id, PAIRS_SLOT));
+        VM.assume(id < uint256(VM.load(address(_registry), bytes32(NEXT_TAG_PAIR_ID_SLOT))));
+        bytes32 slot = keccak256(abi.encode(id, TAG_PAIRS_SLOT));
         bytes32 stored1 = VM.load(address(_registry), slot);
         bytes32 stored2 = VM.load(address(_registry), bytes32(uint256(slot) + 1));
         _give(agentId, score, tag1, tag2);
@@ -84,28 +85,20 @@ contract AuthorizedRecordsProof is Proof {
         _prove(VM.load(address(_registry), bytes32(uint256(slot) + 1)) == stored2);
     }
 
-    function check_recordIsExtended0() external {
+    function check_recordGetsItsFirstEntry() external {
         _checkRecord(0);
     }
 
-    function check_recordIsExtended3() external {
+    function check_recordGetsTheLastEntryOfItsFirstPage() external {
         _checkRecord(3);
     }
 
-    function check_recordIsExtended4() external {
+    function check_recordGetsTheFirstEntryOfItsSecondPage() external {
         _checkRecord(4);
     }
 
-    function check_recordIsExtended5() external {
-        _checkRecord(5);
-    }
-
-    function check_recordIsExtended8() external {
+    function check_recordGetsTheLastEntryOfItsSecondPage() external {
         _checkRecord(8);
-    }
-
-    function check_recordIsExtended9() external {
-        _checkRecord(9);
     }
 
     /// @dev Of a client that has given so much feedback: its next one is added to its record, in which any other
@@ -142,21 +135,21 @@ contract AuthorizedRecordsProof is Proof {
     }
 
     function _assumePossible(uint256 agentId, bytes32 tag1, bytes32 tag2) private view {
-        VM.assume(_identity.ownerOf(agentId) != address(_identity) && _identity.ownerOf(agentId) != address(_registry));
-        VM.assume(_identity.ownerOf(agentId) != address(this));
+        address owner = _identity.ownerOf(agentId);
+        VM.assume(_and(owner != address(this), _and(owner != address(_identity), owner != address(_registry))));
         VM.assume(_registry.getFeedbackCount(agentId) < type(uint48).max);
         VM.assume(_registry.getLastIndex(agentId, address(this)) < type(uint48).max - 1);
-        uint256 nextId = uint256(VM.load(address(_registry), bytes32(NEXT_PAIR_ID_SLOT)));
-        VM.assume(nextId != 0 && nextId < type(uint48).max);
-        uint256 id = uint256(_load(PAIR_IDS_SLOT, keccak256(abi.encode(tag1, tag2))));
-        bytes32 pair = keccak256(abi.encode(id, PAIRS_SLOT));
-        VM.assume(id < nextId);
-        bool stored =
-            VM.load(address(_registry), pair) == tag1 && VM.load(address(_registry), bytes32(uint256(pair) + 1)) == tag2;
-        VM.assume(id == 0 || stored);
-        bytes32 none = keccak256(abi.encode(uint256(0), PAIRS_SLOT));
-        VM.assume(VM.load(address(_registry), none) == 0);
-        VM.assume(VM.load(address(_registry), bytes32(uint256(none) + 1)) == 0);
+        uint256 nextId = uint256(VM.load(address(_registry), bytes32(NEXT_TAG_PAIR_ID_SLOT)));
+        VM.assume(_and(nextId != 0, nextId < type(uint48).max));
+        uint256 id = uint256(_load(TAG_PAIR_IDS_SLOT, keccak256(abi.encode(tag1, tag2))));
+        VM.assume(_and(id < nextId, _or(id == 0, _isPair(id, tag1, tag2))));
+        VM.assume(_isPair(0, 0, 0));
+    }
+
+    function _isPair(uint256 id, bytes32 tag1, bytes32 tag2) private view returns (bool stored) {
+        bytes32 slot = keccak256(abi.encode(id, TAG_PAIRS_SLOT));
+        bytes32 next = bytes32(uint256(slot) + 1);
+        return _and(VM.load(address(_registry), slot) == tag1, VM.load(address(_registry), next) == tag2);
     }
 
     function _load(uint256 slot, bytes32 key) private view returns (bytes32 word) {

@@ -7,8 +7,9 @@ import {Branchless} from "./Proof.sol";
 /// @title The identity registry, with a view of what the proofs are about
 /// @notice The views have no branches: each would double the paths that the prover has to follow.
 contract ObservedIdentityRegistry is IdentityRegistry, Branchless {
-    /// @dev The slot of `_wallets`.
+    /// @dev The slots of `_wallets` and `_nextAgentId`.
     uint256 private constant WALLETS_SLOT = 5;
+    uint256 private constant NEXT_AGENT_ID_SLOT = 2;
 
     /// @notice Whether the account speaks as no agent, or as one that it owns or is the wallet of.
     /// @param account The account.
@@ -47,7 +48,7 @@ contract ObservedIdentityRegistry is IdentityRegistry, Branchless {
     /// @return id The id.
     function nextAgentId() public view returns (uint256 id) {
         assembly ("memory-safe") {
-            id := sload(2)
+            id := sload(NEXT_AGENT_ID_SLOT)
         }
     }
 

@@ -61,15 +61,6 @@ contract RatingsProof is Proof {
         SVM.enableSymbolicStorage(address(_identity));
     }
 
-    function check_ratingsAreWhereTheProofsLook(uint256 subjectId, uint256 serverId) external view {
-        uint8 packed = _packedRating(CLIENT_RATINGS_SLOT, subjectId, serverId);
-        (bool has, uint8 rating) = _registry.getClientRating(subjectId, serverId);
-        _prove(has == (packed != 0) && (!has || rating == packed - 1));
-        packed = _packedRating(VALIDATOR_RATINGS_SLOT, subjectId, serverId);
-        (has, rating) = _registry.getValidatorRating(subjectId, serverId);
-        _prove(has == (packed != 0) && (!has || rating == packed - 1));
-    }
-
     function check_rateClientKeepsRatings(uint256 clientId, uint8 rating) external keepsRatings {
         _registry.rateClient(clientId, rating);
     }
@@ -78,10 +69,7 @@ contract RatingsProof is Proof {
         _registry.rateValidator(validatorId, rating);
     }
 
-    function check_rateClientRatesAsTold(
-        uint256 clientId,
-        uint8 rating
-    ) external ratesAsTold(false, clientId, rating) {
+    function check_rateClientRatesAsTold(uint256 clientId, uint8 rating) external ratesAsTold(false, clientId, rating) {
         _registry.rateClient(clientId, rating);
     }
 
@@ -97,7 +85,10 @@ contract RatingsProof is Proof {
         _registry.rateClients(clientIds, values);
     }
 
-    function check_rateValidatorsKeepsRatings(uint256[2] calldata ids, uint8[2] calldata ratings) external keepsRatings {
+    function check_rateValidatorsKeepsRatings(
+        uint256[2] calldata ids,
+        uint8[2] calldata ratings
+    ) external keepsRatings {
         (uint256[] memory validatorIds, uint8[] memory values) = _lists(ids, ratings);
         _registry.rateValidators(validatorIds, values);
     }
@@ -118,7 +109,11 @@ contract RatingsProof is Proof {
         _prove(has == (had || (clientId == otherClientId && serverId == otherServerId)));
     }
 
-    function check_giveFeedbackLeavesRatingsAlone(uint256 agentId, int128 value, uint8 decimals) external leavesRatingsAlone {
+    function check_giveFeedbackLeavesRatingsAlone(
+        uint256 agentId,
+        int128 value,
+        uint8 decimals
+    ) external leavesRatingsAlone {
         _registry.giveFeedback(agentId, value, decimals, "tag", "", "endpoint", "ipfs://feedback", 0);
     }
 
@@ -142,8 +137,21 @@ contract RatingsProof is Proof {
         _registry.revokeFeedback(agentId, index);
     }
 
-    function check_appendResponseLeavesRatingsAlone(uint256 agentId, address client, uint64 index) external leavesRatingsAlone {
+    function check_appendResponseLeavesRatingsAlone(
+        uint256 agentId,
+        address client,
+        uint64 index
+    ) external leavesRatingsAlone {
         _registry.appendResponse(agentId, client, index, "ipfs://response", 0);
+    }
+
+    function check_ratingsAreWhereTheProofsLook(uint256 subjectId, uint256 serverId) external view {
+        uint8 packed = _packedRating(CLIENT_RATINGS_SLOT, subjectId, serverId);
+        (bool has, uint8 rating) = _registry.getClientRating(subjectId, serverId);
+        _prove(has == (packed != 0) && (!has || rating == packed - 1));
+        packed = _packedRating(VALIDATOR_RATINGS_SLOT, subjectId, serverId);
+        (has, rating) = _registry.getValidatorRating(subjectId, serverId);
+        _prove(has == (packed != 0) && (!has || rating == packed - 1));
     }
 
     function _packedRating(uint256 slot, uint256 subjectId, uint256 serverId) private view returns (uint8 packed) {

@@ -14,7 +14,7 @@ contract ValidationWordsProof is Proof {
     uint256 private constant PLACES_SLOT = 0;
     uint256 private constant REQUESTS_SLOT = 1;
     uint256 private constant REQUEST_COUNTS_SLOT = 2;
-    uint256 private constant TAILS_SLOT = 3;
+    uint256 private constant VALIDATOR_TAILS_SLOT = 3;
     uint256 private constant TAGS_SLOT = 4;
 
     ValidationRegistry private _registry;
@@ -30,11 +30,10 @@ contract ValidationWordsProof is Proof {
 
     function check_requestIsReadAsMade(address validator, uint256 agentId, bytes32 requestHash) external {
         uint256 count = _count(agentId);
-        uint256 tail = uint256(_load(TAILS_SLOT, bytes32(uint256(uint160(validator)))));
+        uint256 tail = uint256(_load(VALIDATOR_TAILS_SLOT, bytes32(uint256(uint160(validator)))));
         VM.assume(count < type(uint40).max && tail >> 104 < type(uint128).max && block.timestamp <= type(uint40).max);
         _registry.validationRequest(validator, agentId, "ipfs://request", requestHash);
         _assertRequest(validator, agentId, requestHash, count, tail);
-        _assertStatus(requestHash, validator, agentId, 0, "");
     }
 
     function check_requestLeavesOthersAlone(
@@ -56,7 +55,7 @@ contract ValidationWordsProof is Proof {
         uint256 place = uint256(_load(PLACES_SLOT, requestHash));
         VM.assume(place >> 208 <= type(uint40).max && block.timestamp <= type(uint40).max);
         _registry.validationResponse(requestHash, response, "ipfs://response", responseHash, "");
-        _assertStatus(requestHash, address(this), uint104(place) >> 40, response, "");
+        _assertStatus(requestHash, uint104(place) >> 40, response);
         _prove(uint208(uint256(_load(PLACES_SLOT, requestHash))) == uint208(place));
         _prove(uint8(uint256(_summary(place)) >> 160) == response + 1);
     }
@@ -103,22 +102,16 @@ contract ValidationWordsProof is Proof {
         uint256 place = uint256(_load(PLACES_SLOT, requestHash));
         _prove(uint40(place) == count && uint64(place >> 40) == agentId);
         _prove(uint104(place >> 104) == uint104(tail) && place >> 208 == block.timestamp);
-        uint256 newTail = uint256(_load(TAILS_SLOT, bytes32(uint256(uint160(validator)))));
+        uint256 newTail = uint256(_load(VALIDATOR_TAILS_SLOT, bytes32(uint256(uint160(validator)))));
         _prove(uint104(newTail) == uint104(place) && newTail >> 104 == (tail >> 104) + 1);
         _prove(uint256(_summary(place)) == uint160(validator) && _count(agentId) == count + 1);
     }
 
-    function _assertStatus(
-        bytes32 requestHash,
-        address validator,
-        uint256 agentId,
-        uint8 response,
-        string memory tag
-    ) private view {
-        (address validator_, uint256 agentId_, uint8 response_, , string memory tag_, uint256 lastUpdate) =
-            _registry.getValidationStatus(requestHash);
-        _prove(validator_ == validator && agentId_ == agentId && response_ == response);
-        _prove(bytes(tag_).length == bytes(tag).length && lastUpdate == block.timestamp);
+    function _assertStatus(bytes32 requestHash, uint256 agentId, uint8 response) private view {
+        (address validator, uint256 agentId_, uint8 response_, , string memory tag, uint256 lastUpdate) = _registry
+            .getValidationStatus(requestHash);
+        _prove(validator == address(this) && agentId_ == agentId && response_ == response);
+        _prove(bytes(tag).length == 0 && lastUpdate == block.timestamp);
     }
 
     /// @dev A place that is in use is that of a request, whose number is below its agent's count.
