@@ -28,7 +28,7 @@ class Progress:
     def show(self, tally):
         now = time.monotonic()
         pause = 0.5 if self.is_terminal else SECONDS_BETWEEN_LINES
-        if now - self.last >= pause or tally["examples"] == self.examples:
+        if tally["examples"] and (now - self.last >= pause or tally["examples"] == self.examples):
             self.last = now
             print(self.line(tally, now - self.start), end="\r" if self.is_terminal else "\n", flush=True)
 

@@ -29,7 +29,7 @@ REGISTRIES = {
 }
 """The registries, by what they are called here."""
 
-GAS = hex(8_000_000)
+GAS = hex(16_000_000)
 GAS_OF_WITNESS = hex(500_000_000)
 ETHER = hex(10**24)
 
@@ -85,13 +85,13 @@ class Chain:
         self.people = [Person(key.address, key) for key in keys]
         for person in self.people:
             self.node("anvil_setBalance", person.address, ETHER)
-        self.people.append(Person(self._deploy("MockWallet", keys[4].address), keys[4]))
+        self.people.append(Person(self.deploy("MockWallet", keys[4].address), keys[4]))
         self.node("anvil_setBalance", self.people[-1].address, ETHER)
 
-        identity = self._deploy(REGISTRIES["identity"])
-        others = {name: self._deploy(REGISTRIES[name], identity) for name in list(REGISTRIES)[1:]}
+        identity = self.deploy(REGISTRIES["identity"])
+        others = {name: self.deploy(REGISTRIES[name], identity) for name in list(REGISTRIES)[1:]}
         self.addresses = {"identity": identity, **others}
-        self.addresses["witness"] = self._deploy("MockWitness")
+        self.addresses["witness"] = self.deploy("MockWitness")
 
     @cached_property
     def witness(self):
@@ -131,12 +131,12 @@ class Chain:
         call = {"to": self.witness, "data": f"0x{data.hex()}", "gas": GAS_OF_WITNESS}
         return bytes.fromhex(self.node("eth_call", call, "latest")[2:])[64:]
 
-    def _transaction(self, caller, target, data, value):
-        return {"from": caller, "to": target, "data": f"0x{data.hex()}", "value": hex(value), "gas": GAS}
-
-    def _deploy(self, name, *arguments):
+    def deploy(self, name, *arguments):
         """Deploy a contract whose constructor takes addresses."""
         code = bytes(ape.project.get_contract(name).contract_type.get_deployment_bytecode())
         receipt = self.send(self.people[0].address, None, code + encode(["address"] * len(arguments), arguments))
         assert int(receipt["status"], 16) == 1, name
         return to_checksum_address(receipt["contractAddress"])
+
+    def _transaction(self, caller, target, data, value):
+        return {"from": caller, "to": target, "data": f"0x{data.hex()}", "value": hex(value), "gas": GAS}

@@ -15,8 +15,7 @@ class Comparison:
     are asked everything each time, so that a change where there should be none is found.
     """
 
-    def __init__(self, chain, model):
-        people = [person.address for person in chain.people]
+    def __init__(self, chain, model, people):
         self.chain = chain
         self.model = model
         self.questions = Questions(model, chain.addresses, people)
@@ -28,6 +27,10 @@ class Comparison:
         before, self.agent_count = self.agent_count, len(self.model.identity.agents)
         if self.agent_count != before:
             self.expected.clear()
+
+    def expect_anything(self):
+        """Something happened that was no single call."""
+        self.expected.clear()
 
     def compare(self):
         """Ask everything of every registry."""

@@ -54,7 +54,9 @@ FUNCTIONS = {
 
 
 def signature_of(registry, name):
-    """A function's signature by its name, or by itself where there are overloads."""
-    signatures = [each for each in FUNCTIONS[registry] if name in (each, each.partition("(")[0])]
+    """A function's signature by its name, or by itself where there are overloads and for views."""
+    if name.endswith(")"):
+        return name
+    signatures = [each for each in FUNCTIONS[registry] if name == each.partition("(")[0]]
     (signature,) = signatures
     return signature

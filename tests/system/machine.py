@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar
+
 from ape.utils import ZERO_ADDRESS
 from eth_utils import keccak
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from bilateral.signatures import AgentWalletSet, Feedback, FeedbackAuth, encode_feedback_auth
-from tests.system.base import BaseMachine
 from tests.system.questions import DOMAINS, KEYS, REQUEST_HASHES, TAGS, WORD_TAGS
+from tests.system.world import World
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from tests.system.chain import Chain
 
 MOST_AGENTS = 5
 PEOPLE = range(6)
@@ -45,12 +52,31 @@ given_feedback = st.tuples(values, decimals, tags, tags, tags, st.sampled_from(U
 """What `giveFeedback` takes after the agent."""
 
 
-class SystemMachine(BaseMachine):
-    """Agents, feedback, ratings, validations and time."""
+class SystemMachine(World, RuleBasedStateMachine):
+    """Agents, feedback, ratings, validations and time.
+
+    Attributes:
+        chain: The registries and the people.
+        tally: What a `World` counts, and how many steps there were.
+    """
+
+    chain: ClassVar[Chain]
+    tally: ClassVar[Counter]
 
     def __init__(self):
-        super().__init__()
+        RuleBasedStateMachine.__init__(self)
+        World.__init__(self, self.chain, self.tally)
         self.authorisations, self.signed_feedback = [], []
+        self.steps = 0
+
+    def teardown(self):
+        self.end()
+
+    @invariant()
+    def all_is_well(self):
+        self.steps += 1
+        self.tally["steps"] += 1
+        self.check()
 
     # Agents
 

@@ -27,7 +27,11 @@ class Questions:
     """
 
     def __init__(self, model, addresses, people):
-        self.model, self.addresses, self.people = model, addresses, tuple(people)
+        self.model, self.addresses, self._people = model, addresses, people
+
+    @property
+    def people(self):
+        return tuple(self._people)
 
     @property
     def agents(self):
