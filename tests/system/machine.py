@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from bilateral.signatures import AgentWalletSet, Feedback, FeedbackAuth, encode_feedback_auth
+from tests.calls import types_of
 from tests.system.questions import DOMAINS, KEYS, REQUEST_HASHES, TAGS, WORD_TAGS
 from tests.system.world import World
 
@@ -92,28 +93,18 @@ class SystemMachine(World, RuleBasedStateMachine):
         self.authorise(1, 0, None, 1, NEVER, 87, tags, 1)
         self.call(owner, "validation", "validationRequest", validator, 1, URIS[0], REQUEST_HASHES[1])
 
-    @precondition(lambda self: len(self.model.identity.agents) < MOST_AGENTS)
     @rule(
         caller=people,
-        uri=st.sampled_from([None, *URIS]),
-        keys=st.sampled_from([[], [], KEYS, [*KEYS, *KEYS], [*KEYS, "agentWallet"]]),
+        signature=st.sampled_from(["register()", "register(string)", "register(string,(string,bytes)[])"]),
+        uri=st.sampled_from(URIS),
+        keys=st.sampled_from([[], KEYS, [*KEYS, *KEYS], [*KEYS, "agentWallet"]]),
         ether=st.sampled_from([0, 0, 0, 1]),
     )
-    def register(self, caller, uri, keys, ether):
-        """Ether is the one thing for which a registration without metadata is refused."""
-        self.ether = ether
-        if keys:
-            self.call(
-                self.account(caller),
-                "identity",
-                "register(string,(string,bytes)[])",
-                uri or "",
-                tuple((key, b"value") for key in keys),
-            )
-        elif uri is None:
-            self.call(self.account(caller), "identity", "register()")
-        else:
-            self.call(self.account(caller), "identity", "register(string)", uri)
+    def register(self, caller, signature, uri, keys, ether):
+        """When there are enough agents, ether comes along, for which every registration is refused."""
+        self.ether = 1 if len(self.model.identity.agents) >= MOST_AGENTS else ether
+        arguments = [uri, tuple((key, b"value") for key in keys)][: len(types_of(signature))]
+        self.call(self.account(caller), "identity", signature, *arguments)
 
     @precondition(lambda self: len(self.model.identity.agents) < MOST_AGENTS)
     @rule(
