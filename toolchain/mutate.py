@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / ".mutants"  # not in .cache, where Ape sees no contracts
 RESULTS = HOME / "results.jsonl"
+BASELINE = HOME / "baseline.json"
+"""For how many seconds to wait for tests, by the version of them and of the contracts with which they passed."""
 
 TESTS = {
     "contracts/identity": ["tests/identity"],
@@ -63,6 +65,14 @@ IGNORED = [r"^\s*(//|\*|import |pragma |using |\}|/\*)", r"^\s*(abstract )?(cont
 
 GROSS = {"selfdestruct(msg.sender);", "revert();", "break;", "continue;"}
 """Statements that a rule puts where another was. Any test notices them, which would only flatter the tests."""
+
+HEADERS = ("function ", "modifier ", "constructor(", "mapping(", ") ")
+"""How lines begin that declare and do not run."""
+
+NONSENSE = re.compile(r"[A-Za-z_](-1|\(\d+[-+]\d+\))|[=<>!]{3}|><|=<|\+[/%*]")
+"""What rules make of types, names with digits, and operators of two characters."""
+
+TYPES = re.compile(r"\b(u?int|bytes)\d*\b")
 
 SUFFICIENT = 0.95
 """The share of the mutants that the tests must notice."""
@@ -206,6 +216,12 @@ class Project:
             }
         self._manifest.write_text(json.dumps({**self.build, "contractTypes": contracts}))
 
+    def version(self, folders: list[str]) -> str:
+        """What names the present content of some folders."""
+        files = sorted(file for folder in folders for file in (self.path / folder).rglob("*.*") if file.is_file())
+        sources = (file.read_bytes() for file in files if file.suffix in (".py", ".sol"))
+        return hashlib.sha256(b"\0".join(sources)).hexdigest()[:16]
+
     def test(self, folders: list[str], timeout: float | None = None) -> int | None:
         """Run tests until the first that fails, those first that failed before.
 
@@ -304,7 +320,19 @@ def sample(seed: int, only: str) -> list[Mutant]:
     paths = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "contracts").rglob("*.sol"))
     mutants = [mutant for path in paths if path.startswith(only) and tests_of(path) for mutant in mutants_of(path)]
     random.Random(seed).shuffle(mutants)  # noqa: S311  # no secret depends on it
-    return mutants
+    return [mutant for mutant in mutants if _may_compile(mutant)]
+
+
+def _may_compile(mutant: Mutant) -> bool:
+    """Whether a change has a chance to compile to something else; most that rules for any language make have none."""
+    before, after = mutant.before, mutant.after
+    return (
+        not before.lstrip().startswith(HEADERS)
+        and all(before.count(bracket) == after.count(bracket) for bracket in "()[]{}")
+        and (NONSENSE.search(before) is not None or NONSENSE.search(after) is None)
+        and TYPES.sub("", before) != TYPES.sub("", after)
+        and not (after.lstrip().startswith("/*") and before.rstrip().endswith(","))
+    )
 
 
 class Trial:
@@ -335,12 +363,18 @@ class Trial:
         if codes is None:
             sys.exit("mutate: the contracts do not compile")
         project.install(codes)
+        known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
         for folder in folders:
+            version = project.version([folder, "contracts"])
+            self._patience[folder] = known.get(version, 0)
+            if version in known:
+                continue
             print(f"mutate: running {folder} as it is ...", flush=True)
             start = time.monotonic()
             if project.test([folder]) != 0:
                 sys.exit(f"mutate: {folder} fails without any change")
-            self._patience[folder] = PATIENCE * self._jobs * (time.monotonic() - start) + 60
+            self._patience[folder] = known[version] = PATIENCE * self._jobs * (time.monotonic() - start) + 60
+            BASELINE.write_text(json.dumps(known))
         self._start = time.monotonic()
 
     def run(self, mutants: list[Mutant]) -> None:
