@@ -15,7 +15,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock abi addresses lock clean
+.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock abi async-client addresses lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -66,6 +66,9 @@ bytecode-lock: compile ## Write the hash of each contract's creation code to con
 
 abi: compile ## Copy the compiler's ABIs into the Python package.
 	@$(BIN)/ape run abi
+
+async-client: setup ## Derive the methods of the asynchronous client from those of the other.
+	@$(BIN)/python -m scripts.async_client
 
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses
