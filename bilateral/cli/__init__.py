@@ -1,0 +1,10 @@
+"""The command line: `bilateral agent|feedback|rate|validation|auth|signals …`."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command line and end the process with the exit code that docs/cli.md lists."""
+    from bilateral.cli.app import app  # noqa: PLC0415  # so that importing the package does not load the whole of it
+
+    app()
