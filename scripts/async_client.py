@@ -39,9 +39,9 @@ def derived(source: str) -> str:
 
 def _ruff(*arguments: str, text: str) -> str:
     """What ruff makes of a source text."""
-    ruff = Path(sys.executable).with_name("ruff")
-    command = [ruff, *arguments]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout  # noqa: S603
+    command = [str(Path(sys.executable).with_name("ruff")), *arguments]
+    done = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)  # noqa: S603
+    return str(done.stdout)
 
 
 def derived_files() -> dict[str, str]:

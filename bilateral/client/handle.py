@@ -80,7 +80,7 @@ class Handle(_Handle[T]):
             TransactionFailedError: It failed, and the node does not tell why.
             NotSentError: Nothing was sent because the client only tries.
         """
-        return self._shell._run(transactions.wait(self._shell._session, self._sent, timeout, confirmations))  # noqa: SLF001
+        return self._shell._run(transactions.wait(self._shell._session, self._sent, timeout, confirmations))
 
 
 class AsyncHandle(_Handle[T]):
@@ -93,7 +93,7 @@ class AsyncHandle(_Handle[T]):
 
     async def wait(self, timeout: float = TIMEOUT, *, confirmations: int = 1) -> T:
         """Wait for the transaction, see `Handle.wait`."""
-        return await self._shell._run(transactions.wait(self._shell._session, self._sent, timeout, confirmations))  # noqa: SLF001
+        return await self._shell._run(transactions.wait(self._shell._session, self._sent, timeout, confirmations))
 
 
 @dataclass(frozen=True)

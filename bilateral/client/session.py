@@ -39,6 +39,7 @@ class Session:
         poll_interval: Seconds between two questions whether a transaction is in a block.
         deployment: The deployment, once the node's chain id is known.
         nonces: The nonce used last.
+        with_code: The addresses at which there is known to be a contract.
     """
 
     given: Deployment | None = None
@@ -49,3 +50,4 @@ class Session:
     poll_interval: float = 1.0
     deployment: Deployment | None = None
     nonces: NonceMemory = field(default_factory=NonceMemory)
+    with_code: set[str] = field(default_factory=set)

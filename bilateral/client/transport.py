@@ -91,7 +91,7 @@ class Transport:
     def close(self) -> None:
         """Close the connections, if they are its own."""
         if self._is_ours:
-            manager = cast("HTTPProvider", self._provider)._request_session_manager  # noqa: SLF001  # it has no close
+            manager = cast("HTTPProvider", self._provider)._request_session_manager  # it has no close
             for _, session in list(manager.session_cache.items()):
                 session.close()
 

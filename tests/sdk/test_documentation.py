@@ -21,7 +21,7 @@ def test_the_tour_runs(kubo, gateway):
 
 def test_the_table_of_errors_is_complete():
     documented = set(re.findall(r"^\| `(\w+Error)` \| `(\w+)` \|", PAGE, re.MULTILINE))
-    bases = (errors.BilateralError, errors.DocumentError)
+    bases = (errors.BilateralError, errors.DocumentError, errors.TransactionError)
     declared = {
         (name, error.reason)
         for name, error in vars(errors).items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bilateral.client.async_shell.base import AsyncShell
-from bilateral.client.core import authorized, signed
+from bilateral.client.core import authorized, feedback, signed
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -79,9 +79,8 @@ class AsyncSignedMethods(AsyncShell):
             ContractRevertError: The registry refuses, with one of the errors of `AuthorizedReputationRegistry`:
                 `score_too_high`, `feedback_auth_expired`, `index_limit_reached`, `signer_not_owner`, …
         """
-        return await self._write(
-            authorized.give(self._session, agent_id, score, feedback_auth, (tag1, tag2), file, (file_uri, file_hash))
-        )
+        draft = feedback.Draft(score, tag1, tag2, file=file, link=(file_uri, file_hash))
+        return await self._write(authorized.give(self._session, agent_id, score, feedback_auth, draft))
 
     async def get_authorized_summary(self, agent_id: AgentLike) -> AuthorizedSummary:
         """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`).
@@ -104,7 +103,7 @@ class AsyncSignedMethods(AsyncShell):
         """
         return await self._run(authorized.read(self._session, agent_id, client_address, offset, limit))
 
-    async def sign_feedback(  # noqa: PLR0913  # as give_feedback
+    async def sign_feedback(  # noqa: PLR0913, PLR0917  # as give_feedback
         self,
         agent_id: AgentLike,
         value: HumanValue | FeedbackValue,
@@ -137,17 +136,8 @@ class AsyncSignedMethods(AsyncShell):
             InvalidArgumentError: Both a file and a URI are given, the hash is none, or the deadline has passed.
             ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
         """
-        return await self._run(
-            signed.sign(
-                self._session,
-                agent_id,
-                value,
-                (tag1, tag2, endpoint),
-                feedback_file,
-                (feedback_uri, feedback_hash),
-                deadline,
-            )
-        )
+        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
+        return await self._run(signed.sign(self._session, agent_id, draft, deadline))
 
     async def submit_signed_feedback(self, signed_feedback: SignedFeedback) -> AsyncHandle[FeedbackEntry]:
         """Send a feedback that its client signed, and pay for it (`giveFeedbackBySig`).

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class FeedbackMethods(Shell):
     """Open feedback: giving, reading, searching, averaging, answering, revoking."""
 
-    def give_feedback(  # noqa: PLR0913  # the published SDKs' arguments
+    def give_feedback(  # noqa: PLR0913, PLR0917  # the published SDKs' arguments
         self,
         agent_id: AgentLike,
         value: HumanValue | FeedbackValue,
@@ -52,11 +52,9 @@ class FeedbackMethods(Shell):
             DocumentError: The file cannot be stored.
             ContractRevertError: The registry refuses: `self_feedback`, `erc721_nonexistent_token`.
         """
-        return self._write(
-            feedback.give(
-                self._session, agent_id, value, (tag1, tag2, endpoint), feedback_file, (feedback_uri, feedback_hash)
-            )
-        )
+        link = (feedback_uri, feedback_hash)
+        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, link)
+        return self._write(feedback.give(self._session, agent_id, draft))
 
     def get_feedback(
         self,
@@ -103,9 +101,8 @@ class FeedbackMethods(Shell):
         Returns:
             The feedback by client, in the order of their first, then by index; without events and files.
         """
-        return self._run(
-            reading.read_all(self._session, agent_id, reviewers, tag1, tag2, include_revoked=include_revoked)
-        )
+        selection = reading.Selection(tag1, tag2, include_revoked)
+        return self._run(reading.read_all(self._session, agent_id, reviewers, selection))
 
     def get_clients(self, agent_id: AgentLike) -> list[str]:
         """Everybody who ever gave feedback for an agent, in the order of their first (ERC-8004, `getClients`).

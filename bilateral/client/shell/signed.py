@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bilateral.client.core import authorized, signed
+from bilateral.client.core import authorized, feedback, signed
 from bilateral.client.shell.base import Shell
 
 if TYPE_CHECKING:
@@ -77,9 +77,8 @@ class SignedMethods(Shell):
             ContractRevertError: The registry refuses, with one of the errors of `AuthorizedReputationRegistry`:
                 `score_too_high`, `feedback_auth_expired`, `index_limit_reached`, `signer_not_owner`, …
         """
-        return self._write(
-            authorized.give(self._session, agent_id, score, feedback_auth, (tag1, tag2), file, (file_uri, file_hash))
-        )
+        draft = feedback.Draft(score, tag1, tag2, file=file, link=(file_uri, file_hash))
+        return self._write(authorized.give(self._session, agent_id, score, feedback_auth, draft))
 
     def get_authorized_summary(self, agent_id: AgentLike) -> AuthorizedSummary:
         """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`).
@@ -102,7 +101,7 @@ class SignedMethods(Shell):
         """
         return self._run(authorized.read(self._session, agent_id, client_address, offset, limit))
 
-    def sign_feedback(  # noqa: PLR0913  # as give_feedback
+    def sign_feedback(  # noqa: PLR0913, PLR0917  # as give_feedback
         self,
         agent_id: AgentLike,
         value: HumanValue | FeedbackValue,
@@ -135,17 +134,8 @@ class SignedMethods(Shell):
             InvalidArgumentError: Both a file and a URI are given, the hash is none, or the deadline has passed.
             ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
         """
-        return self._run(
-            signed.sign(
-                self._session,
-                agent_id,
-                value,
-                (tag1, tag2, endpoint),
-                feedback_file,
-                (feedback_uri, feedback_hash),
-                deadline,
-            )
-        )
+        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
+        return self._run(signed.sign(self._session, agent_id, draft, deadline))
 
     def submit_signed_feedback(self, signed_feedback: SignedFeedback) -> Handle[FeedbackEntry]:
         """Send a feedback that its client signed, and pay for it (`giveFeedbackBySig`).
