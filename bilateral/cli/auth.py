@@ -138,10 +138,11 @@ def summary(session: Session, agent: Agent) -> None:
 
 
 def _encoded(session: Session, text: str) -> bytes:
-    """The authorisation that a user names."""
-    if text != "-":
-        return hexadecimal(text)
-    return hexadecimal(session.read_file(Path(text)).decode(errors="replace").strip())
+    """The authorisation that a user names, once it is known to be one."""
+    is_text = text != "-"
+    encoded = hexadecimal(text if is_text else session.read_file(Path(text)).decode(errors="replace").strip())
+    decode_feedback_auth(encoded)
+    return encoded
 
 
 def _shape(encoded: bytes) -> dict[str, Any]:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _SHOWN: Final = 300
 """Characters of a text that tables show; JSON has all of it."""
 
-_WIDTH: Final = 160
-"""Columns of what goes to a file or another program."""
+_WIDTH: Final = 10_000
+"""Columns of what goes to a file or another program: nothing is wrapped there."""
 
 _OF_ARGUMENTS: Final = (ExitCode.USAGE, ExitCode.INPUT, ExitCode.KEY)
 """Errors that repeat what the user typed, which might be a key that does not belong there."""
@@ -63,7 +63,8 @@ class Output:
         if self.as_json:
             self._write_json(shape)
             return
-        table = Table(title=title or None, title_justify="left", title_style="bold", show_header=False, box=None)
+        self._title(title)
+        table = Table(show_header=False, box=None)
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
         for name, inner in shape.items():
@@ -71,14 +72,13 @@ class Output:
         self._console.print(table)
 
     def results(
-        self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, title: str = "", none: str = "none"
+        self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, none: str = "none"
     ) -> None:
         """Show a list, one row an entry.
 
         Args:
             values: What the SDK returned.
             columns: What a table shows of each, by the column's title.
-            title: What they are.
             none: What to say if there are none.
         """
         if self.as_json:
@@ -87,7 +87,7 @@ class Output:
         if not values:
             self._console.print(Text(none))
             return
-        table = Table(title=title or None, title_justify="left", title_style="bold")
+        table = Table()
         for column in columns:
             table.add_column(column, overflow="fold")
         for value in values:
@@ -156,6 +156,10 @@ class Output:
             if status is not None:
                 status.start()
 
+    def _title(self, title: str) -> None:
+        if title:
+            self._console.print(Text(_unescaped(title), style="bold"))
+
     def _write_json(self, shape: Any) -> None:
         sys.stdout.write(json.dumps(shape, indent=2) + "\n")
 
@@ -169,9 +173,9 @@ def shown(value: Any) -> Text:
     Returns:
         Text in which nothing acts: no control character, no markup.
     """
+    if value is None or value in ("", [], {}):
+        return Text("-", style="dim")
     match value:
-        case None | "" | [] | {}:
-            return Text("-", style="dim")
         case bool():
             return Text("yes" if value else "no")
         case dict():

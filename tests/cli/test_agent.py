@@ -39,7 +39,11 @@ def test_an_agent_is_registered_by_uri(done, identity, owner):
 def test_an_agent_is_registered_by_file_and_shown(done, bilateral, owner, file):
     agent = done("agent", "register", "--file", file, key=owner)["result"]["agent"]
     shown = done("agent", "show", agent)
-    assert (shown["name"], shown["owner"], shown["file"]["description"]) == ("Weather agent", owner.address, "Forecasts")
+    assert (shown["name"], shown["owner"], shown["file"]["description"]) == (
+        "Weather agent",
+        owner.address,
+        "Forecasts",
+    )
     table = bilateral("agent", "show", agent)
     assert table.code == 0
     assert "Weather agent" in table.out
