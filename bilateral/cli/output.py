@@ -24,6 +24,7 @@ from bilateral.text import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from rich.console import RenderableType
     from rich.status import Status
 
     from bilateral.errors import BilateralError
@@ -69,7 +70,7 @@ class Output:
         table.add_column(overflow="fold")
         for name, inner in shape.items():
             table.add_row(Text(_label(name)), shown(inner))
-        self._console.print(table)
+        self._print(table)
 
     def results(
         self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, none: str = "none"
@@ -85,14 +86,14 @@ class Output:
             self._write_json([plain(value) for value in values])
             return
         if not values:
-            self._console.print(Text(none))
+            self._print(Text(none))
             return
         table = Table()
         for column in columns:
             table.add_column(column, overflow="fold")
         for value in values:
             table.add_row(*(shown(plain(column(value))) for column in columns.values()))
-        self._console.print(table)
+        self._print(table)
 
     def note(self, text: str) -> None:
         """Tell people something beside the result; machines are not told."""
@@ -158,7 +159,16 @@ class Output:
 
     def _title(self, title: str) -> None:
         if title:
-            self._console.print(Text(_unescaped(title), style="bold"))
+            self._print(Text(_unescaped(title), style="bold"))
+
+    def _print(self, renderable: RenderableType) -> None:
+        """Print for people; without the spaces with which tables fill their lines, where nobody looks at columns."""
+        if self._console.is_terminal:
+            self._console.print(renderable)
+            return
+        with self._console.capture() as captured:
+            self._console.print(renderable)
+        sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
     def _write_json(self, shape: Any) -> None:
         sys.stdout.write(json.dumps(shape, indent=2) + "\n")

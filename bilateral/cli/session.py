@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bilateral.cli.errors import InterruptionError, UsageProblemError
 from bilateral.cli.keys import find_signer
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from bilateral.documents import Store
 
 T = TypeVar("T")
+
+_POLL_SECONDS: Final = 0.25
+"""A person waits for the answer, and blocks come every two seconds or sooner on the chains in use."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,10 @@ class Session:
     Attributes:
         settings: The options that commands share.
         output: Where results go.
-        sent: The hash of the transaction that is on its way, if one is.
     """
 
     settings: Settings
     output: Output
-    sent: str | None = field(default=None, init=False)
 
     @cached_property
     def signer(self) -> TransactionSigner:
@@ -138,7 +139,7 @@ class Session:
         """
         value: dict[str, Any] = {"hash": handle.hash, "gas": handle.gas, "transaction": None, "result": None}
         if self.settings.dry_run:
-            value["transaction"] = dict(handle.transaction)
+            value["transaction"] = {"from": self.signer.address, **handle.transaction}
             title = "Not sent (dry run): this would be accepted"
         elif self.settings.wait:
             value["result"] = self.wait_for(str(handle.hash), wait)
@@ -152,14 +153,14 @@ class Session:
             self.output.result(fields | {name: it for name, it in value.items() if it is not None}, title=title)
 
     def wait_for(self, transaction: str, wait: Callable[[float], T]) -> T:
-        """Wait for a transaction, and remember it in case of an interruption.
+        """Wait for a transaction, and name it if the user interrupts.
 
         Args:
             transaction: Its hash.
             wait: Waits for its result.
         """
-        self.output.note(f"sent {transaction}")
         try:
+            self.output.note(f"sent {transaction}")
             with self.output.waiting("Waiting for it to get into a block"):
                 return wait(self.settings.timeout)
         except KeyboardInterrupt:
@@ -196,6 +197,7 @@ class Session:
             store=self._store(),
             loader=loader,
             dry_run=self.settings.dry_run,
+            poll_interval=_POLL_SECONDS,
         ) as client:
             yield client
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import ape
 import pytest
 from eth_account import Account
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from bilateral.cli.app import app
@@ -62,6 +65,10 @@ def environment(record, tmp_path_factory):
     }
 
 
+COMMAND = get_command(app)
+"""Made once: that takes as long as most commands."""
+
+
 @dataclass
 class Ran:
     """What a command did."""
@@ -85,14 +92,12 @@ def bilateral(environment):
 
     def run(*arguments, key=None, stdin=None, **variables):
         keys = {"BILATERAL_PRIVATE_KEY": key.private_key} if key else {}
-        result = CliRunner().invoke(
-            app,
-            [str(argument) for argument in arguments],
-            input=stdin,
-            env=environment | keys | variables,
-            catch_exceptions=False,
-        )
-        return Ran(result.exit_code, result.stdout, result.stderr)
+        with CliRunner().isolation(input=stdin, env=environment | keys | variables) as (out, err, _):
+            with pytest.raises(SystemExit) as end:
+                COMMAND.main([str(argument) for argument in arguments], prog_name="bilateral")
+            sys.stdout.flush()
+            sys.stderr.flush()
+            return Ran(end.value.code, out.getvalue().decode(), err.getvalue().decode())
 
     return run
 
@@ -136,8 +141,14 @@ def keystore(environment, tmp_path):
     return make
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def agent(identity, owner):
     """The agent under test, without a registration file."""
     identity.register(sender=owner)
     return 1
+
+
+@pytest.fixture(scope="session")
+def command():
+    """The console script, as it was installed."""
+    return str(Path(sys.executable).parent / "bilateral")
