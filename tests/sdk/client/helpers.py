@@ -10,6 +10,8 @@ import threading
 from bilateral.client import AsyncClient, AsyncHandle, AsyncSignalBatch
 from bilateral.contracts import abi
 
+CHAIN_ID = 31337
+
 
 def deploy(web3, container, *arguments):
     """Deploy a compiled contract from the chain's first account, and return its address."""
@@ -29,11 +31,25 @@ def plain(web3, registry, address):
 
 def transact(web3, function, sender):
     """Send a transaction by plain web3.py, signed by an eth-account account, and return its receipt."""
-    transaction = function.build_transaction(
-        {"from": sender.address, "nonce": web3.eth.get_transaction_count(sender.address, "pending")}
-    )
+    return send(web3, sender, function.address, function._encode_transaction_data())
+
+
+def send(web3, sender, to, data, *, tip=10**9, then=lambda: None):
+    """Send any data to a contract, do something, and return the receipt."""
+    transaction = {
+        "chainId": CHAIN_ID,
+        "to": to,
+        "data": data,
+        "gas": 20_000_000,
+        "maxFeePerGas": 10 * tip,
+        "maxPriorityFeePerGas": tip,
+        "nonce": nonce_of(web3, sender),
+    }
     sent = web3.eth.send_raw_transaction(sender.sign_transaction(transaction).raw_transaction)
-    return web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.02)
+    then()
+    receipt = web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.01)
+    assert receipt["status"] == 1
+    return receipt
 
 
 class Awaited:
@@ -66,6 +82,9 @@ class Awaited:
         if inspect.iscoroutinefunction(found):
             return lambda *arguments, **options: self._wrapped(self._await(found(*arguments, **options)))
         return self._wrapped(found)
+
+    def __repr__(self):
+        return repr(self._inner)
 
     @classmethod
     def _wrapped(cls, value):
