@@ -10,9 +10,11 @@ from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from bilateral.client import Client
-from bilateral.contracts import Deployment
+from bilateral.contracts import Deployment, Registry
+from bilateral.identifiers import AgentId
 from scripts._anvil import running_anvil
-from tests.sdk.client.helpers import deploy
+from tests.sdk.client.helpers import Awaited, deploy, plain, transact
+from tests.sdk.client.unreliable import UnreliableNode
 
 MNEMONIC = "test test test test test test test test test test test junk"
 
@@ -93,15 +95,14 @@ def newcomer(web3):
     return fresh
 
 
-@pytest.fixture
-def connect(rpc, deployment, loader):
-    """Makes a client with a signer."""
+@pytest.fixture(params=[Client, Awaited], ids=["Client", "AsyncClient"])
+def connect(request, rpc, deployment, loader):
+    """Makes a client with a signer: of one kind, and then of the other."""
     clients = []
 
-    def make(signer=None, **settings):
-        clients.append(
-            Client(rpc, signer=signer, **{"deployment": deployment, "loader": loader, "poll_interval": 0.02} | settings)
-        )
+    def make(signer=None, *, to=rpc, **settings):
+        defaults = {"deployment": deployment, "loader": loader, "poll_interval": 0.02}
+        clients.append(request.param(to, signer=signer, **defaults | settings))
         return clients[-1]
 
     yield make
@@ -110,6 +111,25 @@ def connect(rpc, deployment, loader):
 
 
 @pytest.fixture
-def agent(connect, owner):
+def register(web3, deployment, owner):
+    """Registers an agent by plain web3.py, and returns its id."""
+    identity = plain(web3, Registry.IDENTITY, deployment.identity)
+
+    def make(by=owner, uri=""):
+        receipt = transact(web3, identity.get_function_by_signature("register(string)")(uri), by)
+        return AgentId(int(receipt["logs"][0]["topics"][3].hex(), 16), deployment.chain_id)
+
+    return make
+
+
+@pytest.fixture
+def agent(register):
     """An agent of the owner's, without a file."""
-    return connect(owner).register_agent().wait().agent
+    return register()
+
+
+@pytest.fixture
+def node(rpc):
+    """A node that misbehaves as a test wants it to."""
+    with UnreliableNode(rpc) as running:
+        yield running
