@@ -10,6 +10,7 @@ import getpass
 import json
 import sys
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
@@ -31,6 +32,15 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 300
 """Characters of a text that tables show; JSON has all of it."""
+
+_LABEL: Final = 40
+"""Characters of a field's name, which in a document is a stranger's too."""
+
+_ROWS: Final = 200
+"""Rows that tables show of one field, such as a document."""
+
+_INDENT: Final = 12
+"""Columns by which the parts of parts are indented at most."""
 
 _WIDTH: Final = 10_000
 """Columns of what goes to a file or another program: nothing is wrapped there."""
@@ -69,7 +79,11 @@ class Output:
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
         for name, inner in shape.items():
-            table.add_row(Text(_label(name)), shown(inner))
+            rows = _rows(name.replace("_", " "), inner)
+            for row in islice(rows, _ROWS):
+                table.add_row(*row)
+            if next(rows, None):
+                table.add_row(Text(), Text("… and more, see --json"))
         self._print(table)
 
     def results(
@@ -183,7 +197,7 @@ def shown(value: Any) -> Text:
     Returns:
         Text in which nothing acts: no control character, no markup.
     """
-    if value is None or value in ("", [], {}):
+    if _is_empty(value):
         return Text("-", style="dim")
     match value:
         case bool():
@@ -203,9 +217,27 @@ def _is_hexadecimal(text: str) -> bool:
     return text.startswith("0x") and len(text) <= 10 * _SHOWN
 
 
-def _label(name: str) -> str:
-    """A field's name for people."""
-    return name.replace("_", " ")
+def _rows(label: str, value: Any, indent: str = "") -> Iterator[tuple[Text, Text]]:
+    """What a table shows of a field: a row, or below its name one for each part that is not empty."""
+    title = Text(indent + printable(label[:_LABEL]))
+    if _is_empty(value) or not (isinstance(value, dict) or _is_list_of_objects(value)):
+        yield title, shown(value)
+        return
+    yield title, Text()
+    parts = value.items() if isinstance(value, dict) else ((f"{number}.", it) for number, it in enumerate(value, 1))
+    for name, inner in parts:
+        if not _is_empty(inner):
+            yield from _rows(str(name), inner, (indent + "  ")[:_INDENT])
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    """Whether a value is a list whose entries have parts of their own."""
+    return isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value)
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether there is nothing to show; zero and False are something."""
+    return value is None or value in ("", [], {})
 
 
 def _unescaped(text: str) -> str:

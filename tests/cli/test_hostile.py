@@ -116,6 +116,18 @@ def test_no_character_acts(character):
     assert shown({character: [character]}).plain.isprintable()
 
 
+def test_a_document_of_many_parts_is_cut_for_people(bilateral, identity, owner):
+    deep = {"a": "end"}
+    for _ in range(60):
+        deep = {"a": deep}
+    file = {"wide": [*range(1000), {}], "deep": deep, "x" * 1000: 1}
+    identity.setAgentURI(1, DataUriStore().put(json.dumps(file).encode()).uri, sender=owner)
+    ran = bilateral("agent", "show", 1)
+    assert ran.code == 0
+    assert ran.out.count("\n") < 300
+    assert "and more, see --json" in ran.out
+
+
 def test_no_message_acts(capsys):
     Output(as_json=False).note(CONTROLS)
     Output(as_json=False).result({"x": MARKUP}, title=CONTROLS)

@@ -121,17 +121,6 @@ def test_a_reader_that_goes_away_is_no_accident(start):
     assert "Traceback" not in process.stderr.read()
 
 
-@pytest.mark.parametrize(
-    ("words", "completed"),
-    [
-        ("bilateral ag", {"agent"}),
-        ("bilateral feedback re", {"respond", "revoke"}),
-        ("bilateral agent register --dr", {"--dry-run"}),
-        ("bilateral agent register --account a", {"alice", "anna"}),
-    ],
-)
-def test_the_shell_completes(run, keystore, owner, stranger, words, completed):
-    folder = keystore("alice", owner) | keystore("anna", stranger) | keystore("bob", stranger)
-    variables = {"_BILATERAL_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
-    code, out, _ = run(**variables, **folder)
-    assert (code, set(out.split())) == (0, completed)
+def test_the_shell_completes(run):
+    variables = {"_BILATERAL_COMPLETE": "complete_bash", "COMP_WORDS": "bilateral ag", "COMP_CWORD": "1"}
+    assert run(**variables) == (0, "agent\n", "")

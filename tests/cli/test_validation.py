@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("agent")
 
 
 @pytest.fixture
-def requested(validation, owner, validator):
+def requested(agent, validation, owner, validator):
     validation.validationRequest(validator, 1, "ipfs://work", HASH, sender=owner)
 
 
