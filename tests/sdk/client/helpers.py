@@ -53,7 +53,7 @@ def send(web3, sender, to, data, *, tip=10**9, then=lambda: None):
 
 
 class Awaited:
-    """An `AsyncClient`, or a handle of one, each of whose methods is waited for, so that tests are the same for both."""
+    """An `AsyncClient`, or a handle of one, each of whose methods is waited for: tests are the same for both."""
 
     _loop = None
 

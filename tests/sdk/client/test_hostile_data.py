@@ -36,7 +36,9 @@ def scribble(web3, deployment, reviewer):
     types = ["uint256", "int128", "uint8", "string", "string", "string", "string", "bytes32"]
 
     def give(agent, tag1=b"", tag2=b"", endpoint=b"", uri=b"", digest=bytes(32)):
-        call = data(f"giveFeedback({','.join(types)})", types, [agent.token_id, 1, 0, tag1, tag2, endpoint, uri, digest])
+        call = data(
+            f"giveFeedback({','.join(types)})", types, [agent.token_id, 1, 0, tag1, tag2, endpoint, uri, digest]
+        )
         send(web3, reviewer, deployment.reputation, call)
 
     return give
