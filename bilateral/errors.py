@@ -171,6 +171,16 @@ class UnexpectedAnswerError(BilateralError):
     reason = "unexpected_answer"
 
 
+class MalformedAuthorizationError(BilateralError, ValueError):
+    """A text or some bytes are no authorisation of feedback (FeedbackAuth)."""
+
+    reason = "malformed_authorization"
+
+    def __init__(self, problem: str) -> None:
+        """Compose the message from the problem."""
+        super().__init__(f"not an authorisation of feedback (five words of 32 bytes and a signature): {problem}")
+
+
 class InvalidArgumentError(BilateralError, ValueError):
     """An argument is ambiguous, missing, or does not fit what it is for."""
 
