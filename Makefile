@@ -64,7 +64,7 @@ format: setup ## Rewrite the sources in the project's format.
 bytecode-lock: compile ## Write the hash of each contract's creation code to contracts/bytecode.lock.
 	@$(BIN)/ape run bytecode_lock
 
-abi: compile ## Copy the compiler's ABIs into the Python package.
+abi: compile ## Copy the compiler's ABIs and the deployment records into the Python package.
 	@$(BIN)/ape run abi
 
 async-client: setup ## Derive the methods of the asynchronous client from those of the other.

@@ -27,8 +27,8 @@ def account(number):
 
 @pytest.fixture(scope="session")
 def rpc():
-    """The URL of a chain that puts every transaction into a block of its own."""
-    with running_anvil() as url:
+    """The URL of a chain with blocks so large that texts of 100 kB get into storage, as on some second layers."""
+    with running_anvil("--gas-limit", str(10**9)) as url:
         yield url
 
 

@@ -40,8 +40,8 @@ def send(web3, sender, to, data, *, tip=10**9, then=lambda: None):
         "chainId": CHAIN_ID,
         "to": to,
         "data": data,
-        "gas": 20_000_000,
-        "maxFeePerGas": 10 * tip,
+        "gas": 400_000_000,
+        "maxFeePerGas": 2 * tip,
         "maxPriorityFeePerGas": tip,
         "nonce": nonce_of(web3, sender),
     }
@@ -53,7 +53,7 @@ def send(web3, sender, to, data, *, tip=10**9, then=lambda: None):
 
 
 class Awaited:
-    """An `AsyncClient`, or a handle of one, each of whose methods is waited for, so that tests are the same for both."""
+    """An `AsyncClient`, or a handle of one, each of whose methods is waited for: tests are the same for both."""
 
     _loop = None
 

@@ -138,7 +138,11 @@ def test_a_text_answers_feedback(connect, reviewer, owner, agent):
 
 @pytest.mark.parametrize(
     "response",
-    [ResponseLink("ipfs://answer", HASH), {"uri": "ipfs://answer", "hash": HASH}, {"uri": "ipfs://answer", "hash": "0x" + HASH.hex()}],
+    [
+        ResponseLink("ipfs://answer", HASH),
+        {"uri": "ipfs://answer", "hash": HASH},
+        {"uri": "ipfs://answer", "hash": "0x" + HASH.hex()},
+    ],
 )
 def test_a_link_answers_feedback(connect, reviewer, payer, agent, response):
     given = connect(reviewer).give_feedback(agent, 10).wait()

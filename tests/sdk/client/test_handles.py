@@ -71,7 +71,10 @@ def test_a_dry_run_refuses_what_the_registry_would(connect, owner, agent):
 
 
 def test_threads_share_a_client(rpc, deployment, newcomer, agent, held):
-    with Client(rpc, signer=newcomer, deployment=deployment, poll_interval=0.02) as client, ThreadPoolExecutor(8) as pool:
+    with (
+        Client(rpc, signer=newcomer, deployment=deployment, poll_interval=0.02) as client,
+        ThreadPoolExecutor(8) as pool,
+    ):
         handles = list(pool.map(lambda value: client.give_feedback(agent, value), range(24)))
         assert sorted(handle.transaction["nonce"] for handle in handles) == list(range(24))
         held()

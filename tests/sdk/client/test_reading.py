@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -197,7 +198,7 @@ def test_a_node_that_limits_logs_is_asked_for_ranges(connect, node, reviewed, re
     assert found == connect().get_feedback(reviewed, reviewer.address, 0)
     ranges = [(first, last) for first, last in asked if last - first < 7]
     assert ranges[0][0] == 0
-    assert all(last + 1 == first for (_, last), (first, _) in zip(ranges, ranges[1:], strict=False))
+    assert all(last + 1 == first for (_, last), (first, _) in pairwise(ranges))
 
 
 def test_a_node_that_gives_no_clients_is_asked_for_logs(connect, node, reviewed):
