@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from bilateral.cli.keys import key_of_variable, open_keystore
-from bilateral.cli.options import Agent, command, make_group
+from bilateral.cli.options import Agent, command, make_group, moment
 from bilateral.cli.session import Session
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import printable
@@ -125,7 +124,7 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
             agent,
             wallet,
             new_wallet_signer=wallet_signer,
-            deadline=None if deadline is None else datetime.fromtimestamp(deadline, UTC),
+            deadline=moment(deadline),
             signature=None if signature is None else hexadecimal(signature),
         ),
     )

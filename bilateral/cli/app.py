@@ -34,6 +34,8 @@ class CommandLine(TyperGroup):
         settings["standalone_mode"] = False
         try:
             refuse_keys(arguments)
+            if any(not _is_text(argument) for argument in arguments):
+                raise UsageProblemError("an argument is not valid UTF-8")
             code = super().main(args=arguments, **settings)
         except BilateralError as error:
             code = _tell(output, error)
@@ -72,6 +74,11 @@ for group in (agent, feedback, rate, validation, auth, signals):
 def _tell(output: Output, error: BilateralError) -> ExitCode:
     output.error(error)
     return exit_code(error)
+
+
+def _is_text(argument: str) -> bool:
+    """Whether an argument can be written as UTF-8: bytes that are none come as halves of surrogate pairs."""
+    return argument.isascii() or not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def _usage_message(error: typer.TyperException) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from bilateral.cli.agent import hexadecimal
-from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group
+from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, moment
 from bilateral.cli.session import Session
 from bilateral.errors import MissingRegistryError
 from bilateral.signatures import Domain, decode_feedback_auth, recover_feedback_auth_signer
@@ -51,7 +51,7 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
             client,
             count=count,
             index_limit=index_limit,
-            expiry=None if expiry is None else datetime.fromtimestamp(expiry, UTC),
+            expiry=moment(expiry),
         )
     if session.output.as_json:
         session.output.result(_shape(authorization.encoded))

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.options import Agent, FeedbackText, FileHash, FileUri, Reviewers, Tag1, Tag2, command, make_group
+from bilateral.cli.options import (
+    Agent,
+    FeedbackText,
+    FileHash,
+    FileUri,
+    Reviewers,
+    Tag1,
+    Tag2,
+    command,
+    make_group,
+    moment,
+)
 from bilateral.cli.session import Session
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import FeedbackId
@@ -148,7 +158,7 @@ def sign(  # noqa: PLR0913, PLR0917  # as many as the user has options
             said.file,
             feedback_uri=uri,
             feedback_hash=file_hash,
-            deadline=None if deadline is None else datetime.fromtimestamp(deadline, UTC),
+            deadline=moment(deadline),
         )
     session.output.raw(signed.to_json())
 

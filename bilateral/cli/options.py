@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -13,6 +14,7 @@ from bilateral.cli.errors import ExitCode
 from bilateral.cli.keys import ACCOUNT_VARIABLE, KEY_VARIABLE, PASSPHRASE_FILE_VARIABLE, PASSPHRASE_VARIABLE, aliases
 from bilateral.cli.output import Output
 from bilateral.cli.session import Session, Settings
+from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -187,6 +189,21 @@ _STORING: Final[dict[str, tuple[Any, Any]]] = {
         None,
     ),
 }
+
+
+def moment(unix: int | None) -> datetime | None:
+    """A time that a user gave in Unix seconds.
+
+    Args:
+        unix: The seconds; None if none was given.
+
+    Raises:
+        InvalidArgumentError: It is no time within years 1 to 9999.
+    """
+    try:
+        return None if unix is None else datetime.fromtimestamp(unix, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise InvalidArgumentError(f"{unix} is not a time in Unix seconds") from None
 
 
 def make_group(name: str, about: str, **settings: Any) -> typer.Typer:

@@ -84,6 +84,53 @@ def test_what_went_wrong_is_told_apart(refused, bilateral, code, reason, argumen
     assert ran.err.startswith("error: ") or "Usage:" in ran.out
 
 
+FAR = str(10**30)
+ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["agent", "show", str(2**256)],
+        ["agent", "show", "-1"],
+        ["agent", "set-wallet", "1", ADDRESS, "--signature", "0x", "--deadline", FAR],
+        ["agent", "set-wallet", "1", "0x12", "--signature", "0x", "--deadline", "1"],
+        ["agent", "transfer", "1", "0x12"],
+        ["agent", "can-act", "1", "nobody"],
+        ["feedback", "give", "1", FAR + FAR],
+        ["feedback", "give", "1", "--stars"],
+        ["feedback", "sign", "1", "1", "--deadline", f"-{FAR}"],
+        ["feedback", "sign", "1", "1", "--deadline", "1"],
+        ["feedback", "list", "1", "--reviewer", "0x12"],
+        ["feedback", "show", f"1:{ADDRESS}:{FAR}"],
+        ["feedback", "search", "1", "--min", "x"],
+        ["rate", "client", "1", FAR],
+        ["rate", "clients", f"1={FAR}"],
+        ["validation", "respond", "0x" + "07" * 32, FAR],
+        ["validation", "request", "1", ADDRESS],
+        ["validation", "summary", "1", "--validator", "0x12"],
+        ["auth", "create", "1", "0x12"],
+        ["auth", "create", "1", ADDRESS, "--count", FAR],
+        ["auth", "create", "1", ADDRESS, "--index-limit", FAR],
+        ["auth", "create", "1", ADDRESS, "--index-limit", "-1"],
+        ["auth", "create", "1", ADDRESS, "--expiry", FAR],
+        ["auth", "create", "1", ADDRESS, "--expiry", "-1"],
+        ["auth", "list", "1", "--offset", FAR],
+        ["auth", "list", "1", "--limit", FAR],
+        ["auth", "list", "1", "--client", "0x12"],
+    ],
+    ids=" ".join,
+)
+def test_no_input_brings_a_command_down(bilateral, agent, owner, arguments):
+    ran = bilateral(*arguments, "--json", key=owner)
+    assert ran.code in (ExitCode.DONE, ExitCode.USAGE, ExitCode.INPUT)
+    assert ran.code == ExitCode.DONE or ran.error["reason"]
+
+
+def test_an_argument_that_is_no_text_is_refused(refused, client):
+    assert refused(2, "feedback", "give", "1", "87", "--tag1", "\udcff", key=client)["reason"] == "usage"
+
+
 def test_a_usage_error_names_the_help(bilateral):
     ran = bilateral("agent", "show", "1", "--tga")
     assert ran.err == "error: No such option: --tga See bilateral agent show --help.\n"
