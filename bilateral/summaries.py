@@ -39,7 +39,7 @@ class Summary:
         return Decimal(f"{self.value}e-{self.decimals}") if self.count else None
 
 
-def summarize(values: Iterable[FeedbackValue]) -> Summary:
+def summarize(values: Iterable[FeedbackValue], *, within_registry: bool = True) -> Summary:
     """Average values as ERC-8004 defines it.
 
     Each value is scaled to 18 decimals; the sum is divided by the number of values, then scaled to the most frequent
@@ -47,6 +47,7 @@ def summarize(values: Iterable[FeedbackValue]) -> Summary:
 
     Args:
         values: The values that count: the registry leaves revoked feedback out.
+        within_registry: Whether to refuse what the registry refuses, because it has 128 bits for an average.
 
     Returns:
         What `getSummary` returns for the same values; zeros if there are none.
@@ -64,7 +65,7 @@ def summarize(values: Iterable[FeedbackValue]) -> Summary:
     total = sum(part * 10 ** (MAX_DECIMALS - decimals) for decimals, part in enumerate(sums))
     decimals = numbers.index(max(numbers))
     average = _toward_zero(_toward_zero(total, count), 10 ** (MAX_DECIMALS - decimals))
-    if not -_INT128 <= average < _INT128:
+    if within_registry and not -_INT128 <= average < _INT128:
         raise UnrepresentableValueError(f"the average at {decimals} decimals exceeds the 128 bits of a summary")
     return Summary(count, average, decimals)
 

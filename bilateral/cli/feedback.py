@@ -21,6 +21,7 @@ from bilateral.cli.options import (
     moment,
 )
 from bilateral.cli.session import Session
+from bilateral.cli.shapes import plain
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import FeedbackId
 
@@ -260,7 +261,9 @@ def summary(session: Session, agent: Agent, reviewers: Reviewers = None, tag1: T
     """Average an agent's feedback."""
     with session.reading("Averaging") as client:
         found = client.get_reputation_summary(agent, tag1, tag2, reviewers=reviewers)
-    session.output.result(found, title=f"Reputation of agent {found.agent}")
+    shape = plain(found) | {"stored": {"value": str(found.value), "decimals": found.decimals}}
+    del shape["value"], shape["decimals"]
+    session.output.result(shape, title=f"Reputation of agent {found.agent}")
     if found.is_everybody:
         session.output.note("Everybody counts here, and anybody can give any amount of feedback. Name whom you trust.")
 

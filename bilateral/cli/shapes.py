@@ -20,6 +20,9 @@ from bilateral.errors import BilateralError
 from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef
 from bilateral.values import FeedbackValue
 
+_EXACT: Final = 2**53 - 1
+"""The greatest whole number that every reader of JSON takes as it is."""
+
 
 def plain(value: Any) -> Any:
     """Turn what the SDK returns into what JSON can hold.
@@ -63,7 +66,7 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 _SHAPES: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]] = (
     (bool, bool),
-    (int, int),
+    (int, lambda value: int(value) if abs(value) <= _EXACT else str(value)),
     ((str, Path, AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef), str),
     (Decimal, lambda value: format(value, "f")),
     (bytes, lambda value: f"0x{value.hex()}"),

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.summaries import Summary
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -275,8 +276,9 @@ class ReputationSummary:
     Attributes:
         agent: The agent.
         count: How much feedback counts.
-        stored: The average as the registry computes it: cut, not rounded, to the most frequent number of decimals.
-            None if nothing counts.
+        value: The average as the registry computes it, times `10 ** decimals`: cut, not rounded. It may exceed what a
+            single value is limited to, and even the 128 bits in which the registry itself could tell it.
+        decimals: The most frequent number of decimals, the fewest on a tie; 0 if nothing counts.
         tag1: The first tag that feedback must have; empty: any.
         tag2: The second tag, likewise.
         reviewers: Whose feedback counts.
@@ -286,7 +288,8 @@ class ReputationSummary:
 
     agent: AgentId
     count: int
-    stored: FeedbackValue | None
+    value: int
+    decimals: int
     tag1: str
     tag2: str
     reviewers: tuple[str, ...]
@@ -294,8 +297,8 @@ class ReputationSummary:
 
     @property
     def average(self) -> Decimal | None:
-        """The average; None if nothing counts."""
-        return self.stored.human if self.stored else None
+        """The average, with all of its decimals; None if nothing counts."""
+        return Summary(self.count, self.value, self.decimals).average
 
 
 class RatingKind(StrEnum):

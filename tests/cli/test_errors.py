@@ -171,3 +171,8 @@ def test_who_cannot_pay_is_told_so(refused, chain, stranger):
     chain.provider.set_balance(stranger.address, 1)
     error = refused(4, "agent", "register", key=stranger)
     assert (error["reason"], error["arguments"]) == ("insufficient_funds", {"account": stranger.address})
+
+
+def test_numbers_that_not_every_reader_takes_are_text(refused, owner, client):
+    error = refused(4, "agent", "show", str(2**53))
+    assert error["arguments"] == {"tokenId": str(2**53)}

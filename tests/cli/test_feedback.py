@@ -160,6 +160,14 @@ def test_feedback_is_averaged_as_the_registry_does(done, bilateral, given, reput
     assert "Name whom you trust" in bilateral("feedback", "summary", 1).err
 
 
+def test_an_average_beyond_what_the_registry_can_tell_is_told_whole(done, reputation, client):
+    for value, decimals in ((10**38, 0), (0, 1), (0, 1)):
+        reputation.giveFeedback(1, value, decimals, "", "", "", "", bytes(32), sender=client)
+    summary = done("feedback", "summary", 1)
+    assert summary["stored"] == {"value": str(10**39 // 3), "decimals": 1}
+    assert summary["average"] == str(10**38 // 3) + ".3"
+
+
 def test_the_clients_are_listed(done, given, client):
     assert done("feedback", "clients", 1) == [client.address]
 

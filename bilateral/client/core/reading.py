@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from bilateral.client.averages import average
 from bilateral.client.core import chain, documents, feedback
 from bilateral.client.inputs import distinct
 from bilateral.client.results import FeedbackEntry, ReputationSummary
@@ -14,6 +13,8 @@ from bilateral.documents import FeedbackFile
 from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, UnexpectedAnswerError
 from bilateral.identifiers import FeedbackId, checksummed
 from bilateral.reverts import ContractRevertError
+from bilateral.summaries import Summary
+from bilateral.summaries import summarize as summarize_values
 from bilateral.values import FeedbackValue
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from bilateral.identifiers import AgentId
 
 READ: Final = "readFeedback(uint256,address,uint64)"
+_NO_ROOM: Final = "SummaryTooLarge"
+"""How the registry refuses an average of more than 128 bits, which anybody can bring about with one huge value."""
+
 READ_ALL: Final = "readAllFeedback(uint256,address[],string,string,bool)"
 
 
@@ -103,17 +107,20 @@ def summarize(
         clients = tuple((yield from clients_of(session, agent)))
     else:
         clients = distinct([checksummed(it) for it in reviewers])
-    count, stored = 0, None
+    found = Summary(0, 0, 0)
     if clients:
         function = "getSummary(uint256,address[],string,string)"
         try:
-            answer = yield from chain.call(session, Registry.REPUTATION, function, agent.token_id, clients, tag1, tag2)
-            count, stored = answer[0], FeedbackValue(answer[1], answer[2]) if answer[0] else None
+            arguments = (agent.token_id, clients, tag1, tag2)
+            found = Summary(*(yield from chain.call(session, Registry.REPUTATION, function, *arguments)))
         except _TOO_MUCH as error:
-            _require_too_much(error)
+            if not (isinstance(error, ContractRevertError) and error.error == _NO_ROOM):
+                _require_too_much(error)
             entries = yield from read_all(session, agent, clients, Selection(tag1, tag2))
-            count, stored = len(entries), average([entry.stored for entry in entries])
-    return ReputationSummary(agent, count, stored, tag1, tag2, clients, is_everybody=reviewers is None)
+            found = summarize_values([entry.stored for entry in entries], within_registry=False)
+    return ReputationSummary(
+        agent, found.count, found.value, found.decimals, tag1, tag2, clients, is_everybody=reviewers is None
+    )
 
 
 def responses(

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
-from bilateral.client.averages import average
+from bilateral.client.core import chain
+from bilateral.contracts import Registry
 from bilateral.documents import prepare_feedback_file
 from bilateral.errors import InvalidArgumentError, NodeError, UnrepresentableValueError
 from bilateral.identifiers import checksummed
 from bilateral.reverts import ContractRevertError
+from bilateral.summaries import summarize
 from bilateral.values import FeedbackValue
 from tests.sdk.client.unreliable import refuses
 
@@ -224,26 +223,6 @@ def test_a_refusal_with_a_reason_is_not_taken_for_a_limit(connect, node, reviewe
     assert node.methods == ["eth_call"]
 
 
-def feedback_values():
-    return st.integers(0, 18).flatmap(
-        lambda decimals: st.builds(FeedbackValue, st.integers(-(10**20), 10**20), st.just(decimals))
-    )
-
-
-@given(st.lists(feedback_values(), min_size=1, max_size=8))
-@example([FeedbackValue(-32, 1), FeedbackValue(-1)])
-@example([FeedbackValue(10**38), FeedbackValue(-(10**38))])
-def test_the_average_is_that_of_the_standard(entries):
-    found = average(entries)
-    exact = sum(Fraction(it.value, 10**it.decimals) for it in entries)
-    wad = abs(exact * 10**18) // len(entries)
-    counts = {decimals: [it.decimals for it in entries].count(decimals) for decimals in range(19)}
-    assert counts[found.decimals] == max(counts.values())
-    assert not any(counts[decimals] == counts[found.decimals] for decimals in range(found.decimals))
-    cut = wad // 10 ** (18 - found.decimals)
-    assert found.value == (-cut if exact < 0 else cut)
-
-
 @pytest.mark.parametrize(
     "entries",
     [
@@ -256,11 +235,29 @@ def test_the_average_is_that_of_the_registry(connect, reviewer, agent, entries):
     client = connect(reviewer)
     for entry in entries:
         client.give_feedback(agent, entry).wait()
-    assert client.get_reputation_summary(agent).stored == average(entries)
+    summary, expected = client.get_reputation_summary(agent), summarize(entries)
+    assert (summary.count, summary.value, summary.decimals) == (expected.count, expected.value, expected.decimals)
 
 
-def test_no_values_have_no_average():
-    assert average([]) is None
+def test_one_huge_value_does_not_stop_a_summary(connect, reviewer, other_reviewer, agent):
+    connect(reviewer).give_feedback(agent, FeedbackValue(10**38)).wait()
+    client = connect(other_reviewer)
+    for _ in range(2):
+        client.give_feedback(agent, FeedbackValue(1, 18)).wait()
+    with pytest.raises(ContractRevertError, match="SummaryTooLarge"):
+        raise_what_the_registry_says(client, agent, [reviewer.address, other_reviewer.address])
+    summary = client.get_reputation_summary(agent)
+    assert (summary.count, summary.decimals) == (3, 18)
+    assert summary.value == (10**56 + 2) // 3
+    assert client.get_reputation_summary(agent, reviewers=[other_reviewer.address]).average == Decimal("1e-18")
+
+
+def raise_what_the_registry_says(client, agent, reviewers):
+    """Ask the registry itself."""
+    session = client._session
+    function = "getSummary(uint256,address[],string,string)"
+    call = chain.call(session, Registry.REPUTATION, function, agent.token_id, reviewers, "", "")
+    client._run(call)
 
 
 def test_addresses_are_checksummed(connect, reviewed):

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
 from bilateral import errors
+from bilateral.client import Client
 
-PAGE = (Path(__file__).parents[2] / "docs" / "sdk.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "sdk.md").read_text()
 
 
-def test_the_tour_runs(kubo, gateway):
+def test_the_tour_runs(kubo, gateway, rpc, deployment, owner, reviewer, checker):
     gateway.blocks = kubo.blocks
-    namespace = {"kubo_url": kubo.url, "gateway_url": gateway.url}
+    namespace = {
+        "kubo_url": kubo.url,
+        "gateway_url": gateway.url,
+        "rpc_url": rpc,
+        "deployment": deployment,
+        "owner": owner,
+        "reviewer": reviewer,
+        "validator": checker,
+    }
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) >= 9
+    assert len(blocks) >= 20
     for block in blocks:
         exec(compile(block, "docs/sdk.md", "exec"), namespace)  # noqa: S102  # our own page
 
@@ -28,3 +38,8 @@ def test_the_table_of_errors_is_complete():
         if isinstance(error, type) and issubclass(error, errors.BilateralError) and error not in bases
     }
     assert documented == declared
+
+
+def test_every_method_of_the_client_is_on_the_page():
+    methods = {name for name, _ in inspect.getmembers(Client, inspect.isfunction) if not name.startswith("_")}
+    assert methods <= set(re.findall(r"`(?:client\.)?(\w+)(?:\([^`]*\))?`", PAGE))
