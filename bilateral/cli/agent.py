@@ -191,10 +191,15 @@ def transfer(
 def resolve(
     session: Session,
     name: Annotated[str, typer.Argument(metavar="DOMAIN|ADDRESS", help="Who to look for.", show_default=False)],
+    entry: Annotated[
+        bool, typer.Option("--entry", help="Of an address too, show only the directory's entry (August 2025).")
+    ] = False,
 ) -> None:
     """Find the agent that holds a domain, or that an address speaks as."""
     with session.reading() as client:
-        if name.lower().startswith("0x"):
+        if name.lower().startswith("0x") and entry:
+            session.output.result(client.resolve_by_address(name), title=f"Address {printable(name)}")
+        elif name.lower().startswith("0x"):
             rater = client.resolve_rater(name)
             session.output.result(rater, title=f"Address {rater.address}")
         else:

@@ -60,6 +60,8 @@ def test_an_agent_is_registered_by_domain_and_found(done, owner):
     agent = done("agent", "register", "--domain", "Agent.example", key=owner)["result"]["agent"]
     assert done("agent", "resolve", "agent.EXAMPLE")["agent"] == agent
     assert done("agent", "resolve", owner.address)["agent"]["id"] == agent
+    entry = {"agent": agent, "domain": "Agent.example", "address": owner.address}
+    assert done("agent", "resolve", owner.address, "--entry") == entry
 
 
 def test_an_address_that_speaks_as_no_agent_is_said_to(done, stranger):
