@@ -221,4 +221,7 @@ def _passphrase(alias: str, file: Path | None, ask: Ask) -> str:
             f"there is nobody to ask for the passphrase of {quoted(alias)}: "
             f"set {PASSPHRASE_VARIABLE}, or name a file by --passphrase-file",
         )
-    return ask(f"Passphrase of {alias}: ")
+    try:
+        return ask(f"Passphrase of {alias}: ")
+    except EOFError:
+        raise KeyUnavailableError("no_passphrase", "no passphrase was typed") from None

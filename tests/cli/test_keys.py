@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
+from ape_accounts import import_account_from_private_key
 from eth_account import Account
 
 from bilateral.cli.errors import KeyUnavailableError
@@ -78,8 +80,19 @@ def test_a_key_where_none_belongs_is_not_repeated(bilateral, arguments, owner):
         assert ran.err
 
 
+def test_an_account_that_ape_made_signs(done, accounts, identity, owner):
+    alias = f"bilateral-test-{os.getpid()}"
+    made = import_account_from_private_key(alias, PASSPHRASE, owner.private_key)
+    try:
+        folder = {"APE_DATA_FOLDER": str(made.keyfile_path.parents[1])}
+        done("agent", "register", "--account", alias, BILATERAL_PASSPHRASE=PASSPHRASE, **folder)
+    finally:
+        made.keyfile_path.unlink()
+    assert identity.balanceOf(owner) == 1
+
+
 @pytest.mark.usefixtures("alice")
-def test_a_keystore_signs_with_the_passphrase_of_a_variable(done, identity, owner, monkeypatch, keystore):
+def test_a_keystore_signs_with_the_passphrase_of_a_variable(done, identity, owner, keystore):
     variables = keystore("alice", owner)
     for variable in ("BILATERAL_PASSPHRASE", "APE_ACCOUNTS_alice_PASSPHRASE"):
         done("agent", "register", "--account", "alice", **variables, **{variable: PASSPHRASE})
@@ -206,24 +219,46 @@ while True:
         break
     shown += chunk
     if not told and b"Passphrase of alice:" in shown:
-        os.write(terminal, (os.environ["TYPED"] + "\\n").encode())
+        os.write(terminal, os.environ["TYPED"].encode())
         told = True
 sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-def test_a_terminal_is_asked_for_the_passphrase_and_does_not_show_it(command, environment, identity, owner, keystore):
-    ran = subprocess.run(  # noqa: S603
-        [sys.executable, "-c", ASK_AT_A_TERMINAL, command, "agent", "register", "--account", "alice"],
-        env=environment | keystore("alice", owner) | {"TYPED": PASSPHRASE, "TERM": "xterm"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+@pytest.fixture
+def at_a_terminal(command, environment, owner, keystore):
+    """Registers an agent as alice at a terminal, where something is typed when the passphrase is asked for."""
+
+    def run(typed):
+        return subprocess.run(  # noqa: S603
+            [sys.executable, "-c", ASK_AT_A_TERMINAL, command, "agent", "register", "--account", "alice"],
+            env=environment | keystore("alice", owner) | {"TYPED": typed, "TERM": "xterm"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def test_a_terminal_is_asked_for_the_passphrase_and_does_not_show_it(at_a_terminal, identity, owner):
+    ran = at_a_terminal(PASSPHRASE + "\n")
     assert ran.returncode == 0, ran.stdout
     assert "Checking and sending" in ran.stdout
     assert "Agent registered" in ran.stdout
     assert PASSPHRASE not in ran.stdout
     assert identity.balanceOf(owner) == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "message"),
+    [("\x04", 7, "no passphrase was typed"), ("\x03", 130, "interrupted")],
+    ids=["end of input", "interruption"],
+)
+def test_who_types_no_passphrase_sends_nothing(at_a_terminal, identity, owner, typed, code, message):
+    ran = at_a_terminal(typed)
+    assert (ran.returncode, "Traceback" in ran.stdout) == (code, False)
+    assert message in ran.stdout
+    assert identity.balanceOf(owner) == 0
