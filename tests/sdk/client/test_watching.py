@@ -168,4 +168,5 @@ def test_signals_are_only_tried_by_a_client_that_only_tries(connect, newcomer, s
     before = nonce_of(web3, newcomer)
     batch = connect(newcomer, dry_run=True).publish_signals(signals, WEEK)
     assert [handle.hash for handle in batch.handles] == [None] * 4
+    assert [handle.transaction["nonce"] for handle in batch.handles] == [before, before + 1, before + 2, before + 3]
     assert nonce_of(web3, newcomer) == before
