@@ -95,7 +95,7 @@ class AsyncShell:
             while True:
                 try:
                     answer = await self._perform(step)
-                except Exception as error:  # noqa: BLE001  # the operation decides what becomes of it
+                except BaseException as error:  # noqa: BLE001  # the operation decides what becomes of it
                     step = operation.throw(error)
                 else:
                     step = operation.send(answer)

@@ -26,7 +26,7 @@ from bilateral.errors import (
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from bilateral.client.inputs import AgentLike, TransactionSigner
@@ -198,7 +198,13 @@ def topic(value: int | str) -> str:
     return f"0x{number:064x}"
 
 
-def logs(session: Session, registry: Registry, event: str, topics: Sequence[Any] = ()) -> Operation[list[Log]]:
+def logs(
+    session: Session,
+    registry: Registry,
+    event: str,
+    topics: Sequence[Any] = (),
+    is_last: Callable[[Log], bool] = lambda _: False,
+) -> Operation[list[Log]]:
     """The events of one kind that a registry has logged, oldest first.
 
     The whole chain is asked for at once. Where a node refuses that, or takes too long, ranges of blocks are, as long
@@ -209,6 +215,7 @@ def logs(session: Session, registry: Registry, event: str, topics: Sequence[Any]
         registry: The registry.
         event: The event's name.
         topics: What the indexed fields must be, as `topic` writes it: None for any, a list for one of several.
+        is_last: Whether an event is one after which no other is wanted, so that later blocks need not be asked for.
     """
     deployment = yield from connect(session)
     first = next(key for key, entry in selectors(registry, "event").items() if entry["name"] == event)
@@ -216,7 +223,7 @@ def logs(session: Session, registry: Registry, event: str, topics: Sequence[Any]
     last = yield from latest_block()
     start, span = deployment.first_block, max(1, last - deployment.first_block + 1)
     found: list[Log] = []
-    while start <= last:
+    while start <= last and not any(map(is_last, found)):
         end = min(last, start + span - 1)
         try:
             answer = yield Rpc("eth_getLogs", ({**wanted, "fromBlock": hex(start), "toBlock": hex(end)},))

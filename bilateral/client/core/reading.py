@@ -47,7 +47,13 @@ def get(
     wanted = feedback.named(deployment, agent_id, client_address, feedback_index)
     entry = yield from _read_one(session, wanted)
     topics = [chain.topic(wanted.agent.token_id), chain.topic(wanted.client)]
-    logs = yield from chain.logs(session, Registry.REPUTATION, "NewFeedback", topics)
+    logs = yield from chain.logs(
+        session,
+        Registry.REPUTATION,
+        "NewFeedback",
+        topics,
+        lambda log: bool(log.fields["feedbackIndex"] == wanted.on_chain_index),
+    )
     entry = with_event(entry, logs)
     if entry.event is not None:
         moment = yield from chain.block_time(entry.event.block)

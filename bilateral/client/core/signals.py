@@ -7,7 +7,7 @@ which signals of a period there are already. A run that was cut off is completed
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bilateral.client.core import answers, chain, feedback, reading, transactions
@@ -82,7 +82,11 @@ def _publish(session: Session, wanted: dict[_Key, Signal], period: str) -> Opera
             prepared.append((yield from _prepare(session, key, wanted[key], period)))  # noqa: PERF401  # it yields
         already = tuple(signal for key, signal in wanted.items() if key in present and key not in sent)
         if session.dry_run:
-            return Published(tuple(prepared), already)
+            tried = [
+                replace(each, transaction=each.transaction | {"nonce": nonce + number})
+                for number, each in enumerate(prepared)
+            ]
+            return Published(tuple(tried), already)
         try:
             for number, (key, each) in enumerate(zip(missing, prepared, strict=True)):
                 sent[key] = yield from transactions.send_with_nonce(session, each, nonce + number)

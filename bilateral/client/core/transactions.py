@@ -155,6 +155,10 @@ def send_with_nonce(session: Session, prepared: Sent[T], nonce: int) -> Operatio
         if not is_known:
             session.nonces = NonceMemory()
             _refuse(session, failure, hash_, raw)
+    except BaseException as interruption:  # an interrupt, or a task that is cancelled: it passes, with the hash
+        session.nonces = NonceMemory()
+        interruption.add_note(f"Transaction {hash_} may have been sent. Look it up before a new try.")
+        raise
     session.nonces = NonceMemory(nonce + 1, time.monotonic())
     return replace(prepared, transaction=transaction, hash=hash_, raw=raw)
 

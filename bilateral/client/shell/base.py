@@ -103,7 +103,7 @@ class Shell:
             while True:
                 try:
                     answer = self._perform(step)
-                except Exception as error:  # noqa: BLE001  # the operation decides what becomes of it
+                except BaseException as error:  # noqa: BLE001  # the operation decides what becomes of it
                     step = operation.throw(error)
                 else:
                     step = operation.send(answer)

@@ -26,7 +26,8 @@ class WatchingMethods(Shell):
             load_file: Whether to load the agent's registration file, for its name and image.
 
         Returns:
-            The address with the agent that it speaks as (`agentOf`), if any.
+            The address with the agent that it speaks as (`agentOf`), if any. A registry without that function, as the
+            first ones are, is searched for agents whose wallet the address is now, by its logs.
         """
         return self._run(raters.resolve(self._session, address, load_file=load_file))
 

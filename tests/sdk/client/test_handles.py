@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -280,3 +281,23 @@ def test_a_transaction_to_no_contract_is_refused(connect, newcomer, agent, deplo
     with pytest.raises(UnexpectedAnswerError, match="no contract"):
         connect(newcomer, deployment=nowhere).give_feedback(agent, 1)
     assert nonce_of(web3, newcomer) == 0
+
+
+def test_who_cancels_a_write_while_it_is_sent_learns_its_hash(node, newcomer, agent, deployment, web3):
+    async def run():
+        async with AsyncClient(node.url, signer=newcomer, deployment=deployment) as client:
+            writing = asyncio.create_task(client.give_feedback(agent, 1))
+            while "eth_sendRawTransaction" not in node.methods:
+                await asyncio.sleep(0.01)
+            writing.cancel()
+            await writing
+
+    def take_and_stall(_, forward):
+        forward()
+
+    node.interference["eth_sendRawTransaction"] = take_and_stall
+    with pytest.raises(asyncio.CancelledError) as caught:
+        asyncio.run(run())
+    (note,) = caught.value.__notes__
+    sent = re.search("0x[0-9a-f]{64}", note)[0]
+    assert web3.eth.wait_for_transaction_receipt(sent, timeout=10)["from"] == newcomer.address

@@ -24,6 +24,8 @@ HOSTILE = {
     "100 kB": b"x" * 100_000,
 }
 
+pytestmark = pytest.mark.parametrize("connect", [Client], indirect=True)  # what comes back does not depend on it
+
 
 def data(signature, types, values):
     """A call whose texts are any bytes, which the ABI does not tell from strings."""
@@ -167,8 +169,7 @@ def test_a_domain_of_any_bytes_is_read(connect, web3, deployment, newcomer):
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.tuples(*[st.binary(max_size=80)] * 4), digest=st.binary(min_size=32, max_size=32))
-def test_no_bytes_break_a_read(rpc, deployment, reviewer, agent, scribble, texts, digest):
+def test_no_bytes_break_a_read(connect, reviewer, agent, scribble, texts, digest):
     scribble(agent, *texts, digest)
-    with Client(rpc, deployment=deployment) as client:
-        entry = client.search_feedback(agent, reviewers=[reviewer.address], load_files=True)[-1]
+    entry = connect().search_feedback(agent, reviewers=[reviewer.address], load_files=True)[-1]
     assert (entry.tag1.raw, entry.tag2.raw, entry.event.endpoint.raw, entry.event.uri.raw) == texts

@@ -11,10 +11,13 @@ from eth_account.messages import encode_typed_data
 from eth_utils.crypto import keccak
 from web3.logs import DISCARD
 
+from bilateral.client import Client
 from bilateral.contracts import Registry
 from bilateral.documents import RegistrationFile, prepare_feedback_file
 from bilateral.errors import HashMismatchError
 from tests.sdk.client.helpers import plain, transact
+
+pytestmark = pytest.mark.parametrize("connect", [Client], indirect=True)  # what comes back does not depend on it
 
 
 @pytest.fixture

@@ -197,6 +197,7 @@ def test_a_node_that_limits_logs_is_asked_for_ranges(connect, node, reviewed, re
     assert found == connect().get_feedback(reviewed, reviewer.address, 0)
     ranges = [(first, last) for first, last in asked if last - first < 7]
     assert ranges[0][0] == 0
+    assert ranges[-1][0] <= found.event.block <= ranges[-1][1]  # and no further
     assert all(last + 1 == first for (_, last), (first, _) in pairwise(ranges))
 
 

@@ -39,6 +39,25 @@ def test_a_rater_that_is_no_agent_is_an_address(connect, reviewer):
     assert (found.name, found.image) == (None, None)
 
 
+def test_a_registry_without_a_directory_is_searched_for_wallets(connect, node, register, newcomer):
+    first, second = register(newcomer), register(newcomer)
+    formerly = Account.create()
+    client = connect(newcomer)
+    client.set_agent_wallet(first, formerly.address, new_wallet_signer=formerly).wait()
+    client.unset_agent_wallet(first).wait()
+    node.interference["eth_call"] = without_directory
+    searching = connect(to=node.url)
+    found = searching.resolve_rater(newcomer.address).agent
+    assert (found.id, found.domain) == (second, "")
+    assert searching.resolve_rater(formerly.address).agent is None
+
+
+def without_directory(parameters, forward):
+    """The node of a registry that has neither `agentOf` nor `getAgent`."""
+    is_of_directory = parameters[0]["data"][:10] in ("0x2de5aaf7", "0xac3c0e30")
+    return refuses("execution reverted", 3, "0x")(parameters, forward) if is_of_directory else forward()
+
+
 @pytest.fixture
 def signals(register):
     """A week's measurements of two agents."""
@@ -168,4 +187,5 @@ def test_signals_are_only_tried_by_a_client_that_only_tries(connect, newcomer, s
     before = nonce_of(web3, newcomer)
     batch = connect(newcomer, dry_run=True).publish_signals(signals, WEEK)
     assert [handle.hash for handle in batch.handles] == [None] * 4
+    assert [handle.transaction["nonce"] for handle in batch.handles] == [before, before + 1, before + 2, before + 3]
     assert nonce_of(web3, newcomer) == before
