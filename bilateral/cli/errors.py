@@ -50,11 +50,9 @@ class InterruptionError(BilateralError):
 
     reason = "interrupted"
 
-    def __init__(self, hash: str | None = None) -> None:  # noqa: A002  # what everybody calls it
-        """Say whether a transaction is on its way."""
-        super().__init__(
-            f"interrupted; transaction {hash} was sent and may still take effect" if hash else "interrupted"
-        )
+    def __init__(self, note: str = "", hash: str | None = None) -> None:  # noqa: A002  # what everybody calls it
+        """Say what is on its way."""
+        super().__init__(f"interrupted. {note}" if note else "interrupted")
         self.hash = hash
 
 

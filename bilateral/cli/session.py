@@ -125,9 +125,20 @@ class Session:
             send: Sends it.
         """
         with self.client() as client:
-            with self.output.waiting("Checking and sending"):
-                handle = send(client)
+            handle = self.send(lambda: send(client))
             self.show_write(title, handle, handle.wait)
+
+    def send(self, send: Callable[[], T]) -> T:
+        """Send something, and pass on what the client knows of it if the user interrupts.
+
+        Args:
+            send: Sends it.
+        """
+        try:
+            with self.output.waiting("Checking and sending"):
+                return send()
+        except KeyboardInterrupt as interruption:
+            raise InterruptionError(" ".join(getattr(interruption, "__notes__", ()))) from None
 
     def show_write(self, title: str, handle: Handle[Any], wait: Callable[[float], Any]) -> None:
         """Wait for what was sent, unless told not to, and show what became of it.
@@ -164,7 +175,8 @@ class Session:
             with self.output.waiting("Waiting for it to get into a block"):
                 return wait(self.settings.timeout)
         except KeyboardInterrupt:
-            raise InterruptionError(transaction) from None
+            note = f"Transaction {transaction} was sent and may still take effect."
+            raise InterruptionError(note, transaction) from None
 
     def read_file(self, path: Path) -> bytes:
         """Read a file that the user names; `-` is the standard input.

@@ -48,8 +48,7 @@ def publish(
     signals = _signals(session.read_file(measured))
     name = period if period is not None else week_of(datetime.now(UTC))
     with session.client() as client:
-        with session.output.waiting("Checking and sending"):
-            batch = client.publish_signals(signals, name)
+        batch = session.send(lambda: client.publish_signals(signals, name))
         value: dict[str, Any] = {"period": name, "hashes": [handle.hash for handle in batch.handles]}
         value["already_published"] = batch.already_published
         value["results"] = None

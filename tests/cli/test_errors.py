@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from bilateral import errors
-from bilateral.cli.errors import ExitCode, exit_code
+from bilateral.cli.errors import ExitCode, InterruptionError, exit_code
+from bilateral.cli.output import Output
+from bilateral.cli.session import Session, Settings
 from bilateral.errors import BilateralError
 from bilateral.reverts import ContractRevertError
 
@@ -176,3 +178,18 @@ def test_who_cannot_pay_is_told_so(refused, chain, stranger):
 def test_numbers_that_not_every_reader_takes_are_text(refused, owner, client):
     error = refused(4, "agent", "show", str(2**53))
     assert error["arguments"] == {"tokenId": str(2**53)}
+
+
+def test_who_interrupts_the_sending_is_told_what_the_client_knows(environment, owner, monkeypatch):
+    monkeypatch.setenv("BILATERAL_PRIVATE_KEY", owner.private_key)
+    session = Session(Settings(rpc_url=environment["BILATERAL_RPC_URL"]), Output(as_json=True))
+
+    def interrupted(client):
+        interruption = KeyboardInterrupt()
+        interruption.add_note(f"A transaction of {client.address} may have been sent.")
+        raise interruption
+
+    with pytest.raises(InterruptionError) as raised:
+        session.write("Sent", interrupted)
+    assert str(raised.value) == f"interrupted. A transaction of {owner.address} may have been sent."
+    assert exit_code(raised.value) == ExitCode.INTERRUPTED

@@ -88,7 +88,7 @@ def test_who_interrupts_is_told_what_is_on_its_way(start, stalled, owner):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")
-    assert err == f"error: interrupted; transaction {sent[1]} was sent and may still take effect\n"
+    assert err == f"error: interrupted. Transaction {sent[1]} was sent and may still take effect.\n"
 
 
 def test_who_waits_too_long_is_told_what_is_on_its_way(run, stalled, owner):
