@@ -205,7 +205,8 @@ def shown(value: Any) -> Text:
         case dict():
             return Text("\n").join(Text(f"{printable(str(name))}: ") + shown(inner) for name, inner in value.items())
         case list():
-            return Text("\n").join(map(shown, value))
+            rest = [f"… and {len(value) - _ROWS} more, see --json"] if len(value) > _ROWS else []
+            return Text("\n").join(map(shown, [*value[:_ROWS], *rest]))
     text = str(value)
     if len(text) > _SHOWN and not _is_hexadecimal(text):
         return Text(f"{printable(text[:_SHOWN])}… ({len(text)} characters)")
@@ -242,7 +243,7 @@ def _is_empty(value: Any) -> bool:
 
 def _unescaped(text: str) -> str:
     """A message of ours, in which texts of strangers are printable already; whatever else is not is made so."""
-    return text if all(line.isprintable() for line in text.split("\n")) else printable(text)
+    return text if text.isprintable() else printable(text)
 
 
 def _console(*, is_error: bool) -> Console:

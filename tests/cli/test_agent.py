@@ -39,6 +39,10 @@ def test_an_agent_is_registered_by_uri(done, identity, owner):
 def test_an_agent_is_registered_by_file_and_shown(done, bilateral, owner, file):
     agent = done("agent", "register", "--file", file, key=owner)["result"]["agent"]
     shown = done("agent", "show", agent)
+    assert shown.keys() == {
+        *("id", "registry", "owner", "wallet", "uri", "domain", "file", "file_problem"),
+        *("global_id", "name", "description", "image", "is_confirmed"),
+    }
     assert (shown["name"], shown["owner"], shown["file"]["description"]) == (
         "Weather agent",
         owner.address,

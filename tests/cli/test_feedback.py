@@ -140,6 +140,7 @@ def test_feedback_is_searched(done, given, reputation, client, other_client):
     reputation.giveFeedback(1, 80, 0, "starred", "", "", "", bytes(32), sender=other_client)
     assert [each["id"] for each in done("feedback", "search", 1, "--min", "90")] == [given]
     assert [each["value"] for each in done("feedback", "search", 1, "--max", "90")] == ["80"]
+    assert done("feedback", "search", 1, "--min", "-3.2", "--max", "-1") == []
     assert [each["id"] for each in done("feedback", "search", 1, "--tag", "30days")] == [given]
     assert [each["id"] for each in done("feedback", "search", "--reviewer", client.address)] == [given]
     assert [each["text"] for each in done("feedback", "search", 1, "--load")] == ["fast and right", ""]
