@@ -24,6 +24,7 @@ from bilateral.errors import (
     WrongChainError,
 )
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -133,7 +134,7 @@ def calldata(registry: Registry, signature: str, arguments: Sequence[Any]) -> by
     try:
         return encode_call(registry, signature, arguments)
     except (EncodingError, UnicodeEncodeError) as error:
-        raise InvalidArgumentError(f"{signature} does not take this: {error}") from None
+        raise InvalidArgumentError(f"{signature} does not take this: {printable(str(error)[:300])}") from None
 
 
 def call(session: Session, registry: Registry, signature: str, *arguments: Any) -> Operation[tuple[Any, ...]]:

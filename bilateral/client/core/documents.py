@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from bilateral.client.inputs import hash_bytes
 from bilateral.client.steps import Blocking
@@ -10,12 +11,16 @@ from bilateral.documents.hashing import NO_HASH
 from bilateral.errors import DocumentError, HashMismatchError, InvalidArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bilateral.client.session import Session
     from bilateral.client.steps import Operation
     from bilateral.documents import StoredDocument
     from bilateral.documents.model import DocumentModel
 
 M = TypeVar("M", bound="DocumentModel")
+
+_AT_A_TIME: Final = 16
 
 
 def load(
@@ -32,10 +37,24 @@ def load(
     Returns:
         The document, or None; and what is wrong with it, or None. Both, if its hash is that of a known variant.
     """
+    (loaded,) = yield from load_all(session, model, [(uri, expected_hash)])
+    return loaded
 
-    def read() -> tuple[M | None, DocumentError | None]:
+
+def load_all(
+    session: Session, model: type[M], links: Sequence[tuple[str, bytes]]
+) -> Operation[list[tuple[M | None, DocumentError | None]]]:
+    """Load many documents as `load`, several at a time, so that one stranger's slow server holds up few others.
+
+    Args:
+        session: The client's.
+        model: What they are read as.
+        links: Their URIs, and their hashes on chain.
+    """
+
+    def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
         try:
-            return model.from_bytes(session.loader.load(uri, expected_hash).content), None
+            return model.from_bytes(session.loader.load(*link).content), None
         except HashMismatchError as mismatch:
             try:
                 return (model.from_bytes(mismatch.content) if mismatch.variant else None), mismatch
@@ -44,7 +63,13 @@ def load(
         except DocumentError as problem:
             return None, problem
 
-    loaded: tuple[M | None, DocumentError | None] = yield Blocking(read)
+    def read_all() -> list[tuple[M | None, DocumentError | None]]:
+        if len(links) == 1:
+            return [read(links[0])]
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            return list(pool.map(read, links))
+
+    loaded: list[tuple[M | None, DocumentError | None]] = yield Blocking(read_all)
     return loaded
 
 

@@ -58,7 +58,10 @@ def get(
     if entry.event is not None:
         moment = yield from chain.block_time(entry.event.block)
         entry = replace(entry, event=replace(entry.event, given_at=moment))
-    return (yield from with_file(session, entry)) if load_file else entry
+    if not load_file:
+        return entry
+    (complete,) = yield from with_files(session, [entry])
+    return complete
 
 
 @dataclass(frozen=True)
@@ -147,12 +150,17 @@ def with_event(entry: FeedbackEntry, logs: Sequence[Log]) -> FeedbackEntry:
     return next((replace(entry, event=it.event) for it in given if it.id == entry.id), entry)
 
 
-def with_file(session: Session, entry: FeedbackEntry) -> Operation[FeedbackEntry]:
-    """An entry with its file, or with what is the matter with that."""
-    if entry.event is None or not entry.event.uri:
-        return entry
-    file, problem = yield from documents.load(session, FeedbackFile, entry.event.uri, entry.event.hash)
-    return replace(entry, file=file, file_problem=problem)
+def with_files(session: Session, entries: Sequence[FeedbackEntry]) -> Operation[list[FeedbackEntry]]:
+    """Entries with their files, or with what is the matter with those."""
+    links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
+    loaded = yield from documents.load_all(session, FeedbackFile, list(links.values()))
+    found = dict(zip(links, loaded, strict=True))
+    nothing = (None, None)
+    return [
+        replace(entry, file=file, file_problem=problem)
+        for entry in entries
+        for file, problem in [found.get(entry.id, nothing)]
+    ]
 
 
 _TOO_MUCH: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, ContractRevertError)

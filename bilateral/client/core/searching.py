@@ -98,12 +98,9 @@ def search(
     if not with_files:
         return found
     events = {given.id: given.event for given in (feedback.read_given(deployment.chain_id, log) for log in logs)}
-    answered = []
-    for entry in found:
-        complete = yield from reading.with_file(session, replace(entry, event=events.get(entry.id)))
-        if query.matches_file(complete.file):
-            answered.append(complete)
-    return answered
+    with_events = [replace(entry, event=events.get(entry.id)) for entry in found]
+    complete = yield from reading.with_files(session, with_events)
+    return [entry for entry in complete if query.matches_file(entry.file)]
 
 
 def _given(session: Session, agents: Sequence[AgentId], clients: Sequence[str] | None) -> Operation[list[Log]]:

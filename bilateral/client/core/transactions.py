@@ -154,7 +154,7 @@ def send_with_nonce(session: Session, prepared: Sent[T], nonce: int) -> Operatio
         is_known = yield from _knows(hash_)
         if not is_known:
             session.nonces = NonceMemory()
-            _refuse(session, failure, hash_, raw)
+            _refuse(session, failure, hash_, raw, is_certain=is_known is not None)
     except BaseException as interruption:  # an interrupt, or a task that is cancelled: it passes, with the hash
         session.nonces = NonceMemory()
         interruption.add_note(f"Transaction {hash_} may have been sent. Look it up before a new try.")
@@ -216,9 +216,9 @@ def _send_with_next_nonce(session: Session, prepared: Sent[T]) -> Operation[Sent
         raise NodeError("eth_sendRawTransaction", None, str(taken)) from None
 
 
-def _refuse(session: Session, failure: Exception, hash_: str, raw: bytes) -> None:
-    """Say what it means that a node failed to take a transaction."""
-    if not isinstance(failure, NodeError) or failure.code == _INTERNAL_ERROR:
+def _refuse(session: Session, failure: Exception, hash_: str, raw: bytes, *, is_certain: bool) -> None:
+    """Say what it means that a node failed to take a transaction, which it certainly does not know, or perhaps does."""
+    if not isinstance(failure, NodeError) or failure.code == _INTERNAL_ERROR or not is_certain:
         message = f"was handed to the node, which did not say whether it took it: {failure}"
         raise SendUncertainError(message, hash_, raw) from failure
     said = failure.node_message.lower()
@@ -229,12 +229,12 @@ def _refuse(session: Session, failure: Exception, hash_: str, raw: bytes) -> Non
     raise failure
 
 
-def _knows(hash_: str) -> Operation[bool]:
-    """Whether the node knows a transaction; no, if it fails again."""
+def _knows(hash_: str) -> Operation[bool | None]:
+    """Whether the node knows a transaction; None if it fails to say."""
     try:
         found = yield Rpc("eth_getTransactionByHash", (hash_,))
     except NODE_FAILURES:
-        return False
+        return None
     return isinstance(found, dict)
 
 
@@ -323,7 +323,7 @@ def _give_up(
     session: Session, hash_: str, raw: bytes | None, timeout: float, failure: Exception | None
 ) -> Operation[None]:
     """Say what became of a transaction that was waited for in vain."""
-    if failure is None and not (yield from _knows(hash_)):
+    if failure is None and (yield from _knows(hash_)) is False:
         receipt = yield from _receipt(hash_)
         if receipt is None:
             session.nonces = NonceMemory()

@@ -223,6 +223,18 @@ def answers_nothing_to_it(_, forward):
     return 502
 
 
+def test_a_taken_nonce_is_not_passed_over_while_nobody_can_say_by_whom(connect, node, newcomer, agent, web3):
+    def twice(_, forward):
+        forward()
+        return refuses("nonce too low")(_, forward)  # a proxy sent it again
+
+    node.interference["eth_sendRawTransaction"] = twice
+    node.interference["eth_getTransactionByHash"] = refuses("busy")
+    with pytest.raises(SendUncertainError):
+        connect(newcomer, to=node.url).give_feedback(agent, 1)
+    assert nonce_of(web3, newcomer) == 1
+
+
 def test_a_transaction_that_the_node_took_silently_is_found(connect, node, newcomer, agent):
     node.interference["eth_sendRawTransaction"] = answers_nothing_to_it
     assert connect(newcomer, to=node.url).give_feedback(agent, 1).wait().value == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from eth_abi import encode
 from eth_utils.crypto import keccak
@@ -173,3 +175,17 @@ def test_no_bytes_break_a_read(connect, reviewer, agent, scribble, texts, digest
     scribble(agent, *texts, digest)
     entry = connect().search_feedback(agent, reviewers=[reviewer.address], load_files=True)[-1]
     assert (entry.tag1.raw, entry.tag2.raw, entry.event.endpoint.raw, entry.event.uri.raw) == texts
+
+
+def test_slow_servers_are_waited_for_together(connect, reviewer, agent, scribble, server):
+    def stall(handler):
+        time.sleep(0.4)
+        handler.send_error(404)
+
+    for number in range(12):
+        server.routes[f"/{number}"] = stall
+        scribble(agent, uri=f"{server.url}/{number}".encode())
+    begun = time.monotonic()
+    entries = connect().search_feedback(agent, load_files=True)
+    assert time.monotonic() - begun < 12 * 0.4
+    assert [entry.file_problem.reason for entry in entries] == ["unreachable_document"] * 12

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from web3 import AsyncHTTPProvider, HTTPProvider
 
 from bilateral.client import Client
 from bilateral.contracts import Deployment
 from bilateral.errors import (
+    InvalidArgumentError,
     MalformedNodeAnswerError,
     MissingRegistryError,
     NodeError,
@@ -149,3 +151,17 @@ def test_the_chain_is_asked_for_once(connect, node, agent):
     client.load_agent(agent)
     client.load_agent(agent)
     assert node.methods.count("eth_chainId") == 1
+
+
+def test_a_provider_of_web3_may_be_given(connect, request, rpc, node, agent):
+    kind = HTTPProvider if request.node.callspec.params["connect"] is Client else AsyncHTTPProvider
+    assert connect(to=kind(rpc)).load_agent(agent).id == agent
+    node.interference["eth_chainId"] = lambda *_: b"junk"
+    with pytest.raises(MalformedNodeAnswerError):
+        connect(to=kind(node.url)).load_agent(agent)
+
+
+def test_a_text_that_is_no_text_is_refused_harmlessly(connect, owner, agent):
+    with pytest.raises(InvalidArgumentError) as caught:
+        connect(owner).set_metadata(agent, "\ud800\x1b[2J", b"")
+    assert str(caught.value).isprintable()
