@@ -20,6 +20,7 @@ _SUBSTITUTIONS = (
     (r"^    def ", "    async def "),
     (r"return self\._", "return await self._"),
     (r"`handle\.wait\(\)`", "`await handle.wait()`"),
+    (r"Threads may share", "Tasks of one event loop may share"),
 )
 
 

@@ -28,18 +28,7 @@ T = TypeVar("T")
 
 
 class AsyncShell:
-    """Runs operations without holding up the event loop. Tasks of one loop may share it.
-
-    Args:
-        rpc: The URL of a node's JSON-RPC, or an asynchronous provider of web3.py.
-        signer: As with `Client`.
-        deployment: As with `Client`.
-        store: As with `Client`.
-        loader: As with `Client`.
-        dry_run: As with `Client`.
-        request_timeout: As with `Client`.
-        poll_interval: As with `Client`.
-    """
+    """Runs operations without holding up the event loop. See `AsyncClient` for the arguments."""
 
     def __init__(  # noqa: PLR0913  # settings, all but one with a default
         self,
@@ -53,7 +42,7 @@ class AsyncShell:
         request_timeout: float = 30.0,
         poll_interval: float = 1.0,
     ) -> None:
-        """See the class. Nothing is asked of the node yet."""
+        """See `AsyncClient`. Nothing is asked of the node yet."""
         self._session = Session(
             given=deployment,
             signer=signer,

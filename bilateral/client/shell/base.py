@@ -29,20 +29,7 @@ T = TypeVar("T")
 
 
 class Shell:
-    """Runs operations, and blocks until they are done. Threads may share it.
-
-    Args:
-        rpc: The URL of a node's JSON-RPC, or a provider of web3.py.
-        signer: Signs transactions and messages: an eth-account `LocalAccount`, or anything with `address`,
-            `sign_transaction` and `sign_message`. A client without one only reads.
-        deployment: Where the registries are; found by the node's chain id among the packaged records when left out.
-        store: Where documents are put: into their own URI when left out.
-        loader: Loads documents, as careful as `Loader()` when left out.
-        dry_run: Whether writes only try: every check is made, the transaction is simulated and its gas estimated, but
-            nothing is signed or sent. The handle then has no hash and shows the transaction.
-        request_timeout: Seconds to wait for one answer of the node.
-        poll_interval: Seconds between two questions whether a transaction is in a block.
-    """
+    """Runs operations, and blocks until they are done. See `Client` for the arguments."""
 
     def __init__(  # noqa: PLR0913  # settings, all but one with a default
         self,
@@ -56,7 +43,7 @@ class Shell:
         request_timeout: float = 30.0,
         poll_interval: float = 1.0,
     ) -> None:
-        """See the class. Nothing is asked of the node yet."""
+        """See `Client`. Nothing is asked of the node yet."""
         self._session = Session(
             given=deployment,
             signer=signer,

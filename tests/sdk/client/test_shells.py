@@ -50,6 +50,7 @@ def test_both_clients_take_the_same_settings():
     ours, theirs = (inspect.signature(kind).parameters for kind in (Client, AsyncClient))
     assert list(ours) == list(theirs)
     assert [it.default for it in ours.values()] == [it.default for it in theirs.values()]
+    assert all(f"{name}:" in Client.__doc__ and f"{name}:" in AsyncClient.__doc__ for name in ours)
 
 
 def test_both_handles_wait_alike():
@@ -101,4 +102,4 @@ def test_a_slow_document_does_not_hold_up_the_event_loop(rpc, deployment, owner,
 
     name, ticks = asyncio.run(run())
     assert name == "Slow"
-    assert ticks > 10
+    assert ticks > 3
