@@ -16,7 +16,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock abi addresses lock clean
+.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock abi async-client addresses lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -66,8 +66,11 @@ format: setup ## Rewrite the sources in the project's format.
 bytecode-lock: compile ## Write the hash of each contract's creation code to contracts/bytecode.lock.
 	@$(BIN)/ape run bytecode_lock
 
-abi: compile ## Copy the compiler's ABIs into the Python package.
+abi: compile ## Copy the compiler's ABIs and the deployment records into the Python package.
 	@$(BIN)/ape run abi
+
+async-client: setup ## Derive the methods of the asynchronous client from those of the other.
+	@$(BIN)/python -m scripts.async_client
 
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses
