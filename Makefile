@@ -10,6 +10,7 @@ BIN := .venv/bin
 AUDIT := .cache/audit/bin
 SOLIDITY := 'contracts/**/*.sol' 'tests/symbolic/*.sol' '!contracts/.cache/**'
 PYTHON_SOURCES := bilateral scripts bench tests toolchain
+EXAMPLES := 2000
 MUTANTS := 200
 SEED := 1
 ONLY := contracts/
@@ -39,9 +40,10 @@ audit: compile ## Look for known faults in the contracts by static analysis.
 	@./toolchain/setup-audit.sh
 	@./toolchain/audit.sh
 
-prove: compile ## Prove by symbolic execution what tests/symbolic/ states.
+prove: compile ## Prove what tests/symbolic/ states, and play long sequences of calls to all registries.
 	@./toolchain/setup-audit.sh
 	@./toolchain/prove.sh
+	@$(BIN)/python -m tests.system $(EXAMPLES)
 
 mutate: compile ## Change the contracts, and see whether the tests notice. Goes on where it was stopped.
 	@./toolchain/setup-audit.sh

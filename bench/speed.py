@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eth_abi.abi import encode
 from eth_account import Account
 from eth_utils.address import to_checksum_address
+from web3.providers import BaseProvider
 
-from bilateral.codec import decode_result
-from bilateral.contracts import Registry
+from bilateral.client import Client
+from bilateral.contracts import Deployment
 from bilateral.signatures import (
     Domain,
     FeedbackAuth,
@@ -20,17 +21,17 @@ from bilateral.signatures import (
     sign_feedback_auth,
 )
 from bilateral.summaries import Summary, summarize
-from bilateral.values import FeedbackValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from web3.types import RPCEndpoint, RPCResponse
 
 ENTRIES = 10_000
 CLIENTS = 1_000
 SIGNATURES = 500
 RUNS = 3
 
-READ_ALL_FEEDBACK = "readAllFeedback(uint256,address[],string,string,bool)"
 RETURNED = ["address[]", "uint64[]", "int128[]", "uint8[]", "string[]", "string[]", "bool[]"]
 TAGS = (("starred", ""), ("uptime", "30days"), ("responseTime", "p95"), ("tradingYield", "month"))
 
@@ -92,19 +93,32 @@ def returned_feedback(count: int) -> bytes:
     return encode(RETURNED, columns)
 
 
-def summary_of(answer: bytes) -> Summary:
-    """Decode an answer of `readAllFeedback` and sum up what is not revoked.
+class AnsweringNode(BaseProvider):
+    """A node that has its one answer ready, so that only what is done with it takes time."""
+
+    def __init__(self, answer: bytes) -> None:
+        """Take the answer to every call of a contract."""
+        super().__init__()
+        self._answers = {"eth_chainId": hex(DOMAIN.chain_id), "eth_call": f"0x{answer.hex()}"}
+
+    def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:  # noqa: ARG002  # the same for all
+        """Answer."""
+        return {"jsonrpc": "2.0", "id": 1, "result": self._answers[method]}
+
+
+def summary_of(node: AnsweringNode) -> Summary:
+    """Read all feedback and sum up what is not revoked.
 
     Args:
-        answer: The answer as a node gives it.
+        node: A node that answers as `readAllFeedback` does.
 
     Returns:
         The summary.
     """
-    _, _, values, decimals, _, _, revoked = decode_result(Registry.REPUTATION, READ_ALL_FEEDBACK, answer)
-    return summarize(
-        FeedbackValue(value, places) for value, places, out in zip(values, decimals, revoked, strict=True) if not out
-    )
+    places = DOMAIN.verifying_contract
+    client = Client(node, deployment=Deployment(DOMAIN.chain_id, identity=places, reputation=places))
+    entries = client.read_all_feedback(1, include_revoked=True)
+    return summarize(entry.stored for entry in entries if not entry.is_revoked)
 
 
 def signatures(count: int) -> list[bytes]:
@@ -132,8 +146,8 @@ def signers(feedback_auths: list[bytes]) -> list[str | None]:
 
 
 def _read_and_sum_up() -> Callable[[], object]:
-    answer = returned_feedback(ENTRIES)
-    return lambda: summary_of(answer)
+    node = AnsweringNode(returned_feedback(ENTRIES))
+    return lambda: summary_of(node)
 
 
 def _sign() -> Callable[[], object]:
@@ -152,7 +166,7 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 SPEED_CASES = [
-    SpeedCase(f"decode {ENTRIES:,} entries of readAllFeedback and sum them up", "entries", ENTRIES, _read_and_sum_up),
+    SpeedCase(f"read_all_feedback of {ENTRIES:,} entries, summed up", "entries", ENTRIES, _read_and_sum_up),
     SpeedCase("sign a FeedbackAuth", "operations", SIGNATURES, _sign),
     SpeedCase("verify a FeedbackAuth", "operations", SIGNATURES, _verify),
 ]

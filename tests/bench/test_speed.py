@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from bench.speed import OWNER, returned_feedback, signatures, signers, summary_of
+from bench.speed import OWNER, AnsweringNode, returned_feedback, signatures, signers, summary_of
 from bilateral.codec import decode_result
 from bilateral.contracts import Registry
 from bilateral.summaries import Summary
@@ -17,7 +17,7 @@ def test_the_entries_that_are_timed_are_decoded_and_summed_up_as_the_model_does(
     for client, _, value, decimals, _, _, revoked in zip(*rows, strict=True):
         if not revoked:
             model.give(1, client, Given(value, decimals))
-    assert summary_of(answer) == Summary(*model.summary(1, model.clients(1), "", ""))
+    assert summary_of(AnsweringNode(answer)) == Summary(*model.summary(1, model.clients(1), "", ""))
     assert Counter(rows[6]) == {False: 90, True: 10}
 
 

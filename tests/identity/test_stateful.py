@@ -13,8 +13,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from bilateral.signatures import AgentWalletSet, Domain
 from scripts._anvil import restore
+from tests.calls import Refused, answer, encoded
 from tests.identity.indexing import primary_agents
-from tests.identity.model import IdentityModel, Refused, answer, encoded
+from tests.identity.model import IdentityModel
 
 FUNCTIONS = {
     "register()": IdentityModel.register,

@@ -38,7 +38,7 @@ def give(values, reputation, crowd, sender):
 
 
 @given(st.lists(feedback_values, max_size=12))
-@settings(max_examples=30)
+@settings(max_examples=15)
 @example([FeedbackValue(-80), FeedbackValue(-91)])
 @example([FeedbackValue(9977, 2), FeedbackValue(997, 1)])
 @example([FeedbackValue(1, 18), FeedbackValue(0, 18), FeedbackValue(0, 18)])
