@@ -28,9 +28,12 @@ class Progress:
     def show(self, tally):
         now = time.monotonic()
         pause = 0.5 if self.is_terminal else SECONDS_BETWEEN_LINES
-        if tally["examples"] and (now - self.last >= pause or tally["examples"] == self.examples):
+        if tally["examples"] and now - self.last >= pause:
             self.last = now
             print(self.line(tally, now - self.start), end="\r" if self.is_terminal else "\n", flush=True)
+
+    def end(self, tally):
+        print(self.line(tally, time.monotonic() - self.start))
 
     def line(self, tally, seconds):
         done, steps = tally["examples"], tally["steps"]
@@ -48,7 +51,7 @@ def main():
     parser.add_argument("examples", type=int, nargs="?", default=2_000, help=f"examples of {STEPS} steps")
     progress = Progress(parser.parse_args().examples)
     tally = run(progress.examples, progress.show)
-    print()
+    progress.end(tally)
     found = shortcomings(tally)
     print("\n".join(found) or "The registries answered like the model after every step.")
     return 1 if found else 0

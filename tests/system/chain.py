@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +19,7 @@ from eth_abi import encode
 from eth_account import Account
 from eth_utils import keccak, to_checksum_address
 
+from scripts._anvil import running_anvil
 from tests.calls import encoded
 
 REGISTRIES = {
@@ -34,6 +36,13 @@ GAS_OF_WITNESS = hex(500_000_000)
 ETHER = hex(10**24)
 
 
+@contextmanager
+def running_chain():
+    """A fresh chain, for as long as the context lasts."""
+    with running_anvil("--no-mining") as url, closing(Node(url)) as node:
+        yield Chain(node)
+
+
 class Node:
     """A connection to a node."""
 
@@ -45,6 +54,10 @@ class Node:
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters})
         self._connection.request("POST", "/", body, {"Content-Type": "application/json"})
         return json.loads(self._connection.getresponse().read())
+
+    def close(self):
+        """End the connection."""
+        self._connection.close()
 
     def __call__(self, method, *parameters):
         """Make a request that succeeds, and return its result."""
@@ -76,8 +89,8 @@ class Chain:
         id: The chain's id.
     """
 
-    def __init__(self, url):
-        self.node = Node(url)
+    def __init__(self, node):
+        self.node = node
         self.node("anvil_setBlockTimestampInterval", 0)
         self.node("anvil_autoImpersonateAccount", True)
         self.id = int(self.node("eth_chainId"), 16)

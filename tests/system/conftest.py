@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from scripts._anvil import running_anvil
-from tests.system.chain import Chain
+from tests.system.chain import running_chain
 from tests.system.questions import REQUEST_HASHES
 from tests.system.world import World
 
@@ -21,8 +20,8 @@ REQUEST = ("ipfs://request", REQUEST_HASHES[1])
 @pytest.fixture(scope="session")
 def system():
     """All registries. Each test undoes what it does with them."""
-    with running_anvil("--no-mining") as url:
-        yield Chain(url)
+    with running_chain() as chain:
+        yield chain
 
 
 def world_with_agents(chain):

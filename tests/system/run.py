@@ -8,8 +8,7 @@ from hypothesis import Phase, settings
 from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
 from hypothesis.stateful import run_state_machine_as_test
 
-from scripts._anvil import running_anvil
-from tests.system.chain import Chain
+from tests.system.chain import running_chain
 from tests.system.functions import FUNCTIONS
 from tests.system.machine import SystemMachine
 
@@ -43,8 +42,8 @@ def run(examples, after_example=None):
         if after_example:
             after_example(tally)
 
-    with running_anvil("--no-mining") as url:
-        members = {"chain": Chain(url), "tally": tally, "teardown": teardown}
+    with running_chain() as chain:
+        members = {"chain": chain, "tally": tally, "teardown": teardown}
         run_state_machine_as_test(
             type("BoundSystemMachine", (SystemMachine,), members),
             # Hypothesis would take long to shorten a failing sequence; what it prints of one example can be followed.
@@ -56,6 +55,8 @@ def run(examples, after_example=None):
                 phases=[Phase.generate],
                 backend=INDEPENDENT,
             ),
+            # Otherwise one example in some thousand ends early.
+            _min_steps=STEPS - 1,
         )
     return tally
 

@@ -66,6 +66,7 @@ ON_THE_SIDE = {
     "names its agent": ("identity", "updateAgent", WALLETS_AGENT, "its.example", ZERO_ADDRESS),
     "transfers its agent": ("identity", "transferFrom", "wallet", "stranger", WALLETS_AGENT),
     "appoints an operator": ("identity", "setApprovalForAll", "stranger", True),
+    "becomes its own wallet": ("identity", "setAgentWallet", WALLETS_AGENT, "wallet", "deadline", SIGNATURE),
     "drops its own wallet": ("identity", "unsetAgentWallet", WALLETS_AGENT),
     "takes the next index": ("open", "giveFeedback", 1, *GIVEN),
     "takes the next index, plain": ("plain", "giveFeedback", 1, *GIVEN),
@@ -113,9 +114,10 @@ def test_wallet_agrees_or_not_and_that_is_all(world, wallet, ask, request):
 @pytest.mark.parametrize("wallet", ["WalletReenters"], indirect=True)
 @pytest.mark.parametrize("on_the_side", ON_THE_SIDE)
 def test_wallet_that_reenters_gets_in_nowhere(world, wallet, ask, on_the_side):
-    people = {"wallet": wallet, "client": world.everybody[1], "stranger": world.everybody[2]}
+    _, client, stranger, *_ = world.everybody
+    known = {"wallet": wallet, "client": client, "stranger": stranger, "deadline": world.model.now + 60}
     registry, name, *arguments = ON_THE_SIDE[on_the_side]
-    arguments = [people.get(each, each) if isinstance(each, str) else each for each in arguments]
+    arguments = [known.get(each, each) if isinstance(each, str) else each for each in arguments]
     prepare(world, wallet, world.chain.addresses[registry], encoded(signature_of(registry, name), *arguments))
     assert is_taken(world, ask, wallet, agrees=True)
 
