@@ -77,7 +77,7 @@ TYPES = re.compile(r"\b(u?int|bytes)\d*\b")
 SUFFICIENT = 0.95
 """The share of the mutants that the tests must notice."""
 
-PATIENCE = 3
+PATIENCE = 10
 """How many times as long as without a change the tests may take."""
 
 
