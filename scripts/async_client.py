@@ -14,6 +14,8 @@ SOURCES = ROOT / "bilateral" / "client" / "shell"
 TARGETS = ROOT / "bilateral" / "client" / "async_shell"
 BY_HAND = ("__init__.py", "base.py")
 
+_HEADER = "# Derived from bilateral/client/shell by `make async-client`. Change that, not this.\n"
+
 _SUBSTITUTIONS = (
     (r"bilateral\.client\.shell\b", "bilateral.client.async_shell"),
     (r"\b(Client|Shell|Handle|SignalBatch|\w+Methods)\b", r"Async\1"),
@@ -35,7 +37,8 @@ def derived(source: str) -> str:
     """
     for pattern, replacement in _SUBSTITUTIONS:
         source = re.sub(pattern, replacement, source, flags=re.MULTILINE)
-    return _ruff("format", "-", text=_ruff("check", "--quiet", "--fix-only", "--select", "I", "-", text=source))
+    source = _ruff("check", "--quiet", "--fix-only", "--select", "I", "-", text=_HEADER + source)
+    return _ruff("format", "-", text=source)
 
 
 def _ruff(*arguments: str, text: str) -> str:

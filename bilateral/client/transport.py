@@ -12,7 +12,6 @@ from web3.exceptions import Web3Exception
 from web3.providers.rpc.utils import ExceptionRetryConfiguration
 
 from bilateral.errors import (
-    BilateralError,
     MalformedNodeAnswerError,
     NodeError,
     NodeTimeoutError,
@@ -138,8 +137,6 @@ def _retry(errors: tuple[type[Exception], ...]) -> ExceptionRetryConfiguration:
 
 def _rethrow(method: str, failure: Exception) -> NoReturn:
     """Turn a failure of the provider into an error of this package. URLs, which may hold keys, are not repeated."""
-    if isinstance(failure, BilateralError):
-        raise failure
     if isinstance(failure, (TimeoutError, requests.Timeout)):
         raise NodeTimeoutError(f"the node does not answer {method} in time") from None
     status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)

@@ -22,6 +22,12 @@ import bilateral
 assert importlib.util.find_spec("ape") is None
 for module in pkgutil.walk_packages(bilateral.__path__, "bilateral."):
     importlib.import_module(module.name)
+from bilateral.client import Client
+from bilateral.errors import NodeUnreachableError
+try:
+    Client("http://127.0.0.1:9").get_deployment()
+except NodeUnreachableError:
+    pass
 from bilateral.documents import DataUriStore, Loader, RegistrationFile
 stored = DataUriStore().put(RegistrationFile.new("Agent", "It works", "https://agent.example/i.png").to_bytes())
 print(Loader().load(stored.uri, stored.hash).registration().name, bilateral.__file__)

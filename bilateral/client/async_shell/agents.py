@@ -1,3 +1,4 @@
+# Derived from bilateral/client/shell by `make async-client`. Change that, not this.
 """Agents: registering, loading, changing, handing on, finding."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Derived from bilateral/client/shell by `make async-client`. Change that, not this.
 """The client, whole."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Derived from bilateral/client/shell by `make async-client`. Change that, not this.
 """Open feedback: giving, reading, searching, averaging, answering, revoking."""
 
 from __future__ import annotations
@@ -145,8 +146,9 @@ class AsyncFeedbackMethods(AsyncShell):
             min_value: The least value.
             max_value: The greatest value.
             include_revoked: Whether to find revoked feedback too.
-            load_files: Whether to look up events and load files. A search for what only files say does so anyway;
-                feedback whose file cannot be had is not found by it.
+            load_files: Whether to look up events and load files, which takes as long as strangers' servers take: up to
+                the loader's limit for each, sixteen at a time. A search for what only files say does so anyway, and
+                does not find feedback whose file cannot be had.
 
         Returns:
             The feedback by agent, client and index.

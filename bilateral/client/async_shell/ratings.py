@@ -1,3 +1,4 @@
+# Derived from bilateral/client/shell by `make async-client`. Change that, not this.
 """Ratings that servers give their clients and validators (EIP-8004a)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Derived from bilateral/client/shell by `make async-client`. Change that, not this.
 """Feedback that needs a signature: authorised by the agent's owner, or sent for the client by somebody else."""
 
 from __future__ import annotations

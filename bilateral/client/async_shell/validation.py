@@ -1,3 +1,4 @@
+# Derived from bilateral/client/shell by `make async-client`. Change that, not this.
 """Validation of an agent's work (ERC-8004)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Derived from bilateral/client/shell by `make async-client`. Change that, not this.
 """Patterns of the ecosystem: agents as raters, and watchtowers."""
 
 from __future__ import annotations

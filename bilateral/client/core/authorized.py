@@ -140,7 +140,7 @@ def later(moment: datetime | None, name: str) -> Operation[int]:
     now = yield from chain.block_time()
     if moment is None:
         return agents.seconds(now + LIFETIME)
-    if moment < now:
+    if moment.tzinfo is not None and moment < now:
         raise InvalidArgumentError(f"{name} of {moment.isoformat()} has passed: the chain's time is {now.isoformat()}")
     return agents.seconds(moment)
 

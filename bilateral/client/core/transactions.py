@@ -197,7 +197,7 @@ def the(logs: Sequence[Log], event: str) -> Mapping[str, Any]:
     """
     found = next((log.fields for log in logs if log.name == event), None)
     if found is None:
-        raise UnexpectedAnswerError(f"the transaction succeeded, but did not log {event}: that is another contract")
+        raise UnexpectedAnswerError(f"it succeeded, but did not log {event}: that is another contract")
     return found
 
 
@@ -301,7 +301,11 @@ def _outcome(sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation
     if answers.quantity(receipt.get("status")) == 1:
         address = str(sent.transaction["to"]).lower()
         entries = [it for it in answers.records(receipt.get("logs")) if str(it.get("address")).lower() == address]
-        return sent.decode([log for entry in entries if (log := chain.read_log(sent.registry, entry))])
+        logs = [log for entry in entries if (log := chain.read_log(sent.registry, entry))]
+        try:
+            return sent.decode(logs)
+        except UnexpectedAnswerError as error:
+            raise UnexpectedAnswerError(f"transaction {hash_}: {error}") from None
     block = answers.quantity(receipt.get("blockNumber"))
     call = {name: sent.transaction[name] for name in ("to", "data")} | {
         "from": receipt.get("from"),
@@ -323,10 +327,18 @@ def _give_up(
     session: Session, hash_: str, raw: bytes | None, timeout: float, failure: Exception | None
 ) -> Operation[None]:
     """Say what became of a transaction that was waited for in vain."""
-    if failure is None and (yield from _knows(hash_)) is False:
-        receipt = yield from _receipt(hash_)
-        if receipt is None:
-            session.nonces = NonceMemory()
-            raise TransactionDroppedError("is in no block, and the node does not know it any more", hash_, raw)
+    if failure is None and (yield from _is_gone(hash_)):
+        session.nonces = NonceMemory()
+        raise TransactionDroppedError("is in no block, and the node does not know it any more", hash_, raw)
     why = f": {failure}" if failure else ""
     raise TransactionPendingError(f"is not in enough blocks after {timeout:g} seconds{why}", hash_, raw) from failure
+
+
+def _is_gone(hash_: str) -> Operation[bool]:
+    """Whether the node says that it knows neither a transaction nor its receipt."""
+    if (yield from _knows(hash_)) is not False:
+        return False
+    try:
+        return (yield from _receipt(hash_)) is None
+    except NODE_FAILURES:
+        return False

@@ -313,3 +313,50 @@ def test_who_cancels_a_write_while_it_is_sent_learns_its_hash(node, newcomer, ag
     (note,) = caught.value.__notes__
     sent = re.search("0x[0-9a-f]{64}", note)[0]
     assert web3.eth.wait_for_transaction_receipt(sent, timeout=10)["from"] == newcomer.address
+
+
+def test_a_receipt_without_the_event_is_told_with_the_hash(connect, node, newcomer, agent):
+    def without_logs(_, forward):
+        answer = forward()
+        return {**answer, "result": {**answer["result"], "logs": []}}
+
+    handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
+    node.interference["eth_getTransactionReceipt"] = without_logs
+    with pytest.raises(UnexpectedAnswerError, match="did not log NewFeedback") as caught:
+        handle.wait()
+    assert handle.hash in str(caught.value)
+
+
+def test_events_of_nobody_in_a_receipt_are_passed_over(connect, node, newcomer, agent):
+    def with_more(_, forward):
+        answer = forward()
+        (log,) = answer["result"]["logs"]
+        strange = [log | {"topics": ["0x" + "11" * 32]}, log | {"address": newcomer.address}, log]
+        return {**answer, "result": {**answer["result"], "logs": strange}}
+
+    handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
+    node.interference["eth_getTransactionReceipt"] = with_more
+    assert handle.wait().value == 1
+
+
+def test_who_cannot_pay_is_told_by_the_estimate(connect, node, newcomer, agent):
+    node.interference["eth_estimateGas"] = refuses("insufficient funds for transfer")
+    with pytest.raises(InsufficientFundsError):
+        connect(newcomer, to=node.url).give_feedback(agent, 1)
+
+
+def test_an_estimate_that_fails_otherwise_is_told(connect, node, newcomer, agent):
+    node.interference["eth_estimateGas"] = refuses("rate limit")
+    with pytest.raises(NodeError, match="rate limit"):
+        connect(newcomer, to=node.url).give_feedback(agent, 1)
+
+
+def test_a_transaction_that_nobody_can_look_up_is_not_called_dropped(connect, node, newcomer, agent, held):
+    handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
+    node.interference["eth_getTransactionByHash"] = refuses("busy")
+    with pytest.raises(TransactionPendingError):
+        handle.wait(0.05)
+    node.interference["eth_getTransactionByHash"] = answers(None)
+    node.interference["eth_getTransactionReceipt"] = times(1, answers(None), then=refuses("busy"))
+    with pytest.raises(TransactionPendingError):
+        handle.wait(0)

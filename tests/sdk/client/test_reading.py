@@ -6,16 +6,17 @@ from decimal import Decimal
 from itertools import pairwise
 
 import pytest
+from eth_abi import encode
 
 from bilateral.client.core import chain
 from bilateral.contracts import Registry
 from bilateral.documents import prepare_feedback_file
-from bilateral.errors import InvalidArgumentError, NodeError, UnrepresentableValueError
+from bilateral.errors import InvalidArgumentError, NodeError, UnexpectedAnswerError, UnrepresentableValueError
 from bilateral.identifiers import checksummed
 from bilateral.reverts import ContractRevertError
 from bilateral.summaries import summarize
 from bilateral.values import FeedbackValue
-from tests.sdk.client.unreliable import refuses
+from tests.sdk.client.unreliable import answers, refuses
 
 
 @pytest.fixture
@@ -213,6 +214,24 @@ def test_a_node_that_gives_no_logs_at_all_fails(connect, node, reviewed, reviewe
     node.interference["eth_getLogs"] = refuses("no logs here")
     with pytest.raises(NodeError, match="no logs here"):
         connect(to=node.url).get_feedback(reviewed, reviewer.address, 0)
+
+
+def test_lists_of_unequal_length_are_refused(connect, node, agent):
+    kinds = ["address[]", "uint64[]", "int128[]", "uint8[]", "string[]", "string[]", "bool[]"]
+    client = connect(to=node.url)
+    client.get_deployment()
+    node.interference["eth_call"] = answers("0x" + encode(kinds, [[], [1], [], [], [], [], []]).hex())
+    with pytest.raises(UnexpectedAnswerError, match="unequal length"):
+        client.read_all_feedback(agent)
+
+
+def test_a_refusal_of_everything_with_a_reason_is_passed_on(connect, node, agent):
+    client = connect(to=node.url)
+    client.get_deployment()
+    node.interference["eth_call"] = refuses("execution reverted", 3, "0x12345678")
+    for attempt in (client.read_all_feedback, client.get_clients, client.get_reputation_summary):
+        with pytest.raises(ContractRevertError):
+            attempt(agent)
 
 
 def test_a_refusal_with_a_reason_is_not_taken_for_a_limit(connect, node, reviewer):

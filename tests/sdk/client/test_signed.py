@@ -10,7 +10,7 @@ import pytest
 
 from bilateral.client import AuthorizedSummary, SignedFeedback
 from bilateral.documents import prepare_feedback_file
-from bilateral.errors import InvalidArgumentError, NotAgentOwnerError, UnrepresentableValueError
+from bilateral.errors import InvalidArgumentError, NodeError, NotAgentOwnerError, UnrepresentableValueError
 from bilateral.identifiers import FeedbackId
 from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import nonce_of
@@ -71,6 +71,8 @@ def test_an_authorisation_expires(connect, owner, reviewer, agent, web3):
     assert default.auth.expiry == int((now(web3) + timedelta(days=1)).timestamp())
     with pytest.raises(InvalidArgumentError, match="has passed"):
         client.authorize_feedback(agent, reviewer.address, expiry=now(web3) - timedelta(seconds=1))
+    with pytest.raises(InvalidArgumentError, match="time zone"):
+        client.authorize_feedback(agent, reviewer.address, expiry=datetime(2100, 1, 1))  # noqa: DTZ001
 
 
 def test_only_the_owner_authorises(connect, owner, other_owner, reviewer, agent):
@@ -145,6 +147,14 @@ def test_authorised_feedback_is_read_by_pages_and_clients(connect, node, owner, 
         assert scores(client_address=reviewer.address) == [1, 2, 4]
         assert scores(offset=1, limit=2) == [2, 3]
         assert scores(limit=0) == scores(offset=4) == []
+
+
+def test_a_node_that_refuses_the_smallest_page_fails(connect, node, agent):
+    client = connect(to=node.url)
+    client.get_deployment()
+    node.interference["eth_call"] = refuses("out of gas")
+    with pytest.raises(NodeError, match="out of gas"):
+        client.get_authorized_feedback(agent)
 
 
 def test_an_agent_without_authorised_feedback_has_no_average(connect, agent):

@@ -14,7 +14,7 @@ from bilateral.documents import RegistrationFile
 from bilateral.errors import BatchInterruptedError, InvalidArgumentError, MissingSignerError, UnrepresentableValueError
 from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import nonce_of
-from tests.sdk.client.unreliable import refuses
+from tests.sdk.client.unreliable import refuses, times
 
 WEEK = "2026-W47"
 
@@ -145,6 +145,49 @@ def test_two_runs_at_once_publish_each_signal_once(rpc, deployment, newcomer, si
     with Client(rpc, deployment=deployment) as client:
         for agent in {signal.agent for signal in signals}:
             assert len(client.read_all_feedback(agent)) == 2
+
+
+def test_a_run_that_loses_a_race_leaves_the_signals_to_the_other(connect, node, newcomer, signals):
+    def overtaken(_, forward):
+        connect(newcomer).publish_signals(signals[2::-1], WEEK).wait()
+        return forward()
+
+    node.interference["eth_sendRawTransaction"] = times(1, overtaken)
+    batch = connect(newcomer, to=node.url).publish_signals(signals, WEEK)
+    assert batch.already_published == tuple(signals[:3])
+    assert [it.tag1 for it in batch.wait()] == ["responseTime"]
+    assert {len(connect().read_all_feedback(signal.agent)) for signal in signals} == {2}
+
+
+def test_two_runs_that_send_the_same_transactions_send_them_once(connect, node, newcomer, signals):
+    def overtaken(_, forward):
+        connect(newcomer).publish_signals(signals, WEEK).wait()
+        return forward()
+
+    node.interference["eth_sendRawTransaction"] = times(1, overtaken)
+    batch = connect(newcomer, to=node.url).publish_signals(signals, WEEK)
+    batch.wait()
+    assert {len(connect().read_all_feedback(signal.agent)) for signal in signals} == {2}
+
+
+def test_a_race_that_is_always_lost_is_given_up(connect, node, newcomer, signals):
+    node.interference["eth_sendRawTransaction"] = refuses("replacement transaction underpriced")
+    with pytest.raises(BatchInterruptedError, match="another program") as caught:
+        connect(newcomer, to=node.url).publish_signals(signals, WEEK)
+    assert (caught.value.hashes, caught.value.missing) == ((), 4)
+
+
+def test_transactions_that_stay_on_their_way_are_not_waited_for_forever(connect, newcomer, signals, web3, monkeypatch):
+    monkeypatch.setattr("bilateral.client.core.signals._SETTLING_SECONDS", 0.1)
+    client = connect(newcomer)
+    web3.provider.make_request("anvil_setAutomine", [False])
+    try:
+        client.give_feedback(signals[0].agent, 1)
+        with pytest.raises(BatchInterruptedError, match="still on their way"):
+            client.publish_signals(signals, WEEK)
+    finally:
+        web3.provider.make_request("anvil_mine", [])
+        web3.provider.make_request("anvil_setAutomine", [True])
 
 
 def test_a_revoked_signal_is_published_anew(connect, newcomer, signals):

@@ -69,12 +69,12 @@ def answers(result):
     return lambda *_: {"jsonrpc": "2.0", "id": 0, "result": result}
 
 
-def times(number, interfere):
-    """Interferes so often, and then no more."""
+def times(number, interfere, then=lambda _, forward: forward()):
+    """Interferes so often, and then otherwise or no more."""
     left = [number]
 
     def maybe(parameters, forward):
         left[0] -= 1
-        return interfere(parameters, forward) if left[0] >= 0 else forward()
+        return (interfere if left[0] >= 0 else then)(parameters, forward)
 
     return maybe
