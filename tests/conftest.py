@@ -91,3 +91,14 @@ def identity(deployer, project):
 @pytest.fixture(scope="session")
 def contract_wallet(deployer, project, wallet_key):
     return deployer.deploy(project.MockWallet, wallet_key)
+
+
+@pytest.fixture(scope="session")
+def call_as_contract(contract_wallet, wallet_key):
+    """Calls a registry as the contract wallet. The transaction is that of the wallet's key."""
+
+    def call(registry, method, *arguments):
+        data = getattr(registry, method).encode_input(*arguments)
+        return contract_wallet.execute(registry, data, sender=wallet_key)
+
+    return call

@@ -1,4 +1,4 @@
-"""A contract is its own client, whoever's transaction it is."""
+"""A contract is its own client, whosever transaction it is."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ from tests.helpers import logged
 
 
 @pytest.fixture
-def call(registry, contract_wallet, wallet_key):
-    """Gives feedback as a contract wallet. The transaction is that of the wallet's key."""
-
-    def call(given):
-        return contract_wallet.execute(registry, registry.giveFeedback.encode_input(*given), sender=wallet_key)
-
-    return call
+def call(registry, call_as_contract):
+    """Gives feedback as a contract wallet."""
+    return lambda given: call_as_contract(registry, "giveFeedback", *given)
 
 
 def test_feedback_is_logged_and_counted_as_the_contracts(registry, authorize, call, agent_id, contract_wallet):

@@ -1,6 +1,8 @@
-"""A contract that calls the identity registry is its own caller, whoever's transaction that happens in."""
+"""A contract that calls the identity registry is its own caller, whosever transaction that happens in."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import ape
 import pytest
@@ -12,13 +14,9 @@ from tests.identity.events import registration, uri_updated
 
 
 @pytest.fixture
-def call(identity, contract_wallet, wallet_key):
-    """Calls the registry as a contract wallet. The transaction is that of the wallet's key."""
-
-    def call(method, *arguments):
-        return contract_wallet.execute(identity, getattr(identity, method).encode_input(*arguments), sender=wallet_key)
-
-    return call
+def call(identity, call_as_contract):
+    """Calls the registry as a contract wallet."""
+    return partial(call_as_contract, identity)
 
 
 @pytest.fixture

@@ -1,26 +1,23 @@
-"""A contract rates as the agent that it is itself, whoever's transaction it is."""
+"""A contract rates as the agent that it is itself, whosever transaction it is."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import ape
 import pytest
 
 
 @pytest.fixture
-def call(registry, contract_wallet, wallet_key):
-    """Calls the registry as a contract wallet. The transaction is that of the wallet's key."""
-
-    def call(method, *arguments):
-        data = getattr(registry, method).encode_input(*arguments)
-        return contract_wallet.execute(registry, data, sender=wallet_key)
-
-    return call
+def call(registry, call_as_contract):
+    """Calls the registry as a contract wallet."""
+    return partial(call_as_contract, registry)
 
 
 @pytest.fixture
-def its_agent(identity, validator_id, contract_wallet, wallet_key):
+def its_agent(identity, validator_id, call_as_contract):
     """The contract's agent."""
-    contract_wallet.execute(identity, identity.register.encode_input(), sender=wallet_key)
+    call_as_contract(identity, "register")
     return identity.getAgentCount()
 
 

@@ -1,6 +1,8 @@
-"""A contract that gives feedback is the client, and one that answers the responder, whoever's transaction it is."""
+"""A contract that gives feedback is the client, and one that answers the responder, whosever transaction it is."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import ape
 import pytest
@@ -10,14 +12,9 @@ from tests.reputation.model import Given
 
 
 @pytest.fixture
-def call(reputation, contract_wallet, wallet_key):
-    """Calls the registry as a contract wallet. The transaction is that of the wallet's key."""
-
-    def call(method, *arguments):
-        data = getattr(reputation, method).encode_input(*arguments)
-        return contract_wallet.execute(reputation, data, sender=wallet_key)
-
-    return call
+def call(reputation, call_as_contract):
+    """Calls the registry as a contract wallet."""
+    return partial(call_as_contract, reputation)
 
 
 def test_contract_is_the_client(reputation, call, agent, contract_wallet):
@@ -45,7 +42,7 @@ def test_contract_is_the_responder(reputation, give, call, agent, client, contra
     assert reputation.getResponseCount(agent, client, 1, [contract_wallet]) == 1
 
 
-def test_contract_that_owns_an_agent_does_not_rate_it(identity, call, contract_wallet, wallet_key):
-    contract_wallet.execute(identity, identity.register.encode_input(), sender=wallet_key)
+def test_contract_that_owns_an_agent_does_not_rate_it(identity, call, call_as_contract):
+    call_as_contract(identity, "register")
     with ape.reverts("Self-feedback not allowed"):
         call("giveFeedback", identity.getAgentCount(), *Given().arguments)

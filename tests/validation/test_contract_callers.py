@@ -1,6 +1,8 @@
-"""A contract requests and answers as itself, whoever's transaction it is."""
+"""A contract requests and answers as itself, whosever transaction it is."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import ape
 import pytest
@@ -11,14 +13,9 @@ from tests.validation.conftest import REQUEST_URI, RESPONSE_HASH, RESPONSE_URI
 
 
 @pytest.fixture
-def call(validation, contract_wallet, wallet_key):
-    """Calls the registry as a contract wallet. The transaction is that of the wallet's key."""
-
-    def call(method, *arguments):
-        data = getattr(validation, method).encode_input(*arguments)
-        return contract_wallet.execute(validation, data, sender=wallet_key)
-
-    return call
+def call(validation, call_as_contract):
+    """Calls the registry as a contract wallet."""
+    return partial(call_as_contract, validation)
 
 
 def test_answer_is_logged_as_the_contracts(call, ask, contract_wallet):
@@ -33,8 +30,8 @@ def test_contract_does_not_answer_for_the_sender_of_the_transaction(call, ask, w
         call("validationResponse", request_hash, 90, RESPONSE_URI, RESPONSE_HASH, "")
 
 
-def test_contract_requests_for_its_own_agent_only(identity, validation, call, validator, contract_wallet, wallet_key):
-    contract_wallet.execute(identity, identity.register.encode_input(), sender=wallet_key)
+def test_contract_requests_for_its_own_agent_only(identity, validation, call, call_as_contract, validator, wallet_key):
+    call_as_contract(identity, "register")
     its_agent = identity.getAgentCount()
     call("validationRequest", validator, its_agent, REQUEST_URI, keccak(text="work"))
     assert validation.getAgentValidations(its_agent) == [keccak(text="work")]
