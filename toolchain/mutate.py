@@ -232,9 +232,9 @@ class Project:
         Returns:
             The exit code, None if they took too long.
         """
-        command = [".venv/bin/ape", "test", "--quiet", "--exitfirst", "--failed-first", *folders]
+        command = [".venv/bin/ape", "test", "--quiet", "--exitfirst", "--failed-first", "--hypothesis-profile=mutation"]
         with subprocess.Popen(  # noqa: S603  # the project's own tools
-            command,
+            [*command, *folders],
             cwd=self.path,
             env=self._environment,
             stdout=subprocess.DEVNULL,
