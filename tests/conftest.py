@@ -6,10 +6,14 @@ Registries are deployed once a session. The chain is restored after each test, t
 from __future__ import annotations
 
 import pytest
+from hypothesis import Phase, settings
 
 from tests.helpers import isolated
 
 pytest_plugins = ["tests.proof.plugin"]
+
+settings.register_profile("mutation", phases=(Phase.explicit, Phase.generate))
+"""For `make mutate`, which asks whether a test fails, not for the simplest example of it."""
 
 
 @pytest.fixture(autouse=True)

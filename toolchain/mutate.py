@@ -77,7 +77,7 @@ TYPES = re.compile(r"\b(u?int|bytes)\d*\b")
 SUFFICIENT = 0.95
 """The share of the mutants that the tests must notice."""
 
-PATIENCE = 3
+PATIENCE = 10
 """How many times as long as without a change the tests may take."""
 
 
@@ -232,9 +232,9 @@ class Project:
         Returns:
             The exit code, None if they took too long.
         """
-        command = [".venv/bin/ape", "test", "--quiet", "--exitfirst", "--failed-first", *folders]
+        command = [".venv/bin/ape", "test", "--quiet", "--exitfirst", "--failed-first", "--hypothesis-profile=mutation"]
         with subprocess.Popen(  # noqa: S603  # the project's own tools
-            command,
+            [*command, *folders],
             cwd=self.path,
             env=self._environment,
             stdout=subprocess.DEVNULL,
