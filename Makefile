@@ -10,12 +10,13 @@ BIN := .venv/bin
 AUDIT := .cache/audit/bin
 SOLIDITY := 'contracts/**/*.sol' 'tests/symbolic/*.sol' '!contracts/.cache/**'
 PYTHON_SOURCES := bilateral scripts bench tests toolchain
+EXAMPLES := 2000
 MUTANTS := 200
 SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock abi addresses lock clean
+.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock abi async-client addresses lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,9 +40,10 @@ audit: compile ## Look for known faults in the contracts by static analysis.
 	@./toolchain/setup-audit.sh
 	@./toolchain/audit.sh
 
-prove: compile ## Prove by symbolic execution what tests/symbolic/ states.
+prove: compile ## Prove what tests/symbolic/ states, and play long sequences of calls to all registries.
 	@./toolchain/setup-audit.sh
 	@./toolchain/prove.sh
+	@$(BIN)/python -m tests.system $(EXAMPLES)
 
 mutate: compile ## Change the contracts, and see whether the tests notice. Goes on where it was stopped.
 	@./toolchain/setup-audit.sh
@@ -64,8 +66,11 @@ format: setup ## Rewrite the sources in the project's format.
 bytecode-lock: compile ## Write the hash of each contract's creation code to contracts/bytecode.lock.
 	@$(BIN)/ape run bytecode_lock
 
-abi: compile ## Copy the compiler's ABIs into the Python package.
+abi: compile ## Copy the compiler's ABIs and the deployment records into the Python package.
 	@$(BIN)/ape run abi
+
+async-client: setup ## Derive the methods of the asynchronous client from those of the other.
+	@$(BIN)/python -m scripts.async_client
 
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses

@@ -9,6 +9,7 @@ import ape
 
 from bench import authorized, identity, ratings, reputation, validation
 from bench.measurement import GasCase, World
+from scripts._anvil import restore
 
 CASES: dict[str, list[GasCase]] = {
     "IdentityRegistry": identity.CASES,
@@ -35,7 +36,7 @@ def measure(case: GasCase) -> int:
     try:
         return case.measure(World())
     finally:
-        ape.chain.restore(snapshot)
+        restore(ape.chain, snapshot)
 
 
 def recorded_figures() -> dict[str, dict[str, int]]:

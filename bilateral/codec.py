@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Self
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
 from eth_utils.abi import abi_to_signature
-from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from bilateral.contracts import Registry, selectors
 from bilateral.errors import UnexpectedAnswerError
+from bilateral.identifiers import checksummed
 from bilateral.text import printable
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _value(part: Mapping[str, Any], value: Any) -> Any:
         return {inner["name"]: _value(inner, it) for inner, it in zip(part["components"], value, strict=True)}
     if kind == "string":
         return ChainText(value)
-    return to_checksum_address(value) if kind == "address" else value
+    return checksummed(value) if kind == "address" else value
 
 
 def _is_dynamic(part: Mapping[str, Any]) -> bool:

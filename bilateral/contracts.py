@@ -72,6 +72,7 @@ class Deployment:
         reputation: The reputation registry, with or without ratings in the other direction.
         authorized: The registry for authorised feedback.
         validation: The validation registry.
+        first_block: A block before which there is nothing of the registries, so that logs are looked for from there.
     """
 
     chain_id: int
@@ -79,6 +80,7 @@ class Deployment:
     reputation: str | None = None
     authorized: str | None = None
     validation: str | None = None
+    first_block: int = 0
 
     def __post_init__(self) -> None:
         """Bring the addresses into checksum form."""
@@ -103,12 +105,14 @@ class Deployment:
         try:
             value = json.loads(record)
             found = {name: contract["address"] for name, contract in value["contracts"].items()}
+            blocks = [contract.get("block") for contract in value["contracts"].values()]
             return cls(
                 chain_id=int(value["chainId"]),
                 identity=found[Registry.IDENTITY],
                 reputation=found.get(Registry.BIDIRECTIONAL) or found.get(Registry.REPUTATION),
                 authorized=found.get(Registry.AUTHORIZED),
                 validation=found.get(Registry.VALIDATION),
+                first_block=0 if None in blocks else min(blocks),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DeploymentRecordError(f"the deployment record cannot be read: {error!r}") from None
@@ -117,3 +121,16 @@ class Deployment:
     def agent_registry(self) -> AccountId:
         """The identity registry as an agent registry string, for files and global ids."""
         return AccountId(ChainId.evm(self.chain_id), self.identity)
+
+
+def packaged_deployment(chain_id: int) -> Deployment | None:
+    """Where the registries of a chain are, according to the records that the package carries.
+
+    Args:
+        chain_id: EIP-155 id of the chain.
+
+    Returns:
+        The deployment; None if there is no record.
+    """
+    record = files("bilateral") / "deployments" / f"{chain_id}.json"
+    return Deployment.from_record(record.read_bytes()) if record.is_file() else None

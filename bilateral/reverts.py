@@ -33,7 +33,11 @@ class ContractRevertError(BilateralError):
         reason: The error in lower case with underscores.
         advice: What to do about it; empty where that is not known.
         data: The data of the revert, whole.
+        transaction: The hash of the transaction that was refused in a block; None if the refusal was foreseen, and
+            nothing was sent.
     """
+
+    transaction: str | None = None
 
     def __init__(self, error: str, arguments: Mapping[str, Any], reason: str, advice: str, data: bytes) -> None:
         """Compose the message from the error, its arguments and the advice."""

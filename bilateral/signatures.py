@@ -7,18 +7,29 @@ method binds it to one registry on one chain, so that a signature is worth nothi
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from eth_abi.abi import encode
+from eth_abi.abi import decode, encode
+from eth_abi.exceptions import DecodingError
+from eth_account import Account
 from eth_account.messages import SignableMessage, encode_typed_data
-from eth_utils.address import is_checksum_address
+from eth_keys.constants import SECPK1_N
+from eth_keys.exceptions import BadSignature
+from eth_utils.address import is_checksum_address, to_checksum_address
 from eth_utils.crypto import keccak
+from eth_utils.exceptions import ValidationError
+
+from bilateral.errors import MalformedAuthorizationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from eth_account.signers.base import BaseAccount
     from eth_typing import ChecksumAddress
+
+_AUTH_BYTES: Final = 5 * 32
+_SIGNATURE_BYTES: Final = 65
+_V: Final = (27, 28)
 
 
 @dataclass(frozen=True)
@@ -228,3 +239,48 @@ def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -
     if auth.chain_id != domain.chain_id:
         raise ValueError(f"chain_id is {auth.chain_id}, but the registry is on chain {domain.chain_id}")
     return encode_feedback_auth(auth, bytes(owner.sign_message(auth.signable(domain)).signature))
+
+
+def decode_feedback_auth(feedback_auth: bytes) -> tuple[FeedbackAuth, bytes]:
+    """Take an authorisation apart, the opposite of `encode_feedback_auth`.
+
+    Args:
+        feedback_auth: The five fields, 32 bytes each, and the signature.
+
+    Returns:
+        The authorisation and its signature, which this does not check.
+
+    Raises:
+        MalformedAuthorizationError: It is too short, or a field is out of the range of its Solidity type.
+    """
+    if len(feedback_auth) < _AUTH_BYTES:  # the ABI library would take a word that is cut short
+        raise MalformedAuthorizationError(f"it has only {len(feedback_auth)} bytes")
+    try:
+        values = list(decode(list(FeedbackAuth.solidity_types.values()), feedback_auth[:_AUTH_BYTES]))
+    except DecodingError:
+        raise MalformedAuthorizationError("a field is out of range") from None
+    values[1] = to_checksum_address(values[1])
+    return FeedbackAuth(*values), feedback_auth[_AUTH_BYTES:]
+
+
+def recover_feedback_auth_signer(auth: FeedbackAuth, signature: bytes, domain: Domain) -> str | None:
+    """Find out who signed an authorisation, if an account without code did.
+
+    Args:
+        auth: The authorisation.
+        signature: The signature.
+        domain: The domain of the registry that shall take it.
+
+    Returns:
+        The signer's address, which must be the agent's owner; None if the signature is no account's: of another length,
+        unrecoverable, or malleable, which the registry refuses too. A contract's signature (ERC-1271) only the contract
+        itself can check.
+    """
+    if len(signature) != _SIGNATURE_BYTES or signature[64] not in _V:
+        return None
+    if int.from_bytes(signature[32:64]) > SECPK1_N // 2:
+        return None
+    try:
+        return str(Account.recover_message(auth.signable(domain), signature=signature))
+    except (BadSignature, ValidationError):
+        return None

@@ -1,10 +1,11 @@
-"""Starts a local chain, and stops it whatever happens."""
+"""Starts a local chain, stops it whatever happens, and restores its snapshots."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
+    from ape.api import TestProviderAPI
+    from ape.managers.chain import ChainManager
+    from ape.types import SnapshotID
+
 ANVIL = ROOT / ".venv" / "bin" / "anvil"
 LISTENING = "Listening on "
+POOL_TIMEOUT = 10
+"""How many seconds anvil may take to mine what it was sent."""
+
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -70,6 +78,40 @@ def running_anvil(*options: str) -> Iterator[str]:
             except subprocess.TimeoutExpired:
                 anvil.kill()
                 anvil.wait()
+
+
+def restore(chain: ChainManager, snapshot: SnapshotID) -> None:
+    """Undo everything that was done to a chain since a snapshot.
+
+    Args:
+        chain: The chain, run by anvil.
+        snapshot: The snapshot.
+
+    Raises:
+        TimeoutError: If transactions wait to be mined, which nobody does.
+    """
+    await_empty_pool(chain.provider)
+    chain.restore(snapshot)
+
+
+def await_empty_pool(provider: TestProviderAPI) -> None:
+    """Wait until no transaction is left in anvil's pool.
+
+    A block can be seen a moment before its transactions leave the pool. A snapshot that is restored in that moment
+    leaves them there: the next transaction with the same nonce is refused ("replacement transaction underpriced"), or
+    is lost when they leave.
+
+    Args:
+        provider: The connection to anvil.
+
+    Raises:
+        TimeoutError: If transactions wait to be mined, which nobody does.
+    """
+    deadline = time.monotonic() + POOL_TIMEOUT
+    while set(provider.make_request("txpool_status", []).values()) != {"0x0"}:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"anvil's pool is not empty after {POOL_TIMEOUT} seconds")
+        time.sleep(0.001)
 
 
 @contextmanager

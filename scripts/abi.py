@@ -1,9 +1,9 @@
-"""`make abi`: writes the ABIs that the Python package carries to bilateral/abi/."""
+"""`make abi`: writes what the Python package carries of the contracts: ABIs, and records of where they are deployed."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ape
 import click
@@ -12,7 +12,14 @@ from bilateral.contracts import Registry
 from scripts._build import ROOT
 from scripts._files import write_atomically
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 FOLDER = ROOT / "bilateral" / "abi"
+RECORDS = ROOT / "deployments"
+PACKAGED_RECORDS = ROOT / "bilateral" / "deployments"
+LOCAL_CHAIN = "31337"
+"""The chain that every development node has, and so no one's."""
 
 
 def compiled_abi(registry: Registry) -> list[dict[str, Any]]:
@@ -35,9 +42,30 @@ def abi_file(registry: Registry) -> str:
     return "[\n" + ",\n".join(entries) + "\n]\n"
 
 
+def public_records(folder: Path) -> dict[str, str]:
+    """The records of deployments to public chains.
+
+    Args:
+        folder: The folder of records.
+
+    Returns:
+        The text of each by the name of its file.
+    """
+    return {
+        path.name: path.read_text(encoding="utf-8")
+        for path in sorted(folder.glob("[1-9]*.json"))
+        if path.stem != LOCAL_CHAIN
+    }
+
+
 @click.command()
 def cli() -> None:
-    """Copy the compiler's ABIs into the package."""
+    """Copy the compiler's ABIs and the deployment records into the package."""
     for registry in Registry:
         write_atomically(FOLDER / f"{registry}.json", abi_file(registry))
-    click.echo(f"abi: wrote {len(Registry)} files to {FOLDER.relative_to(ROOT)}.")
+    records = public_records(RECORDS)
+    for former in set(public_records(PACKAGED_RECORDS)) - set(records):
+        (PACKAGED_RECORDS / former).unlink()
+    for name, text in records.items():
+        write_atomically(PACKAGED_RECORDS / name, text)
+    click.echo(f"abi: wrote {len(Registry)} ABIs and {len(records)} deployment records to bilateral/.")

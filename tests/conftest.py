@@ -6,10 +6,14 @@ Registries are deployed once a session. The chain is restored after each test, t
 from __future__ import annotations
 
 import pytest
+from hypothesis import Phase, settings
 
 from tests.helpers import isolated
 
 pytest_plugins = ["tests.proof.plugin"]
+
+settings.register_profile("mutation", phases=(Phase.explicit, Phase.generate))
+"""For `make mutate`, which asks whether a test fails, not for the simplest example of it."""
 
 
 @pytest.fixture(autouse=True)
@@ -91,3 +95,14 @@ def identity(deployer, project):
 @pytest.fixture(scope="session")
 def contract_wallet(deployer, project, wallet_key):
     return deployer.deploy(project.MockWallet, wallet_key)
+
+
+@pytest.fixture(scope="session")
+def call_as_contract(contract_wallet, wallet_key):
+    """Calls a registry as the contract wallet. The transaction is that of the wallet's key."""
+
+    def call(registry, method, *arguments):
+        data = getattr(registry, method).encode_input(*arguments)
+        return contract_wallet.execute(registry, data, sender=wallet_key)
+
+    return call

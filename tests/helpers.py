@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from scripts._anvil import restore
 from tests.proof.assertions import LoggedEvent
 
 
@@ -23,4 +24,4 @@ def isolated(chain):
     try:
         yield
     finally:
-        chain.restore(snapshot)
+        restore(chain, snapshot)

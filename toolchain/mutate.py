@@ -1,9 +1,9 @@
 """`make mutate`: changes the contracts, one change at a time, and sees whether the tests notice.
 
-The changes are universalmutator's (operators, constants, conditions, removed statements and events) and the swap of
-two statements that follow each other. A seeded sample of them is tried in a copy of the project. A change that does
-not compile, or that compiles to the same bytecode, is not a mutant; every other one must fail a test of those that
-touch the contract. Results are kept in `.mutants/`, so a run that is stopped goes on where it was.
+The changes are universalmutator's (operators, constants, conditions, removed statements and events) and the swap of two
+statements that follow each other. A seeded sample of them is tried in copies of the project. A change
+that does not compile, or that compiles to the same bytecode, is not a mutant; every other one must fail a test of those
+that touch the contract. Results are kept in `.mutants/`, so a run that is stopped goes on where it was.
 
     make mutate MUTANTS=200 SEED=1 ONLY=contracts/validation
 """
@@ -17,6 +17,7 @@ import io
 import itertools
 import json
 import os
+import queue
 import random
 import re
 import shutil
@@ -24,23 +25,36 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from universalmutator.mutator import mutants_regexp
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / ".mutants"  # not in .cache, where Ape sees no contracts
-COPY = HOME / "project"
 RESULTS = HOME / "results.jsonl"
+BASELINE = HOME / "baseline.json"
+"""For how many seconds to wait for tests, by the version of them and of the contracts with which they passed."""
 
 TESTS = {
     "contracts/identity": ["tests/identity"],
     "contracts/reputation/Authorized": ["tests/authorized"],
+    "contracts/reputation/Bidirectional": ["tests/ratings"],
+    "contracts/reputation/ReputationGated": ["tests/ratings"],
     "contracts/reputation": ["tests/reputation"],
     "contracts/validation": ["tests/validation"],
-    "contracts/libraries/Signatures": ["tests/identity", "tests/authorized"],
+    "contracts/libraries/ClientLedger": ["tests/reputation"],
+    "contracts/libraries/FeedbackWord": ["tests/reputation"],
     "contracts/libraries/IdentityBound": ["tests/authorized", "tests/validation"],
+    "contracts/libraries/PackedRatings": ["tests/ratings"],
+    "contracts/libraries/Signatures": ["tests/identity", "tests/reputation", "tests/authorized"],
+    "contracts/libraries/TagDictionary": ["tests/reputation"],
+    "contracts/libraries/Tally": ["tests/reputation", "tests/authorized"],
 }
 """The tests that touch a contract, by the beginning of its path. The first that fits counts."""
 
@@ -52,10 +66,18 @@ IGNORED = [r"^\s*(//|\*|import |pragma |using |\}|/\*)", r"^\s*(abstract )?(cont
 GROSS = {"selfdestruct(msg.sender);", "revert();", "break;", "continue;"}
 """Statements that a rule puts where another was. Any test notices them, which would only flatter the tests."""
 
+HEADERS = ("function ", "modifier ", "constructor(", "mapping(", ") ")
+"""How lines begin that declare and do not run."""
+
+NONSENSE = re.compile(r"[A-Za-z_](-1|\(\d+[-+]\d+\))|[=<>!]{3}|><|=<|\+[/%*]")
+"""What rules make of types, names with digits, and operators of two characters."""
+
+TYPES = re.compile(r"\b(u?int|bytes)\d*\b")
+
 SUFFICIENT = 0.95
 """The share of the mutants that the tests must notice."""
 
-PATIENCE = 3
+PATIENCE = 10
 """How many times as long as without a change the tests may take."""
 
 
@@ -75,27 +97,191 @@ class Mutant:
     before: str
     after: str
 
-    def identifier(self, source: str) -> str:
-        """Name the mutant of a certain version of its source."""
-        return hashlib.sha256(f"{source}\0{self.path}\0{self.line}\0{self.after}".encode()).hexdigest()[:16]
+    @property
+    def source(self) -> str:
+        """The source as it is."""
+        return (ROOT / self.path).read_text()
 
-    def applied(self, source: str) -> str:
-        """Change the source."""
-        lines = source.splitlines(keepends=True)
+    @property
+    def changed(self) -> str:
+        """The source with the change."""
+        lines = self.source.splitlines(keepends=True)
         lines[self.line - 1 : self.line - 1 + self.before.count("\n")] = [self.after]
         return "".join(lines)
+
+    @property
+    def identifier(self) -> str:
+        """What names the mutant of this version of its source."""
+        return hashlib.sha256(f"{self.path}\0{self.changed}".encode()).hexdigest()[:16]
+
+    @property
+    def place(self) -> str:
+        """Where the change is."""
+        return f"{self.path}:{self.line}"
 
     def __str__(self) -> str:
         """Show the change."""
         shown = [f"  - {line.strip()}" for line in self.before.splitlines()]
         shown += [f"  + {line.strip()}" for line in self.after.splitlines()]
-        return "\n".join([f"{self.path}:{self.line}", *shown])
+        return "\n".join([self.place, *shown])
+
+
+class Project:
+    """A copy of the project, whose contracts can be changed without anybody seeing it.
+
+    Tests of a change run on the sources as they are, but on changed bytecode: Ape takes what it finds in its build. So
+    only those contracts are compiled that the change reaches.
+
+    Attributes:
+        path: Where it is.
+        build: What Ape compiled.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Make the copy."""
+        self.path = path
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+        files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607
+        for name in files.stdout.splitlines():
+            if (ROOT / name).is_file():
+                (path / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, path / name)
+        for tool in (".venv", "node_modules"):
+            (path / tool).symlink_to(ROOT / tool)
+        shutil.copytree(ROOT / ".build", path / ".build")
+        (path / ".cache/tmp").mkdir(parents=True)
+        self._codes: dict[str, dict[str, tuple[str, str]] | None] = {}
+        self._manifest = path / ".build/__local__.json"
+        self.build = json.loads(self._manifest.read_text())
+        self._environment = {
+            **os.environ,
+            "APE_DATA_FOLDER": str(path / ".cache/ape"),
+            "TMPDIR": str(path / ".cache/tmp"),
+        }
+
+    def compile(self, paths: Iterable[str], mutant: Mutant | None = None) -> dict[str, tuple[str, str]] | None:
+        """Compile the contracts that some sources reach.
+
+        Args:
+            paths: The sources.
+            mutant: What to change before.
+
+        Returns:
+            The code for creation and the code at run time of each contract by its name; None if it does not compile.
+        """
+        reached = sorted(name for name in self.build["sources"] if not _imports(name).isdisjoint(paths))
+        sources = {name: (ROOT / name).read_text() for name in reached}
+        if mutant:
+            sources[mutant.path] = mutant.changed
+        request = {
+            "language": "Solidity",
+            "sources": {name: {"content": source} for name, source in sources.items()},
+            "settings": {
+                **{key: self.build["compilers"][0]["settings"][key] for key in ("evmVersion", "optimizer", "viaIR")},
+                "remappings": ["@openzeppelin/=node_modules/@openzeppelin/", "solady/=node_modules/solady/"],
+                "metadata": {"bytecodeHash": "none"},
+                "outputSelection": {
+                    name: {"*": ["evm.bytecode.object", "evm.deployedBytecode.object"]} for name in reached
+                },
+            },
+        }
+        answer = subprocess.run(
+            [".venv/bin/solc", "--standard-json", "--base-path", ".", "--include-path", "node_modules"],
+            cwd=self.path,
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        output = json.loads(answer.stdout)
+        if any(error["severity"] == "error" for error in output.get("errors", [])):
+            return None
+        codes = {}
+        for contracts in output["contracts"].values():
+            for name, contract in contracts.items():
+                code = (contract["evm"]["bytecode"]["object"], contract["evm"]["deployedBytecode"]["object"])
+                if code[0] and name in self.build["contractTypes"]:
+                    codes[name] = code
+        return codes
+
+    def install(self, codes: dict[str, tuple[str, str]]) -> None:
+        """Have the tests run on other bytecode, and on that of the build for all other contracts."""
+        contracts = dict(self.build["contractTypes"])
+        for name, (creation, runtime) in codes.items():
+            contracts[name] = {
+                **contracts[name],
+                "deploymentBytecode": {"bytecode": f"0x{creation}"},
+                "runtimeBytecode": {"bytecode": f"0x{runtime}"},
+            }
+        self._manifest.write_text(json.dumps({**self.build, "contractTypes": contracts}))
+
+    def version(self, folders: list[str]) -> str:
+        """What names the present content of some folders."""
+        files = sorted(file for folder in folders for file in (self.path / folder).rglob("*.*") if file.is_file())
+        sources = (file.read_bytes() for file in files if file.suffix in (".py", ".sol"))
+        return hashlib.sha256(b"\0".join(sources)).hexdigest()[:16]
+
+    def test(self, folders: list[str], timeout: float | None = None) -> int | None:
+        """Run tests until the first that fails, those first that failed before.
+
+        Args:
+            folders: Where the tests are.
+            timeout: After how many seconds they are ended.
+
+        Returns:
+            The exit code, None if they took too long.
+        """
+        command = [".venv/bin/ape", "test", "--quiet", "--exitfirst", "--failed-first", "--hypothesis-profile=mutation"]
+        with subprocess.Popen(  # noqa: S603  # the project's own tools
+            [*command, *folders],
+            cwd=self.path,
+            env=self._environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            try:
+                return process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)  # with all that they started
+                return None
+
+    def judge(self, mutant: Mutant, patience: float) -> str:
+        """Try a mutant.
+
+        Args:
+            mutant: The mutant.
+            patience: After how many seconds of tests it counts as noticed, because something runs for ever.
+
+        Returns:
+            `killed`, `survived`, or `invalid` if it does not compile or compiles to the same.
+        """
+        if mutant.path not in self._codes:
+            self._codes[mutant.path] = self.compile([mutant.path])
+        codes = self.compile([mutant.path], mutant)
+        if codes in (None, self._codes[mutant.path]):
+            return "invalid"
+        self.install(codes)
+        return "survived" if self.test(tests_of(mutant.path), patience) == 0 else "killed"
 
 
 def tests_of(path: str) -> list[str]:
-    """The folders of tests that touch a source and exist; none if there are none."""
-    folders = next((tests for beginning, tests in TESTS.items() if path.startswith(beginning)), [])
-    return [folder for folder in folders if (ROOT / folder).is_dir()]
+    """The folders of tests that touch a source; none if there are none."""
+    return next((tests for beginning, tests in TESTS.items() if path.startswith(beginning)), [])
+
+
+def _imports(path: str) -> set[str]:
+    """A source of the project and all that it imports from the project, at whatever remove."""
+    found, waiting = set(), [path]
+    while waiting:
+        path = waiting.pop()
+        if path in found:
+            continue
+        found.add(path)
+        names = re.findall(r'^import [^"]*"(\.[^"]+)";', (ROOT / path).read_text(), re.MULTILINE)
+        waiting += [os.path.normpath(Path(path).parent / name) for name in names]
+    return found
 
 
 def _swaps(lines: list[str]) -> list[tuple[int, str, str]]:
@@ -134,95 +320,112 @@ def sample(seed: int, only: str) -> list[Mutant]:
     paths = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "contracts").rglob("*.sol"))
     mutants = [mutant for path in paths if path.startswith(only) and tests_of(path) for mutant in mutants_of(path)]
     random.Random(seed).shuffle(mutants)  # noqa: S311  # no secret depends on it
-    return mutants
+    return [mutant for mutant in mutants if _may_compile(mutant)]
 
 
-def _run(*command: str, timeout: float | None = None) -> int | None:
-    """Run a command in the copy; its exit code, or None if it took too long and was ended with all that it started."""
-    with subprocess.Popen(  # noqa: S603  # the project's own tools
-        command, cwd=COPY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    ) as process:
-        try:
-            return process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return None
-
-
-def _test(folders: list[str], timeout: float | None = None) -> int | None:
-    """Run the tests of some folders until the first that fails; the exit code, None if they took too long."""
-    return _run(".venv/bin/ape", "test", "-q", "-x", "-n", "2", *folders, timeout=timeout)
-
-
-def _copy_project() -> None:
-    shutil.rmtree(COPY, ignore_errors=True)
-    COPY.mkdir(parents=True)
-    files = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607
-    for name in files.stdout.splitlines():
-        if (ROOT / name).is_file():
-            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, COPY / name)
-    for tool in (".venv", "node_modules"):
-        (COPY / tool).symlink_to(ROOT / tool)
-    (COPY / ".cache").mkdir()
-
-
-def _is_valid_solidity(path: str) -> bool:
-    """Whether a source of the copy passes the compiler's analysis, which takes a tenth of a compilation's time."""
-    request = {
-        "language": "Solidity",
-        "sources": {path: {"content": (COPY / path).read_text()}},
-        "settings": {"outputSelection": {"*": {"": ["ast"]}}},
-    }
-    answer = subprocess.run(
-        [".venv/bin/solc", "--standard-json", "--base-path", ".", "--include-path", "node_modules"],
-        cwd=COPY,
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        check=True,
+def _may_compile(mutant: Mutant) -> bool:
+    """Whether a change has a chance to compile to something else; most that rules for any language make have none."""
+    before, after = mutant.before, mutant.after
+    return (
+        not before.lstrip().startswith(HEADERS)
+        and all(before.count(bracket) == after.count(bracket) for bracket in "()[]{}")
+        and (NONSENSE.search(before) is not None or NONSENSE.search(after) is None)
+        and TYPES.sub("", before) != TYPES.sub("", after)
+        and not (after.lstrip().startswith("/*") and before.rstrip().endswith(","))
     )
-    return not any(error["severity"] == "error" for error in json.loads(answer.stdout).get("errors", []))
 
 
-def _bytecode() -> dict[str, str] | None:
-    """Compile the copy; the bytecode of each contract without the hash of its sources, None if it does not compile."""
-    if _run("./toolchain/compile.sh", timeout=600) != 0:
-        return None
-    build = json.loads((COPY / ".build/__local__.json").read_text())
-    codes = {
-        name: contract["runtimeBytecode"].get("bytecode") or "" for name, contract in build["contractTypes"].items()
-    }
-    return {name: re.sub("a2646970667358221220[0-9a-f]{64}", "", code) for name, code in codes.items()}
+class Trial:
+    """A run of `make mutate`.
 
-
-def judge(mutant: Mutant, original: dict[str, str], patience: float) -> str:
-    """Try a mutant.
-
-    Args:
-        mutant: The mutant.
-        original: The bytecode of the contracts as they are.
-        patience: After how many seconds of tests it counts as noticed, because something runs for ever.
-
-    Returns:
-        `killed`, `survived`, or `invalid` if it does not compile or compiles to the same.
+    Attributes:
+        wanted: How many valid mutants to try.
+        verdicts: `killed` or `survived`, by the mutants tried or known.
     """
-    target = COPY / mutant.path
-    source = target.read_text()
-    try:
-        target.write_text(mutant.applied(source))
-        if not _is_valid_solidity(mutant.path) or _bytecode() in (None, original):
-            return "invalid"
-        return "survived" if _test(tests_of(mutant.path), patience) == 0 else "killed"
-    finally:
-        target.write_text(source)
 
+    def __init__(self, wanted: int, projects: list[Project]) -> None:
+        """Take up the results of earlier runs."""
+        self.wanted = wanted
+        self.verdicts: dict[Mutant, str] = {}
+        self._projects: queue.SimpleQueue[Project] = queue.SimpleQueue()
+        for project in projects:
+            self._projects.put(project)
+        self._jobs = len(projects)
+        lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
+        self._known = {record["id"]: record["verdict"] for record in map(json.loads, lines)}
+        self._patience: dict[str, float] = {}
+        self._start = time.monotonic()
+        self._tried = 0
 
-def _known() -> dict[str, str]:
-    if not RESULTS.exists():
-        return {}
-    records = map(json.loads, RESULTS.read_text().splitlines())
-    return {record["id"]: record["verdict"] for record in records}
+    def measure(self, project: Project, folders: list[str]) -> None:
+        """Run tests on the contracts as they are, to know that they pass and how long that takes."""
+        codes = project.compile(project.build["sources"])
+        if codes is None:
+            sys.exit("mutate: the contracts do not compile")
+        project.install(codes)
+        known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
+        for folder in folders:
+            version = project.version([folder, "contracts"])
+            self._patience[folder] = known.get(version, 0)
+            if version in known:
+                continue
+            print(f"mutate: running {folder} as it is ...", flush=True)
+            start = time.monotonic()
+            if project.test([folder]) != 0:
+                sys.exit(f"mutate: {folder} fails without any change")
+            self._patience[folder] = known[version] = PATIENCE * self._jobs * (time.monotonic() - start) + 60
+            BASELINE.write_text(json.dumps(known))
+        self._start = time.monotonic()
+
+    def run(self, mutants: list[Mutant]) -> None:
+        """Try mutants until there are as many valid ones as wanted."""
+        ahead = iter(mutants)
+        running: set[Future[tuple[Mutant, str]]] = set()
+        with ThreadPoolExecutor(self._jobs) as pool:
+            while True:
+                while len(running) < self._jobs and len(self.verdicts) + len(running) < self.wanted:
+                    mutant = next(ahead, None)
+                    if mutant is None:
+                        break
+                    if mutant.identifier in self._known:
+                        self._count(mutant, self._known[mutant.identifier])
+                    else:
+                        running.add(pool.submit(self._try, mutant))
+                if not running:
+                    return
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    self._record(*future.result())
+
+    def _try(self, mutant: Mutant) -> tuple[Mutant, str]:
+        """Try a mutant in a copy that nobody else uses."""
+        project = self._projects.get()
+        try:
+            return mutant, project.judge(mutant, sum(self._patience[folder] for folder in tests_of(mutant.path)))
+        finally:
+            self._projects.put(project)
+
+    def _record(self, mutant: Mutant, verdict: str) -> None:
+        """Keep what came of a mutant, and tell."""
+        with RESULTS.open("a") as results:
+            results.write(json.dumps({"id": mutant.identifier, "verdict": verdict, "mutant": str(mutant)}) + "\n")
+        self._count(mutant, verdict)
+        if verdict == "invalid":
+            return
+        self._tried += 1
+        survived = list(self.verdicts.values()).count("survived")
+        pace = (time.monotonic() - self._start) / self._tried
+        left = pace * (self.wanted - len(self.verdicts)) / 60
+        print(
+            f"mutate: {len(self.verdicts)} of {self.wanted}, {survived} survived, {left:.0f} min left; "
+            f"{verdict}: {mutant.place}",
+            flush=True,
+        )
+
+    def _count(self, mutant: Mutant, verdict: str) -> None:
+        """Count a valid mutant."""
+        if verdict != "invalid":
+            self.verdicts[mutant] = verdict
 
 
 def main() -> int:
@@ -235,51 +438,22 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=200, help="how many valid mutants to try")
     parser.add_argument("--seed", type=int, default=1, help="decides which")
     parser.add_argument("--only", default="contracts/", help="how the paths of the contracts begin that are changed")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many to try at a time")
     options = parser.parse_args()
 
-    _copy_project()
-    original = _bytecode()
-    if original is None:
-        sys.exit("mutate: the contracts do not compile")
+    projects = [Project(HOME / f"project{number}") for number in range(options.jobs)]
     mutants = sample(options.seed, options.only)
-    folders = sorted({folder for mutant in mutants for folder in tests_of(mutant.path)})
-    print("mutate: running the tests of the contracts as they are ...", flush=True)
-    start = time.monotonic()
-    if _test(folders) != 0:
-        sys.exit("mutate: the tests fail without any change")
-    patience = PATIENCE * (time.monotonic() - start) + 60
+    trial = Trial(options.mutants, projects)
+    trial.measure(projects[0], sorted({folder for mutant in mutants for folder in tests_of(mutant.path)}))
+    trial.run(mutants)
 
-    known, verdicts, survivors, start = _known(), [], [], time.monotonic()
-    tried = 0
-    for mutant in mutants:
-        if len(verdicts) == options.mutants:
-            break
-        identifier = mutant.identifier((ROOT / mutant.path).read_text())
-        if identifier not in known:
-            tried += 1
-            known[identifier] = judge(mutant, original, patience)
-            with RESULTS.open("a") as results:
-                results.write(
-                    json.dumps({"id": identifier, "verdict": known[identifier], "mutant": str(mutant)}) + "\n"
-                )
-        if known[identifier] == "invalid":
-            continue
-        verdicts.append(known[identifier])
-        if known[identifier] == "survived":
-            survivors.append(mutant)
-        pace = (time.monotonic() - start) / max(tried, 1)
-        print(
-            f"mutate: {len(verdicts)} of {options.mutants}, {len(survivors)} survived, {pace:.0f} s each; "
-            f"{known[identifier]}: {mutant.path}:{mutant.line}",
-            flush=True,
-        )
-
-    killed = verdicts.count("killed")
-    for mutant in survivors:
-        print(f"survived: {mutant}")
-    share = killed / max(len(verdicts), 1)
-    print(f"mutate: {killed} of {len(verdicts)} mutants killed ({share:.1%}), seed {options.seed}.")
-    return 0 if killed >= SUFFICIENT * len(verdicts) else 1
+    for mutant, verdict in trial.verdicts.items():
+        if verdict == "survived":
+            print(f"survived: {mutant}")
+    killed = list(trial.verdicts.values()).count("killed")
+    share = killed / max(len(trial.verdicts), 1)
+    print(f"mutate: {killed} of {len(trial.verdicts)} mutants killed ({share:.1%}), seed {options.seed}.")
+    return 0 if killed >= SUFFICIENT * len(trial.verdicts) else 1
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from bilateral.signatures import FeedbackAuth, encode_feedback_auth
+from scripts._anvil import restore
 from tests.authorized.helpers import (
     MAX_UINT64,
     MAX_UINT256,
@@ -74,7 +75,7 @@ class Sequences(RuleBasedStateMachine):
         try:
             self._compare_all_feedback()
         finally:
-            self.world.chain.restore(self.snapshot)
+            restore(self.world.chain, self.snapshot)
 
     @rule(
         target=authorizations,

@@ -14,7 +14,7 @@ import ape
 import pytest
 from eth_account import Account
 
-from scripts._anvil import running_anvil
+from scripts._anvil import await_empty_pool, running_anvil
 from scripts._build import ROOT
 from scripts._deployment.chain import Chain
 from scripts._deployment.errors import explained
@@ -61,6 +61,11 @@ class Network:
     def request(self, method: str, *arguments: object) -> Any:
         """Ask the node itself for something."""
         return self.provider.make_request(method, list(arguments))
+
+    def restore(self, snapshot: str) -> None:
+        """Undo what was done since a snapshot."""
+        await_empty_pool(self.provider)
+        assert self.request("evm_revert", snapshot)
 
     def send(self, transaction: dict[str, object]) -> str:
         """Have the node sign and send a transaction, and wait until it is in a block; the answer is its hash."""

@@ -174,7 +174,7 @@ def test_contract_on_record_is_not_put_aside_by_another_address(network, plan, r
 def test_record_of_a_chain_that_was_started_anew_is_replaced(network, plan, records):
     snapshot = network.request("evm_snapshot")
     list(network.deploy(plan, records))
-    network.request("evm_revert", snapshot)
+    network.restore(snapshot)
     moved = make_plan({"IdentityRegistry": ContractParameters(salt=SALTS[0])})
     list(network.deploy(moved, records))
     assert records.load(BASE_SEPOLIA).contracts["IdentityRegistry"].address == moved[0].address

@@ -32,7 +32,7 @@ def test_node_may_die_at_any_request(networks, account, node, plan, records, han
             assert records.load(BASE_SEPOLIA).contracts.keys() == {contract.name for contract in small}
             assert "pending" not in json.loads(records.path(BASE_SEPOLIA).read_text())
             records.path(BASE_SEPOLIA).unlink()
-            network.request("evm_revert", snapshot)
+            network.restore(snapshot)
             snapshot = network.request("evm_snapshot")
             if undisturbed:
                 break

@@ -8,59 +8,13 @@ contracts reach the same by clearing the right entries at the right moments.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 
 from ape.utils import ZERO_ADDRESS
-from eth_abi import encode
-from eth_utils import keccak, to_canonical_address
+from eth_utils import to_canonical_address
+
+from tests.calls import Refused, answer, require
 
 WALLET_KEY = "agentWallet"
-
-
-@cache
-def encoded(signature, *arguments):
-    """The ABI encoding of a call, or of an error: both are a selector and arguments."""
-    types = signature[signature.index("(") + 1 : -1]
-    return keccak(text=signature)[:4] + encode(split_types(types), arguments)
-
-
-def split_types(types):
-    """`"string,(string,bytes)[]"` as `["string", "(string,bytes)[]"]`."""
-    parts, depth = [""], 0
-    for letter in types:
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part for part in parts if part]
-
-
-@cache
-def answer(kind, value):
-    """The ABI encoding of what a view returns."""
-    return encode([kind], [value])
-
-
-class Refused(Exception):  # noqa: N818 - it is no failure
-    """The registry refuses a call, with this error.
-
-    Attributes:
-        data: What the call reverts with.
-    """
-
-    def __init__(self, signature, *arguments):
-        super().__init__(signature, *arguments)
-        self.data = encoded(signature, *arguments)
-
-
-def require(condition, signature, *arguments):
-    """Refuse a call unless a condition holds; a signature without parentheses is the text of an `Error(string)`."""
-    if condition:
-        return
-    if "(" not in signature:
-        signature, arguments = "Error(string)", (signature,)
-    raise Refused(signature, *arguments)
 
 
 @dataclass

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from bilateral.signatures import AgentWalletSet, Domain
+from scripts._anvil import restore
+from tests.calls import Refused, answer, encoded
 from tests.identity.indexing import primary_agents
-from tests.identity.model import IdentityModel, Refused, answer, encoded
+from tests.identity.model import IdentityModel
 
 FUNCTIONS = {
     "register()": IdentityModel.register,
@@ -104,7 +106,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self):
         derived = primary_agents(self.registry.events_since(self.first_block))
-        self.chain.restore(self.snapshot)
+        restore(self.chain, self.snapshot)
         assert derived == self.model.primary, "events alone must tell as which agent everybody speaks"
 
     # Who calls, and how a call is judged

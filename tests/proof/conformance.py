@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "docs/conformance.md"
@@ -17,6 +17,7 @@ REQUIREMENTS = Path(__file__).with_name("requirements.toml")
 
 _TEST = re.compile(r"`(tests/[^`\s]+?\.py::[^`\s]+)`")
 _SEPARATOR = re.compile(r"^\|[\s:|-]+\|$")
+_IDS = re.compile(r"((?:[A-Z]{2}-[A-Z]*[\d.]+(?:, )?)+): ")
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,12 @@ class Row:
     clause: str
     shown_by: str
     line: int
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids that the clause begins with, as in `FA-E4, FA-C4: expired authorisation`."""
+        ids = _IDS.match(self.clause)
+        return ids[1].split(", ") if ids else []
 
     @property
     def tests(self) -> list[str]:
@@ -62,7 +69,7 @@ def rows(text: str) -> Iterator[Row]:
         yield Row(section, cells[0], cells[-1] if len(cells) > 1 else "", number)
 
 
-def _missing_requirements(table: Sequence[Row], requirements: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _missing_requirements(table: Sequence[Row], requirements: Mapping[str, Collection[str]]) -> Iterator[str]:
     for section, names in requirements.items():
         clauses = " | ".join(row.clause for row in table if row.section.startswith(section))
         for name in names:
@@ -70,19 +77,28 @@ def _missing_requirements(table: Sequence[Row], requirements: Mapping[str, Seque
                 yield f'no row for {name} under "{section}"'
 
 
-def gaps(text: str, requirements: Mapping[str, Sequence[str]], outcomes: Mapping[str, set[str]]) -> list[str]:
+def _unknown_ids(table: Sequence[Row], requirements: Mapping[str, Collection[str]]) -> Iterator[str]:
+    for row in table:
+        known = {name for section, names in requirements.items() if row.section.startswith(section) for name in names}
+        for name in row.ids:
+            if name not in known:
+                yield f'line {row.line}: {name} is no requirement of "{row.section}"'
+
+
+def gaps(text: str, requirements: Mapping[str, Collection[str]], outcomes: Mapping[str, set[str]]) -> list[str]:
     """Find where the page does not keep its word.
 
     Args:
         text: The page.
-        requirements: What must have a row, by the beginning of the `##` heading above it.
+        requirements: What must have a row, by the beginning of the `##` heading above it; if it says what each one
+            is, that is for people.
         outcomes: How every test of the run ended, by `path::name` without parameters.
 
     Returns:
         A sentence for each gap.
     """
     table = list(rows(text))
-    found = list(_missing_requirements(table, requirements))
+    found = [*_missing_requirements(table, requirements), *_unknown_ids(table, requirements)]
     for row in table:
         if not row.shown_by:
             found.append(f'line {row.line}: "{row.clause}" has neither a test nor a reason')

@@ -46,11 +46,19 @@ def test_test_that_did_not_pass_with_all_its_parameters_is_a_gap(outcome):
 
 @pytest.mark.parametrize("required", ["FR-003", "FR-00", "R-001"])
 def test_requirement_without_a_row_is_a_gap(required):
-    assert gaps(PAGE, {"FeedbackAuth": [required]}, OUTCOMES) == [f'no row for {required} under "FeedbackAuth"']
+    requirements = REQUIREMENTS | {"FeedbackAuth": [*REQUIREMENTS["FeedbackAuth"], required]}
+    assert gaps(PAGE, requirements, OUTCOMES) == [f'no row for {required} under "FeedbackAuth"']
 
 
 def test_requirement_in_another_section_does_not_count():
-    assert gaps(PAGE, {"Best practices": ["FR-001"]}, OUTCOMES) == ['no row for FR-001 under "Best practices"']
+    requirements = REQUIREMENTS | {"Best practices": ["FR-001"]}
+    assert gaps(PAGE, requirements, OUTCOMES) == ['no row for FR-001 under "Best practices"']
+
+
+def test_id_that_the_specification_does_not_have_is_a_gap():
+    page = "## FeedbackAuth\n\n| clause | shown by |\n| --- | --- |\n| FA-U1.2, FA-E1: story | nobody |\n"
+    assert gaps(page, {"FeedbackAuth": ["FA-U1.2", "FA-E1"]}, {}) == []
+    assert gaps(page, {"FeedbackAuth": ["FA-U1.2"]}, {}) == ['line 5: FA-E1 is no requirement of "FeedbackAuth"']
 
 
 def test_row_with_neither_test_nor_reason_is_a_gap():

@@ -5,43 +5,43 @@ from __future__ import annotations
 import ape
 import pytest
 
+from bilateral.values import stars_to_value, value_for_tag
+
 ROWS = [
-    ("starred", "", 87, 0),
-    ("reachable", "", 1, 0),
-    ("ownerVerified", "", 1, 0),
-    ("uptime", "", 9977, 2),
-    ("successRate", "", 89, 0),
-    ("responseTime", "", 560, 0),
-    ("blocktimeFreshness", "", 4, 0),
-    ("revenues", "", 560, 0),
-    ("tradingYield", "day", -32, 1),
-    ("tradingYield", "week", -32, 1),
-    ("tradingYield", "month", -32, 1),
-    ("tradingYield", "year", -32, 1),
+    ("starred", "", "87", 87, 0),
+    ("reachable", "", True, 1, 0),
+    ("ownerVerified", "", True, 1, 0),
+    ("uptime", "", "99.77", 9977, 2),
+    ("successRate", "", "89", 89, 0),
+    ("responseTime", "", "560", 560, 0),
+    ("blocktimeFreshness", "", "4", 4, 0),
+    ("revenues", "", "560", 560, 0),
+    ("tradingYield", "day", "-3.2", -32, 1),
+    ("tradingYield", "week", "-3.2", -32, 1),
+    ("tradingYield", "month", "-3.2", -32, 1),
+    ("tradingYield", "year", "-3.2", -32, 1),
 ]
 
 
-@pytest.mark.parametrize(("tag1", "tag2", "value", "decimals"), ROWS, ids=str)
-def test_row_is_stored_and_summed_up_as_it_is(give, reputation, agent, client, tag1, tag2, value, decimals):
-    give(client, value=value, decimals=decimals, tag1=tag1, tag2=tag2)
+@pytest.mark.parametrize(("tag1", "tag2", "human", "value", "decimals"), ROWS, ids=str)
+def test_row_is_stored_and_summed_up_as_it_is(give, reputation, agent, client, tag1, tag2, human, value, decimals):
+    stored = value_for_tag(tag1, human, tag2)
+    give(client, value=stored.value, decimals=stored.decimals, tag1=tag1, tag2=tag2)
     assert tuple(reputation.readFeedback(agent, client, 1)) == (value, decimals, tag1, tag2, False)
     assert tuple(reputation.getSummary(agent, [client], tag1, tag2)) == (1, value, decimals)
 
 
 def test_rows_of_one_client_are_told_apart_by_their_tags(give, reputation, agent, client):
-    for tag1, tag2, value, decimals in ROWS:
+    for tag1, tag2, _, value, decimals in ROWS:
         give(client, value=value, decimals=decimals, tag1=tag1, tag2=tag2)
-    for tag1, tag2, value, decimals in ROWS:
-        assert tuple(reputation.getSummary(agent, [client], tag1, tag2)) == (
-            4 if (tag1, tag2) == ("tradingYield", "") else 1,
-            value,
-            decimals,
-        )
+    for tag1, tag2, _, value, decimals in ROWS:
+        assert tuple(reputation.getSummary(agent, [client], tag1, tag2)) == (1, value, decimals)
 
 
 @pytest.mark.parametrize(("stars", "value"), [(1, 20), (2, 40), (3, 60), (4, 80), (5, 100)])
 def test_stars_map_to_hundredths(give, reputation, agent, client, stars, value):
-    give(client, value=stars * 20, tag1="starred")
+    stored = stars_to_value(stars)
+    give(client, value=stored.value, decimals=stored.decimals, tag1="starred")
     assert tuple(reputation.getSummary(agent, [client], "starred", "")) == (1, value, 0)
 
 

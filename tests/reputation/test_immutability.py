@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from scripts._anvil import restore
 from tests.reputation.model import Given
 
 USERS = 4
@@ -45,7 +46,7 @@ def machine(chain, reputation, identity, agent, owner, client, other_client, str
             self.written = {}
 
         def teardown(self):
-            chain.restore(self.snapshot)
+            restore(chain, self.snapshot)
 
         def attempt(self, method, *arguments, sender):
             """Whether a call was accepted."""

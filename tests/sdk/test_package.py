@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
+import ape
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -20,6 +22,12 @@ import bilateral
 assert importlib.util.find_spec("ape") is None
 for module in pkgutil.walk_packages(bilateral.__path__, "bilateral."):
     importlib.import_module(module.name)
+from bilateral.client import Client
+from bilateral.errors import NodeUnreachableError
+try:
+    Client("http://127.0.0.1:9").get_deployment()
+except NodeUnreachableError:
+    pass
 from bilateral.documents import DataUriStore, Loader, RegistrationFile
 stored = DataUriStore().put(RegistrationFile.new("Agent", "It works", "https://agent.example/i.png").to_bytes())
 print(Loader().load(stored.uri, stored.hash).registration().name, bilateral.__file__)
@@ -63,19 +71,41 @@ def _is_installed(name):
     return True
 
 
-def test_the_package_works_without_ape(installed):
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
-    result = subprocess.run(  # noqa: S603
-        [sys.executable, "-S", "-c", PROGRAM],
-        env=environment,
-        cwd=installed,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.stderr == ""
-    assert result.stdout.split()[0] == "Agent"
-    assert str(installed) in result.stdout
+@pytest.fixture(scope="module")
+def run(installed):
+    """Runs Python with nothing else than the package and what it names as its dependencies."""
+
+    def run(*arguments, **variables):
+        result = subprocess.run(  # noqa: S603
+            [sys.executable, "-S", *arguments],
+            env={**os.environ, "PYTHONPATH": str(installed), **variables},
+            cwd=installed,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.stderr == ""
+        assert result.returncode == 0
+        return result.stdout
+
+    return run
+
+
+def test_the_package_works_without_ape(run, installed):
+    written = run("-c", PROGRAM)
+    assert written.split()[0] == "Agent"
+    assert str(installed) in written
+
+
+def test_the_command_line_works_without_ape(run, installed, tmp_path, identity, owner):
+    command = installed / "bin" / "bilateral"
+    assert "Two-sided trust for AI agents" in run(command, "--help")
+    identity.register("https://agent.example", sender=owner)
+    record = {"chainId": 31337, "contracts": {"IdentityRegistry": {"address": identity.address}}}
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    options = ("--no-load", "--json", "--rpc-url", ape.chain.provider.uri, "--deployment", tmp_path / "record.json")
+    agent = json.loads(run(command, "agent", "show", "1", *options))
+    assert (agent["owner"], agent["uri"]) == (owner.address, "https://agent.example")
 
 
 def test_the_package_says_that_it_is_typed(installed):

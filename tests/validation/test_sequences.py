@@ -14,6 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
+from scripts._anvil import restore
 from tests.helpers import logged
 from tests.validation.conftest import REQUEST_URI, RESPONSE_URI, UNKNOWN_AGENT
 from tests.validation.model import ZERO_ADDRESS, ZERO_HASH, RefusedError, UnknownAgentError, ValidationModel
@@ -66,7 +67,7 @@ class Sequences(RuleBasedStateMachine):
         )
 
     def teardown(self):
-        self.world.chain.restore(self.snapshot)
+        restore(self.world.chain, self.snapshot)
 
     def address(self, role):
         return self.world.users[role].address

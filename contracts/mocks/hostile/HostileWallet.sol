@@ -19,5 +19,5 @@ abstract contract HostileWallet {
     /// @param hash What was signed.
     /// @param signature The signature.
     /// @return answer `0x1626ba7e` would be yes.
-    function isValidSignature(bytes32 hash, bytes calldata signature) external view virtual returns (bytes32 answer);
+    function isValidSignature(bytes32 hash, bytes calldata signature) external virtual returns (bytes32 answer);
 }

@@ -1,0 +1,88 @@
+"""The root of the command line: its groups, and what becomes of errors."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from bilateral.cli import agent, auth, feedback, rate, signals, validation
+from bilateral.cli.errors import ExitCode, InterruptionError, UsageProblemError, exit_code
+from bilateral.cli.keys import refuse_keys
+from bilateral.cli.options import example_text, make_group
+from bilateral.cli.output import Output
+from bilateral.errors import BilateralError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class CommandLine(TyperGroup):
+    """Runs a command, and turns what went wrong into a message and an exit code."""
+
+    def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]  # passed on
+        """Run the command that the arguments name, and end the process.
+
+        Args:
+            args: The arguments; those of the process when left out.
+            **settings: Typer's own.
+        """
+        arguments = sys.argv[1:] if args is None else list(args)
+        output = Output(as_json="--json" in arguments)
+        settings["standalone_mode"] = False
+        try:
+            refuse_keys(arguments)
+            if any(not _is_text(argument) for argument in arguments):
+                raise UsageProblemError("an argument is not valid UTF-8")
+            code = super().main(args=arguments, **settings)
+        except BilateralError as error:
+            code = _tell(output, error)
+        except typer.TyperException as error:
+            code = _tell(output, UsageProblemError(_usage_message(error)))
+        else:
+            if code == ExitCode.INTERRUPTED:  # Typer makes it of a KeyboardInterrupt
+                _tell(output, InterruptionError())
+        sys.exit(code or ExitCode.DONE)
+
+
+app = make_group(
+    "bilateral",
+    """Two-sided trust for AI agents: register, rate, validate, and check before money moves.
+
+    Keys come from Ape's keystores (--account) or from BILATERAL_PRIVATE_KEY, never from an argument.
+    """,
+    cls=CommandLine,
+    pretty_exceptions_enable=False,  # they would show the values of variables, keys among them
+    epilog=example_text(
+        [
+            "export BILATERAL_RPC_URL=https://sepolia.base.org",
+            "bilateral agent show 42",
+            "bilateral feedback summary 42 --reviewer 0x8004B663056A597Dffe9eCcC1965A193B7388713",
+            "bilateral feedback give 42 87 --tag1 starred --account alice",
+            "bilateral --install-completion",
+        ]
+    ),
+)
+
+
+for group in (agent, feedback, rate, validation, auth, signals):
+    app.add_typer(group.app)
+
+
+def _tell(output: Output, error: BilateralError) -> ExitCode:
+    output.error(error)
+    return exit_code(error)
+
+
+def _is_text(argument: str) -> bool:
+    """Whether an argument can be written as UTF-8: bytes that are none come as halves of surrogate pairs."""
+    return argument.isascii() or not any("\ud800" <= character <= "\udfff" for character in argument)
+
+
+def _usage_message(error: typer.TyperException) -> str:
+    """What is wrong with a command line, and where its help is."""
+    context = getattr(error, "ctx", None)
+    hint = f" See {context.command_path} --help." if context else ""
+    return f"{error.format_message()}{hint}"

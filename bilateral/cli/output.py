@@ -1,0 +1,254 @@
+"""What commands show: tables for people, JSON for machines, and on the way what is being waited for.
+
+Anybody can put anything on chain. What is shown to people goes through `printable`, and into Rich as text that it does
+not search for markup; JSON is written in ASCII, with everything else as escapes.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import sys
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bilateral.cli.errors import ExitCode, arguments_of, exit_code
+from bilateral.cli.keys import without_keys
+from bilateral.cli.shapes import plain
+from bilateral.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from rich.console import RenderableType
+    from rich.status import Status
+
+    from bilateral.errors import BilateralError
+
+_SHOWN: Final = 300
+"""Characters of a text that tables show; JSON has all of it."""
+
+_LABEL: Final = 40
+"""Characters of a field's name, which in a document is a stranger's too."""
+
+_ROWS: Final = 200
+"""Rows that tables show of one field, such as a document."""
+
+_INDENT: Final = 12
+"""Columns by which the parts of parts are indented at most."""
+
+_WIDTH: Final = 10_000
+"""Columns of what goes to a file or another program: nothing is wrapped there."""
+
+_OF_ARGUMENTS: Final = (ExitCode.USAGE, ExitCode.INPUT, ExitCode.KEY)
+"""Errors that repeat what the user typed, which might be a key that does not belong there."""
+
+
+class Output:
+    """Writes results to the standard output, and everything else to the standard error output.
+
+    Attributes:
+        as_json: Whether results and errors are written as JSON, and nothing else is.
+    """
+
+    def __init__(self, *, as_json: bool) -> None:
+        """Take the streams as they are now."""
+        self.as_json = as_json
+        self._console = _console(is_error=False)
+        self._errors = _console(is_error=True)
+        self._status: Status | None = None
+
+    def result(self, value: Any, *, title: str = "") -> None:
+        """Show an object, one line a field.
+
+        Args:
+            value: What the SDK returned, or an object of such values by name.
+            title: What it is.
+        """
+        shape = plain(value)
+        if self.as_json:
+            self._write_json(shape)
+            return
+        self._title(title)
+        table = Table(show_header=False, box=None)
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, inner in shape.items():
+            rows = _rows(name.replace("_", " "), inner)
+            for row in islice(rows, _ROWS):
+                table.add_row(*row)
+            if next(rows, None):
+                table.add_row(Text(), Text("… and more, see --json"))
+        self._print(table)
+
+    def results(
+        self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, none: str = "none"
+    ) -> None:
+        """Show a list, one row an entry.
+
+        Args:
+            values: What the SDK returned.
+            columns: What a table shows of each, by the column's title.
+            none: What to say if there are none.
+        """
+        if self.as_json:
+            self._write_json([plain(value) for value in values])
+            return
+        if not values:
+            self._print(Text(none))
+            return
+        table = Table()
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for value in values:
+            table.add_row(*(shown(plain(column(value))) for column in columns.values()))
+        self._print(table)
+
+    def note(self, text: str) -> None:
+        """Tell people something beside the result; machines are not told."""
+        if not self.as_json:
+            self._errors.print(Text(_unescaped(text)))
+
+    def raw(self, text: str) -> None:
+        """Write a text that is itself the result, such as an authorisation to hand on."""
+        sys.stdout.write(text + "\n")
+
+    def error(self, error: BilateralError) -> None:
+        """Tell what went wrong.
+
+        Args:
+            error: What went wrong.
+        """
+        value = {"reason": error.reason, "message": str(error), "arguments": plain(arguments_of(error))}
+        message = json.dumps(value) if self.as_json else _unescaped(str(error))
+        if exit_code(error) in _OF_ARGUMENTS:
+            message = without_keys(message)
+        if self.as_json:
+            sys.stderr.write(message + "\n")
+        else:
+            self._errors.print(Text.assemble(("error: ", "bold red"), message))
+
+    @contextmanager
+    def waiting(self, text: str) -> Iterator[None]:
+        """Show that something takes time, if there is a terminal to show it on.
+
+        Args:
+            text: What is being waited for.
+
+        Yields:
+            Nothing.
+        """
+        if self.as_json or not self._errors.is_terminal:
+            yield
+            return
+        with self._errors.status(Text(_unescaped(text))) as status:
+            self._status = status
+            try:
+                yield
+            finally:
+                self._status = None
+
+    def ask(self, question: str) -> str:
+        """Ask for something secret at the terminal.
+
+        Args:
+            question: What to ask.
+
+        Returns:
+            What was typed, which is not shown.
+        """
+        status = self._status
+        if status is not None:
+            status.stop()
+        try:
+            return getpass.getpass(question, stream=sys.stderr)
+        finally:
+            if status is not None:
+                status.start()
+
+    def _title(self, title: str) -> None:
+        if title:
+            self._print(Text(_unescaped(title), style="bold"))
+
+    def _print(self, renderable: RenderableType) -> None:
+        """Print for people; without the spaces with which tables fill their lines, where nobody looks at columns."""
+        if self._console.is_terminal:
+            self._console.print(renderable)
+            return
+        with self._console.capture() as captured:
+            self._console.print(renderable)
+        sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+    def _write_json(self, shape: Any) -> None:
+        sys.stdout.write(json.dumps(shape, indent=2) + "\n")
+
+
+def shown(value: Any) -> Text:
+    """A plain value as a table shows it.
+
+    Args:
+        value: What `plain` made of something.
+
+    Returns:
+        Text in which nothing acts: no control character, no markup.
+    """
+    if _is_empty(value):
+        return Text("-", style="dim")
+    match value:
+        case bool():
+            return Text("yes" if value else "no")
+        case dict():
+            return Text("\n").join(Text(f"{printable(str(name))}: ") + shown(inner) for name, inner in value.items())
+        case list():
+            rest = [f"… and {len(value) - _ROWS} more, see --json"] if len(value) > _ROWS else []
+            return Text("\n").join(map(shown, [*value[:_ROWS], *rest]))
+    text = str(value)
+    if len(text) > _SHOWN and not _is_hexadecimal(text):
+        return Text(f"{printable(text[:_SHOWN])}… ({len(text)} characters)")
+    return Text(printable(text))
+
+
+def _is_hexadecimal(text: str) -> bool:
+    """Whether a text is bytes, of which no part is of use; up to a length that is still of use to people."""
+    return text.startswith("0x") and len(text) <= 10 * _SHOWN
+
+
+def _rows(label: str, value: Any, indent: str = "") -> Iterator[tuple[Text, Text]]:
+    """What a table shows of a field: a row, or below its name one for each part that is not empty."""
+    title = Text(indent + printable(label[:_LABEL]))
+    if _is_empty(value) or not (isinstance(value, dict) or _is_list_of_objects(value)):
+        yield title, shown(value)
+        return
+    yield title, Text()
+    parts = value.items() if isinstance(value, dict) else ((f"{number}.", it) for number, it in enumerate(value, 1))
+    for name, inner in parts:
+        if not _is_empty(inner):
+            yield from _rows(str(name), inner, (indent + "  ")[:_INDENT])
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    """Whether a value is a list whose entries have parts of their own."""
+    return isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value)
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether there is nothing to show; zero and False are something."""
+    return value is None or value in ("", [], {})
+
+
+def _unescaped(text: str) -> str:
+    """A message of ours, in which texts of strangers are printable already; whatever else is not is made so."""
+    return text if text.isprintable() else printable(text)
+
+
+def _console(*, is_error: bool) -> Console:
+    """A console that takes text as it is."""
+    stream = sys.stderr if is_error else sys.stdout
+    return Console(
+        stderr=is_error, width=None if stream.isatty() else _WIDTH, highlight=False, markup=False, emoji=False
+    )

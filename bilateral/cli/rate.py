@@ -1,0 +1,97 @@
+"""`bilateral rate …`: the ratings that servers give their clients and validators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bilateral.cli.options import command, make_group
+from bilateral.cli.session import Session
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.client import AgentLike
+
+app = make_group("rate", "Rate clients and validators as a server, and look at such ratings. They are final.")
+
+Subject = Annotated[
+    str, typer.Argument(metavar="SUBJECT", help="The agent that is rated: 42 or 84532:42.", show_default=False)
+]
+Score = Annotated[int, typer.Argument(metavar="RATING", help="0 to 100.", show_default=False)]
+Pairs = Annotated[
+    list[str], typer.Argument(metavar="AGENT=RATING...", help="Agents with their ratings.", show_default=False)
+]
+
+
+@command(app, "client", "bilateral rate client 7 90 --account server", writes=True)
+def client(session: Session, subject: Subject, rating: Score) -> None:
+    """Rate a client, as the agent that the signer speaks as."""
+    session.write("Client rated", lambda it: it.rate_client(subject, rating))
+
+
+@command(app, "validator", "bilateral rate validator 9 75 --account server", writes=True)
+def validator(session: Session, subject: Subject, rating: Score) -> None:
+    """Rate a validator, as the agent that the signer speaks as."""
+    session.write("Validator rated", lambda it: it.rate_validator(subject, rating))
+
+
+@command(app, "clients", "bilateral rate clients 7=90 8=85 12=40 --account server", writes=True)
+def clients(session: Session, ratings: Pairs) -> None:
+    """Rate many clients at once, all or none."""
+    pairs = _pairs(ratings)
+    session.write("Clients rated", lambda it: it.rate_clients(pairs))
+
+
+@command(app, "validators", "bilateral rate validators 9=75 10=80 --account server", writes=True)
+def validators(session: Session, ratings: Pairs) -> None:
+    """Rate many validators at once, all or none."""
+    pairs = _pairs(ratings)
+    session.write("Validators rated", lambda it: it.rate_validators(pairs))
+
+
+@command(
+    app,
+    "show",
+    "bilateral rate show 7 --by 1",
+    "bilateral rate show 7 8 12 --by 1",
+    "bilateral rate show 9 --by 1 --validator",
+)
+def show(
+    session: Session,
+    subjects: Annotated[list[str], typer.Argument(metavar="SUBJECT...", help="Who was rated.", show_default=False)],
+    server: Annotated[str, typer.Option("--by", metavar="AGENT", help="The server that rated.", show_default=False)],
+    as_validator: Annotated[bool, typer.Option("--validator", help="Rated as validators, not as clients.")] = False,
+) -> None:
+    """Show the ratings that a server gave."""
+    with session.reading() as it:
+        if as_validator:
+            found = [it.get_validator_rating(subject, server) for subject in subjects]
+        elif len(subjects) == 1:
+            found = [it.get_client_rating(subjects[0], server)]
+        else:
+            found = it.get_client_ratings(subjects, server)
+    session.output.results(
+        found,
+        {
+            "subject": lambda each: each.subject,
+            "as": lambda each: each.kind,
+            "by": lambda each: each.server,
+            "rating": lambda each: each.rating,
+        },
+    )
+
+
+def _pairs(entries: Sequence[str]) -> dict[AgentLike, int]:
+    """Agents with their ratings."""
+    found: dict[AgentLike, int] = {}
+    for entry in entries:
+        agent, _, rating = entry.partition("=")
+        if not rating.isascii() or not rating.isdigit() or not agent:
+            raise InvalidArgumentError("ratings are given as AGENT=RATING, such as 7=90")
+        if agent in found:
+            raise InvalidArgumentError(f"agent {agent} is rated twice")
+        found[agent] = int(rating)
+    return found

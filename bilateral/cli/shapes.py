@@ -1,0 +1,80 @@
+"""What commands print as JSON, which is what the SDK returns: see docs/cli.md.
+
+An object has the fields and public properties of the SDK's class, by the same names. Identifiers and addresses are
+text, bytes are 0x and hexadecimal digits, decimal numbers are text (they are exact), times are ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from bilateral.codec import ChainText
+from bilateral.documents.model import DocumentModel
+from bilateral.errors import BilateralError
+from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef
+from bilateral.values import FeedbackValue
+
+_EXACT: Final = 2**53 - 1
+"""The greatest whole number that every reader of JSON takes as it is."""
+
+
+def plain(value: Any) -> Any:
+    """Turn what the SDK returns into what JSON can hold.
+
+    Args:
+        value: A result of the SDK, or part of one.
+
+    Returns:
+        Objects, lists, text, whole numbers, booleans and None. Text that is not valid UTF-8 on chain has its bytes
+        beside it, under the same name with `_bytes`.
+    """
+    if value is None:
+        return None
+    for kinds, shape in _SHAPES:
+        if isinstance(value, kinds):
+            return shape(value)
+    return _object((name, getattr(value, name)) for name in _names(type(value)))  # type: ignore[arg-type]
+
+
+def _object(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, with the bytes of each text that is none."""
+    found: dict[str, Any] = {}
+    for name, value in items:
+        found[name] = plain(value)
+        if isinstance(value, ChainText) and not value.is_valid:
+            found[f"{name}_bytes"] = plain(value.raw)
+    return found
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    """The fields and public properties of a class, in the order in which they are declared."""
+    properties = [
+        name
+        for base in reversed(kind.__mro__)
+        for name, member in vars(base).items()
+        if isinstance(member, property) and not name.startswith("_")
+    ]
+    return tuple(dict.fromkeys([*(field.name for field in fields(kind)), *properties]))
+
+
+_SHAPES: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]] = (
+    (bool, bool),
+    (int, lambda value: int(value) if abs(value) <= _EXACT else str(value)),
+    ((str, Path, AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef), str),
+    (Decimal, lambda value: format(value, "f")),
+    (bytes, lambda value: f"0x{value.hex()}"),
+    (datetime, lambda value: value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")),
+    (FeedbackValue, lambda value: {"value": str(value.value), "decimals": value.decimals}),
+    (DocumentModel, lambda value: value.to_object()),
+    (BilateralError, lambda value: {"reason": value.reason, "message": str(value)}),
+    (Mapping, lambda value: _object((str(name), inner) for name, inner in value.items())),
+    ((list, tuple, set, frozenset), lambda value: [plain(inner) for inner in value]),
+)
+"""The shape of each kind of value; the first that fits counts. All else is a dataclass of the SDK."""

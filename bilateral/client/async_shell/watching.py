@@ -1,0 +1,56 @@
+# Derived from bilateral/client/shell by `make async-client`. Change that, not this.
+"""Patterns of the ecosystem: agents as raters, and watchtowers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bilateral.client.async_shell.base import AsyncShell
+from bilateral.client.core import raters, signals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.client.handle import AsyncSignalBatch
+    from bilateral.client.inputs import Signal
+    from bilateral.client.results import Rater
+
+
+class AsyncWatchingMethods(AsyncShell):
+    """Patterns of the ecosystem: agents as raters, and watchtowers."""
+
+    async def resolve_rater(self, address: str, *, load_file: bool = True) -> Rater:
+        """Find out which agent stands behind an address that gave feedback (best practices, "Agent-as-Rater").
+
+        Args:
+            address: The address.
+            load_file: Whether to load the agent's registration file, for its name and image.
+
+        Returns:
+            The address with the agent that it speaks as (`agentOf`), if any. A registry without that function, as the
+            first ones are, is searched for agents whose wallet the address is now, by its logs.
+        """
+        return await self._run(raters.resolve(self._session, address, load_file=load_file))
+
+    async def publish_signals(self, signals_of_period: Sequence[Signal], period: str) -> AsyncSignalBatch:
+        """Publish a watchtower's measurements of one period (best practices, "Watchtower Monitoring").
+
+        Each becomes a feedback of the signer's with `tag1` as the signal's tag and `tag2` as the period. What the
+        chain already has of this agent, tag and period from the signer is not published again, so a run that was cut
+        off is completed by running it again. A signal that was revoked counts as not published. All signals are
+        checked before the first is sent. Transactions of the signer's that are still on their way are waited for.
+
+        Args:
+            signals_of_period: The measurements, at most one for each agent and tag.
+            period: What names the period, such as `2026-W47` (see `week_of`); not empty.
+
+        Returns:
+            What was sent, and what was there already.
+
+        Raises:
+            UnrepresentableValueError: A value means nothing under its tag.
+            InvalidArgumentError: The period is empty, a tag is none of a watchtower's, or a signal comes twice.
+            ContractRevertError: The registry would refuse one of them; none was sent.
+            BatchInterruptedError: Sending stopped in the middle. It has the hashes of those that were sent.
+        """
+        return await self._write_signals(signals.publish(self._session, signals_of_period, period))

@@ -1,0 +1,198 @@
+"""Feedback that the agent's owner has authorised (FeedbackAuth)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from bilateral.client.core import agents, answers, chain, feedback, transactions
+from bilateral.client.inputs import FeedbackAuthorization, checked_uint
+from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary
+from bilateral.client.steps import Blocking
+from bilateral.codec import ChainText
+from bilateral.contracts import Registry
+from bilateral.errors import (
+    InvalidArgumentError,
+    MalformedNodeAnswerError,
+    NodeError,
+    NodeTimeoutError,
+    NotAgentOwnerError,
+)
+from bilateral.identifiers import checksummed
+from bilateral.signatures import Domain, FeedbackAuth
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from bilateral.client.core.chain import Log
+    from bilateral.client.core.feedback import Draft
+    from bilateral.client.core.transactions import Sent
+    from bilateral.client.inputs import AgentLike
+    from bilateral.client.session import Session
+    from bilateral.client.steps import Operation
+    from bilateral.identifiers import AgentId
+
+LIFETIME: Final = timedelta(days=1)
+
+_PAGE: Final = 1000
+"""Entries to ask for at once: some six million gas, which every node allows a call."""
+
+
+def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
+    session: Session,
+    agent_id: AgentLike,
+    client_address: str,
+    count: int,
+    index_limit: int | None,
+    expiry: datetime | None,
+) -> Operation[FeedbackAuthorization]:
+    """See `Client.authorize_feedback`."""
+    deployment = yield from chain.connect(session)
+    agent, client = chain.agent_of(deployment, agent_id), checksummed(client_address)
+    signer = chain.require_signer(session)
+    owner = yield from agents.owner_of(session, agent)
+    if checksummed(signer.address) != owner:
+        raise NotAgentOwnerError(checksummed(signer.address), owner)
+    if index_limit is None:
+        if count < 1:
+            raise InvalidArgumentError("count is 1 at least: how much feedback the client may give")
+        function = "getLastIndex(uint256,address)"
+        (last,) = yield from chain.call(session, Registry.AUTHORIZED, function, agent.token_id, client)
+        index_limit = last + count
+    expires = yield from later(expiry, "an expiry")
+    auth = FeedbackAuth(
+        agent.token_id,
+        client,  # type: ignore[arg-type]  # it is checksummed
+        checked_uint(index_limit, 64, "an index limit"),
+        expires,
+        deployment.chain_id,
+    )
+    domain = Domain(deployment.chain_id, chain.place(deployment, Registry.AUTHORIZED))  # type: ignore[arg-type]
+    signed = yield Blocking(lambda: signer.sign_message(auth.signable(domain)))
+    return FeedbackAuthorization(auth, bytes(signed.signature))
+
+
+def give(
+    session: Session, agent_id: AgentLike, score: int, feedback_auth: FeedbackAuthorization | bytes | str, draft: Draft
+) -> Operation[Sent[AuthorizedFeedbackEntry]]:
+    """See `Client.give_authorized_feedback`. The draft's value is the score."""
+    agent = chain.agent_of((yield from chain.connect(session)), agent_id)
+    words = [tag_word(tag) for tag in (draft.tag1, draft.tag2)]
+    uri, digest = yield from feedback.file_link(session, agent, draft)
+
+    def decode(logs: Sequence[Log]) -> AuthorizedFeedbackEntry:
+        event = transactions.the(logs, "NewFeedback")
+        return AuthorizedFeedbackEntry(
+            agent=agent,
+            client=event["clientAddress"],
+            score=event["score"],
+            tag1=tag_text(event["tag1"]),
+            tag2=tag_text(event["tag2"]),
+            uri=event["fileuri"],
+            hash=event["filehash"],
+        )
+
+    function = "giveFeedback(uint256,uint8,bytes32,bytes32,string,bytes32,bytes)"
+    arguments = (agent.token_id, checked_uint(score, 8, "a score"), *words, uri, digest, _encoded(feedback_auth))
+    return (yield from transactions.send(session, Registry.AUTHORIZED, function, arguments, decode))
+
+
+def summarize(session: Session, agent_id: AgentLike) -> Operation[AuthorizedSummary]:
+    """See `Client.get_authorized_summary`."""
+    agent = chain.agent_of((yield from chain.connect(session)), agent_id)
+    count, average = yield from chain.call(session, Registry.AUTHORIZED, "getSummary(uint256)", agent.token_id)
+    return AuthorizedSummary(agent, count, Decimal(average) if count else None)
+
+
+def read(
+    session: Session, agent_id: AgentLike, client_address: str | None, offset: int, limit: int | None
+) -> Operation[list[AuthorizedFeedbackEntry]]:
+    """See `Client.get_authorized_feedback`."""
+    agent = chain.agent_of((yield from chain.connect(session)), agent_id)
+    client = None if client_address is None else checksummed(client_address)
+    checked_uint(offset, 256, "an offset")
+    found: list[AuthorizedFeedbackEntry] = []
+    size = _PAGE
+    while limit is None or len(found) < limit:
+        wanted = size if limit is None else min(size, limit - len(found))
+        try:
+            page = yield from _page(session, agent, client, offset + len(found), wanted)
+        except (NodeError, NodeTimeoutError, MalformedNodeAnswerError):
+            if wanted == 1:
+                raise
+            size = wanted // 2
+            continue
+        found += page
+        if len(page) < wanted:
+            break
+    return found
+
+
+def later(moment: datetime | None, name: str) -> Operation[int]:
+    """A moment in Unix time that has not passed by the chain's time; a day from that when left out.
+
+    Raises:
+        InvalidArgumentError: It has passed.
+    """
+    now = yield from chain.block_time()
+    if moment is None:
+        return agents.seconds(now + LIFETIME)
+    if moment.tzinfo is not None and moment < now:
+        raise InvalidArgumentError(f"{name} of {moment.isoformat()} has passed: the chain's time is {now.isoformat()}")
+    return agents.seconds(moment)
+
+
+def tag_word(tag: str) -> bytes:
+    """A tag as the registry for authorised feedback keeps it: UTF-8, filled up with zeros.
+
+    Raises:
+        InvalidArgumentError: It is too long, or ends in a zero, which would be lost.
+    """
+    word = tag.encode(errors="surrogatepass")
+    if len(word) > 32 or word.endswith(b"\0"):  # noqa: PLR2004  # a word
+        raise InvalidArgumentError("a tag has at most 32 bytes in UTF-8 here, and does not end in NUL")
+    return word.ljust(32, b"\0")
+
+
+def tag_text(word: bytes) -> ChainText:
+    """The text of such a tag."""
+    return ChainText(word.rstrip(b"\0"))
+
+
+def _page(
+    session: Session, agent: AgentId, client: str | None, offset: int, limit: int
+) -> Operation[list[AuthorizedFeedbackEntry]]:
+    """One page of feedback."""
+    if client is None:
+        function, arguments = "getFeedbackPage(uint256,uint256,uint256)", (agent.token_id, offset, limit)
+        (page,) = yield from chain.call(session, Registry.AUTHORIZED, function, *arguments)
+    else:
+        function = "getClientFeedbackPage(uint256,address,uint256,uint256)"
+        (page,) = yield from chain.call(session, Registry.AUTHORIZED, function, agent.token_id, client, offset, limit)
+    return [_entry(agent, item) for item in page]
+
+
+def _entry(agent: AgentId, item: dict[str, Any]) -> AuthorizedFeedbackEntry:
+    """An entry as the registry stores it."""
+    return AuthorizedFeedbackEntry(
+        agent=agent,
+        client=item["clientAddress"],
+        score=item["score"],
+        tag1=tag_text(item["tag1"]),
+        tag2=tag_text(item["tag2"]),
+        position=item["position"],
+        given_at=answers.moment(item["timestamp"]),
+    )
+
+
+def _encoded(feedback_auth: FeedbackAuthorization | bytes | str) -> bytes:
+    """An authorisation as the registry takes it."""
+    if isinstance(feedback_auth, FeedbackAuthorization):
+        return feedback_auth.encoded
+    try:
+        return bytes.fromhex(feedback_auth.removeprefix("0x")) if isinstance(feedback_auth, str) else feedback_auth
+    except ValueError:
+        raise InvalidArgumentError("the authorisation is not in hexadecimal digits") from None

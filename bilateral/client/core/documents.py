@@ -1,0 +1,94 @@
+"""Loading and storing documents on the way of an operation."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from bilateral.client.inputs import hash_bytes
+from bilateral.client.steps import Blocking
+from bilateral.documents.hashing import NO_HASH
+from bilateral.errors import DocumentError, HashMismatchError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.client.session import Session
+    from bilateral.client.steps import Operation
+    from bilateral.documents import StoredDocument
+    from bilateral.documents.model import DocumentModel
+
+M = TypeVar("M", bound="DocumentModel")
+
+_AT_A_TIME: Final = 16
+
+
+def load(
+    session: Session, model: type[M], uri: str, expected_hash: bytes = NO_HASH
+) -> Operation[tuple[M | None, DocumentError | None]]:
+    """Load a document that a stranger named. That it cannot be had is an answer, not an error.
+
+    Args:
+        session: The client's.
+        model: What it is read as.
+        uri: Its URI.
+        expected_hash: Its hash on chain; zeros if there is none.
+
+    Returns:
+        The document, or None; and what is wrong with it, or None. Both, if its hash is that of a known variant.
+    """
+    (loaded,) = yield from load_all(session, model, [(uri, expected_hash)])
+    return loaded
+
+
+def load_all(
+    session: Session, model: type[M], links: Sequence[tuple[str, bytes]]
+) -> Operation[list[tuple[M | None, DocumentError | None]]]:
+    """Load many documents as `load`, several at a time, so that one stranger's slow server holds up few others.
+
+    Args:
+        session: The client's.
+        model: What they are read as.
+        links: Their URIs, and their hashes on chain.
+    """
+
+    def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
+        try:
+            return model.from_bytes(session.loader.load(*link).content), None
+        except HashMismatchError as mismatch:
+            try:
+                return (model.from_bytes(mismatch.content) if mismatch.variant else None), mismatch
+            except DocumentError:
+                return None, mismatch
+        except DocumentError as problem:
+            return None, problem
+
+    def read_all() -> list[tuple[M | None, DocumentError | None]]:
+        if len(links) == 1:
+            return [read(links[0])]
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            return list(pool.map(read, links))
+
+    loaded: list[tuple[M | None, DocumentError | None]] = yield Blocking(read_all)
+    return loaded
+
+
+def store(session: Session, content: bytes) -> Operation[StoredDocument]:
+    """Put a document into the client's store.
+
+    Raises:
+        DocumentError: It could not be stored.
+    """
+    stored: StoredDocument = yield Blocking(lambda: session.store.put(content))
+    return stored
+
+
+def link(uri: str, hash_: bytes | str | None, name: str) -> tuple[str, bytes]:
+    """A URI and a hash that a caller gave.
+
+    Raises:
+        InvalidArgumentError: The hash is none, or comes without a URI.
+    """
+    if hash_ is not None and not uri:
+        raise InvalidArgumentError(f"{name} is the hash of what is behind a URI, and there is none")
+    return uri, hash_bytes(hash_, name)

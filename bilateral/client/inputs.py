@@ -1,0 +1,177 @@
+"""What the client takes: agents and feedback in any form that is not ambiguous, signed messages, signals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import AgentId, FeedbackId, GlobalAgentId
+from bilateral.signatures import Feedback, FeedbackAuth, encode_feedback_auth
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from eth_account.messages import SignableMessage
+
+    from bilateral.values import FeedbackValue, HumanValue
+
+AgentLike: TypeAlias = AgentId | GlobalAgentId | int | str
+"""An agent: `42`, `"84532:42"`, `"eip155:8453:0x8004…#247"`, or what `bilateral.identifiers` makes of these."""
+
+
+class TransactionSigner(Protocol):
+    """Signs for an account: an eth-account `LocalAccount`, or anything else that does the same."""
+
+    @property
+    def address(self) -> str:
+        """The account's address."""
+
+    def sign_transaction(self, transaction: Any, /) -> Any:
+        """Sign a transaction, given as web3.py gives it. The answer has `raw_transaction` and `hash`, both bytes."""
+
+    def sign_message(self, message: SignableMessage, /) -> Any:
+        """Sign a message. The answer has `signature`, 65 bytes."""
+
+
+@dataclass(frozen=True)
+class SignedFeedback:
+    """A feedback that its client signed, for anybody else to send (`giveFeedbackBySig`).
+
+    Attributes:
+        feedback: What was signed.
+        signature: The client's signature.
+    """
+
+    feedback: Feedback
+    signature: bytes
+
+    def to_json(self) -> str:
+        """The signed feedback as text, to hand it to whoever sends it."""
+        plain = asdict(self.feedback) | {"feedback_hash": "0x" + self.feedback.feedback_hash.hex()}
+        return json.dumps(plain | {"signature": "0x" + self.signature.hex()})
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read what `to_json` wrote.
+
+        Raises:
+            InvalidArgumentError: It is not that.
+        """
+        try:
+            value = json.loads(text)
+            given = {field.name: value[field.name] for field in fields(Feedback)}
+            given["feedback_hash"] = bytes.fromhex(given["feedback_hash"].removeprefix("0x"))
+            signature = bytes.fromhex(value["signature"].removeprefix("0x"))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InvalidArgumentError(f"this is no signed feedback: {error!r}") from None
+        numbers = ("agent_id", "feedback_index", "value", "value_decimals", "deadline")
+        if not all(isinstance(given[name], int if name in numbers else (str, bytes)) for name in given):
+            raise InvalidArgumentError("this is no signed feedback: a field is of the wrong type")
+        return cls(Feedback(**given), signature)
+
+
+@dataclass(frozen=True)
+class FeedbackAuthorization:
+    """An agent owner's leave for a client to rate the agent (FeedbackAuth).
+
+    Attributes:
+        auth: What was signed.
+        signature: The owner's signature.
+    """
+
+    auth: FeedbackAuth
+    signature: bytes
+
+    @property
+    def encoded(self) -> bytes:
+        """`feedbackAuth`, as the registry takes it: to hand to the client."""
+        return encode_feedback_auth(self.auth, self.signature)
+
+    def __str__(self) -> str:
+        """`feedbackAuth` in hexadecimal digits."""
+        return "0x" + self.encoded.hex()
+
+
+@dataclass(frozen=True)
+class ResponseLink:
+    """Where an answer to a feedback is.
+
+    Attributes:
+        uri: Its URI, not empty.
+        hash: The keccak-256 hash of what is there; zeros if the URI commits to its content.
+    """
+
+    uri: str
+    hash: bytes = bytes(32)
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One measurement of a watchtower (best practices, "Watchtower Monitoring").
+
+    Attributes:
+        agent: The agent that was watched.
+        tag: `reachable`, `uptime`, `successRate` or `responseTime`.
+        value: What was measured, in the terms of the tag.
+        endpoint: The endpoint that was probed; may be empty.
+    """
+
+    agent: AgentLike
+    tag: str
+    value: HumanValue | FeedbackValue
+    endpoint: str = ""
+
+
+def week_of(moment: datetime) -> str:
+    """The ISO week of a moment, such as `2026-W47`: a period for weekly signals."""
+    year, week, _ = moment.isocalendar()
+    return f"{year}-W{week:02}"
+
+
+def feedback_id(
+    chain_id: int, feedback: FeedbackId | AgentId, client_address: str | None, feedback_index: int | None
+) -> FeedbackId:
+    """The feedback that a caller means: a `FeedbackId`, or an agent, a client and an index that counts from 0."""
+    if isinstance(feedback, FeedbackId):
+        if client_address is not None or feedback_index is not None:
+            raise InvalidArgumentError("give a feedback id, or agent, client and index: not both")
+        return FeedbackId(feedback.agent.on(chain_id), feedback.client, feedback.on_chain_index)
+    if client_address is None or feedback_index is None:
+        raise InvalidArgumentError("give a feedback id, or agent, client and index")
+    return FeedbackId.from_index(feedback, client_address, feedback_index)
+
+
+def hash_bytes(value: bytes | str | None, name: str) -> bytes:
+    """A hash that a caller gave: 32 bytes, or 0x and 64 hexadecimal digits; zeros for None.
+
+    Raises:
+        InvalidArgumentError: It is neither.
+    """
+    if value is None:
+        return bytes(32)
+    try:
+        digest = bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else bytes(value)
+    except ValueError:
+        digest = b""
+    if len(digest) != 32:  # noqa: PLR2004  # a hash
+        raise InvalidArgumentError(f"{name} is 32 bytes, or 0x and 64 hexadecimal digits")
+    return digest
+
+
+def checked_uint(value: int, bits: int, name: str) -> int:
+    """A number that fits its Solidity type; a `bool` is none.
+
+    Raises:
+        InvalidArgumentError: It does not.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << bits:
+        raise InvalidArgumentError(f"{name} is a whole number from 0 to 2^{bits} - 1")
+    return value
+
+
+def distinct(items: Sequence[str]) -> tuple[str, ...]:
+    """The items without repetition, in order."""
+    return tuple(dict.fromkeys(items))

@@ -1,0 +1,33 @@
+"""The client, whole."""
+
+from __future__ import annotations
+
+from bilateral.client.shell.agents import AgentMethods
+from bilateral.client.shell.feedback import FeedbackMethods
+from bilateral.client.shell.ratings import RatingMethods
+from bilateral.client.shell.signed import SignedMethods
+from bilateral.client.shell.validation import ValidationMethods
+from bilateral.client.shell.watching import WatchingMethods
+
+
+class Client(AgentMethods, FeedbackMethods, SignedMethods, RatingMethods, ValidationMethods, WatchingMethods):
+    """Bilateral's registries on one chain, through one node.
+
+    Every read returns what is on chain now. Every write is checked and simulated first, and returns at once with a
+    handle: `handle.wait()` gives the result, decoded from the events of its transaction.
+
+    Threads may share a client.
+
+    Args:
+        rpc: The URL of a node's JSON-RPC, or a provider of web3.py of the same kind, blocking or asynchronous.
+        signer: Signs transactions and messages: an eth-account `LocalAccount`, or anything with `address`,
+            `sign_transaction` and `sign_message`. A client without one only reads.
+        deployment: Where the registries are; found by the node's chain id among the packaged records when left out.
+        store: Where documents are put: into their own URI when left out.
+        loader: Loads documents, as careful as `Loader()` when left out.
+        dry_run: Whether writes only try: every check is made, the transaction is simulated and its gas estimated, but
+            nothing is signed or sent. The handle then has no hash and shows the transaction. Documents are put into the
+            store all the same, because their URIs are part of the transaction.
+        request_timeout: Seconds to wait for one answer of the node.
+        poll_interval: Seconds between two questions whether a transaction is in a block.
+    """

@@ -1,0 +1,150 @@
+"""Feedback that needs a signature: authorised by the agent's owner, or sent for the client by somebody else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bilateral.client.core import authorized, feedback, signed
+from bilateral.client.shell.base import Shell
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from bilateral.client.handle import Handle
+    from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
+    from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry
+    from bilateral.documents import FeedbackFile
+    from bilateral.values import FeedbackValue, HumanValue
+
+
+class SignedMethods(Shell):
+    """Feedback that needs a signature: authorised by the agent's owner, or sent for the client by somebody else."""
+
+    def authorize_feedback(
+        self,
+        agent_id: AgentLike,
+        client_address: str,
+        *,
+        count: int = 1,
+        index_limit: int | None = None,
+        expiry: datetime | None = None,
+    ) -> FeedbackAuthorization:
+        """Sign, as the agent's owner, a client's leave to rate the agent (FeedbackAuth). Nothing is sent.
+
+        Args:
+            agent_id: The agent, which the signer owns.
+            client_address: Who may rate it.
+            count: How much feedback, from now on.
+            index_limit: What the client's index must stay below, instead of `count`.
+            expiry: Until when; a day from the chain's time when left out.
+
+        Returns:
+            The authorisation, whose `encoded` form the client needs.
+
+        Raises:
+            NotAgentOwnerError: The signer does not own the agent, so the registry would refuse.
+            InvalidArgumentError: The expiry has passed, or a number is out of range.
+            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+        """
+        return self._run(authorized.authorize(self._session, agent_id, client_address, count, index_limit, expiry))
+
+    def give_authorized_feedback(  # noqa: PLR0913  # the function's own arguments
+        self,
+        agent_id: AgentLike,
+        score: int,
+        feedback_auth: FeedbackAuthorization | bytes | str,
+        *,
+        tag1: str = "",
+        tag2: str = "",
+        file: FeedbackFile | None = None,
+        file_uri: str = "",
+        file_hash: bytes | str | None = None,
+    ) -> Handle[AuthorizedFeedbackEntry]:
+        """Rate an agent whose owner has authorised the signer to (FeedbackAuth, `giveFeedback`).
+
+        Args:
+            agent_id: The agent.
+            score: 0 to 100.
+            feedback_auth: The authorisation, as object, bytes, or hexadecimal digits.
+            tag1: The first tag, at most 32 bytes in UTF-8.
+            tag2: The second tag, likewise.
+            file: A feedback file, to be completed and put into the client's store.
+            file_uri: The URI of a file that is kept elsewhere, instead of `file`.
+            file_hash: The hash of that file.
+
+        Raises:
+            InvalidArgumentError: An argument does not fit its type.
+            ContractRevertError: The registry refuses, with one of the errors of `AuthorizedReputationRegistry`:
+                `score_too_high`, `feedback_auth_expired`, `index_limit_reached`, `signer_not_owner`, …
+        """
+        draft = feedback.Draft(score, tag1, tag2, file=file, link=(file_uri, file_hash))
+        return self._write(authorized.give(self._session, agent_id, score, feedback_auth, draft))
+
+    def get_authorized_summary(self, agent_id: AgentLike) -> AuthorizedSummary:
+        """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`).
+
+        Args:
+            agent_id: The agent.
+        """
+        return self._run(authorized.summarize(self._session, agent_id))
+
+    def get_authorized_feedback(
+        self, agent_id: AgentLike, *, client_address: str | None = None, offset: int = 0, limit: int | None = None
+    ) -> list[AuthorizedFeedbackEntry]:
+        """Read authorised feedback, in the order in which it was given. It is asked for page by page.
+
+        Args:
+            agent_id: The agent.
+            client_address: Whose feedback; everybody's when left out.
+            offset: How much to pass over.
+            limit: How much to read at most; all when left out.
+        """
+        return self._run(authorized.read(self._session, agent_id, client_address, offset, limit))
+
+    def sign_feedback(  # noqa: PLR0913, PLR0917  # as give_feedback
+        self,
+        agent_id: AgentLike,
+        value: HumanValue | FeedbackValue,
+        tag1: str = "",
+        tag2: str = "",
+        endpoint: str = "",
+        feedback_file: FeedbackFile | None = None,
+        *,
+        feedback_uri: str = "",
+        feedback_hash: bytes | str | None = None,
+        deadline: datetime | None = None,
+    ) -> SignedFeedback:
+        """Sign a feedback for somebody else to send and pay for (`giveFeedbackBySig`). Nothing is sent.
+
+        The signature holds for the signer's next feedback for the agent only: any other that comes first voids it.
+
+        Args:
+            agent_id: The agent.
+            value: As `give_feedback`.
+            tag1: What is measured; may be empty.
+            tag2: The qualifier; may be empty.
+            endpoint: What was used; may be empty.
+            feedback_file: As `give_feedback`.
+            feedback_uri: As `give_feedback`.
+            feedback_hash: As `give_feedback`.
+            deadline: Until when it may be sent; a day from the chain's time when left out.
+
+        Raises:
+            UnrepresentableValueError: The value has no exact form, or means nothing under its tag.
+            InvalidArgumentError: Both a file and a URI are given, the hash is none, or the deadline has passed.
+            ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
+        """
+        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
+        return self._run(signed.sign(self._session, agent_id, draft, deadline))
+
+    def submit_signed_feedback(self, signed_feedback: SignedFeedback) -> Handle[FeedbackEntry]:
+        """Send a feedback that its client signed, and pay for it (`giveFeedbackBySig`).
+
+        Args:
+            signed_feedback: What `sign_feedback` made.
+
+        Raises:
+            ContractRevertError: The registry refuses: `signature_expired`, `unexpected_feedback_index`,
+                `invalid_signature`, `self_feedback`, `erc721_nonexistent_token`.
+        """
+        return self._write(signed.submit(self._session, signed_feedback))

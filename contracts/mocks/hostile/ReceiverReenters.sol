@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IERC721Receiver} from "@openzeppelin/contracts/token/ERC721/IERC721Receiver.sol";
+import {Address} from "@openzeppelin/contracts/utils/Address.sol";
+
+/// @title A contract that makes a call of its own while it receives a token
+contract ReceiverReenters is IERC721Receiver {
+    /// @inheritdoc IERC721Receiver
+    /// @dev `data` is the ABI encoding of whom to call, and of the calldata. Reverts with the reason of the call.
+    function onERC721Received(address, address, uint256, bytes calldata data) external returns (bytes4 selector) {
+        (address target, bytes memory call) = abi.decode(data, (address, bytes));
+        Address.functionCall(target, call);
+        return IERC721Receiver.onERC721Received.selector;
+    }
+}

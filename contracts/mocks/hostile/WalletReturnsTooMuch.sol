@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.28;
+
+import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
+import {HostileWallet} from "./HostileWallet.sol";
+
+/// @title A wallet that says yes, and a megabyte more
+/// @notice Whoever copies all of it pays dearly.
+contract WalletReturnsTooMuch is HostileWallet {
+    /// @inheritdoc HostileWallet
+    function isValidSignature(bytes32, bytes calldata) external pure override returns (bytes32 answer) {
+        bytes4 yes = IERC1271.isValidSignature.selector;
+        assembly ("memory-safe") {
+            let data := mload(0x40)
+            mstore(data, yes)
+            return(data, 1000000)
+        }
+    }
+}

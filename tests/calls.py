@@ -1,0 +1,67 @@
+"""Calls, answers and refusals as they are on the wire, for models that know no contract."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from eth_abi import encode
+from eth_utils import keccak
+
+remembered = lru_cache(maxsize=50_000)
+"""Models ask for the same encodings again and again."""
+
+
+@remembered
+def encoded(signature, *arguments):
+    """The ABI encoding of a call, or of an error: both are a selector and arguments."""
+    return selector(signature) + encode(types_of(signature), arguments)
+
+
+@remembered
+def answer(kinds, *values):
+    """The ABI encoding of what a view returns, whose types are separated by commas."""
+    return encode(split_types(kinds), values)
+
+
+@remembered
+def selector(signature):
+    return keccak(text=signature)[:4]
+
+
+@remembered
+def types_of(signature):
+    """The types of the arguments of a call or of an error."""
+    return split_types(signature[signature.index("(") + 1 : -1])
+
+
+def split_types(types):
+    """`"string,(string,bytes)[]"` as `["string", "(string,bytes)[]"]`."""
+    parts, depth = [""], 0
+    for letter in types:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part for part in parts if part]
+
+
+class Refused(Exception):  # noqa: N818 - it is no failure
+    """A registry refuses a call, with this error.
+
+    Attributes:
+        data: What the call reverts with.
+    """
+
+    def __init__(self, signature, *arguments):
+        super().__init__(signature, *arguments)
+        self.data = encoded(signature, *arguments)
+
+
+def require(condition, signature, *arguments):
+    """Refuse a call unless a condition holds; a signature without parentheses is the text of an `Error(string)`."""
+    if condition:
+        return
+    if "(" not in signature:
+        signature, arguments = "Error(string)", (signature,)
+    raise Refused(signature, *arguments)

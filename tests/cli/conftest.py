@@ -1,0 +1,154 @@
+"""The command line on a real chain: registries, their deployment record, keystores, and a way to run commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import ape
+import pytest
+from eth_account import Account
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from bilateral.cli.app import app
+
+PASSPHRASE = "correct horse"  # noqa: S105  # of keystores that tests make
+
+
+@pytest.fixture(scope="session")
+def identity(deployer, project):
+    """An identity registry of this folder's own, so that agent ids start at 1."""
+    return deployer.deploy(project.IdentityRegistry)
+
+
+@pytest.fixture(scope="session")
+def reputation(deployer, project, identity):
+    return deployer.deploy(project.BidirectionalReputationRegistry, identity)
+
+
+@pytest.fixture(scope="session")
+def authorized(deployer, project, identity):
+    return deployer.deploy(project.AuthorizedReputationRegistry, identity)
+
+
+@pytest.fixture(scope="session")
+def validation(deployer, project, identity):
+    return deployer.deploy(project.ValidationRegistry, identity)
+
+
+@pytest.fixture(scope="session")
+def record(tmp_path_factory, identity, reputation, authorized, validation):
+    """The deployment record of these registries."""
+    contracts = {
+        "IdentityRegistry": identity,
+        "BidirectionalReputationRegistry": reputation,
+        "AuthorizedReputationRegistry": authorized,
+        "ValidationRegistry": validation,
+    }
+    places = {name: {"address": contract.address} for name, contract in contracts.items()}
+    path = tmp_path_factory.mktemp("deployment") / "31337.json"
+    path.write_text(json.dumps({"chainId": ape.chain.chain_id, "contracts": places}))
+    return path
+
+
+@pytest.fixture(scope="session")
+def environment(record, tmp_path_factory):
+    """The environment variables that commands see, beside those of the process."""
+    return {
+        "BILATERAL_RPC_URL": ape.chain.provider.uri,
+        "BILATERAL_DEPLOYMENT": str(record),
+        "APE_DATA_FOLDER": str(tmp_path_factory.mktemp("ape")),
+        "COLUMNS": "200",
+    }
+
+
+COMMAND = get_command(app)
+"""Made once: that takes as long as most commands."""
+
+
+@dataclass
+class Ran:
+    """What a command did."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def error(self):
+        return json.loads(self.err)
+
+
+@pytest.fixture(scope="session")
+def bilateral(environment):
+    """Runs a command, in this process, as a user who has a key."""
+
+    def run(*arguments, key=None, stdin=None, **variables):
+        keys = {"BILATERAL_PRIVATE_KEY": key.private_key} if key else {}
+        with CliRunner().isolation(input=stdin, env=environment | keys | variables) as (out, err, _):
+            with pytest.raises(SystemExit) as end:
+                COMMAND.main([str(argument) for argument in arguments], prog_name="bilateral")
+            sys.stdout.flush()
+            sys.stderr.flush()
+            return Ran(end.value.code, out.getvalue().decode(), err.getvalue().decode())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def done(bilateral):
+    """Runs a command that must succeed, and returns what it wrote as JSON."""
+
+    def run(*arguments, **settings):
+        ran = bilateral(*arguments, "--json", **settings)
+        assert (ran.code, ran.err) == (0, "")
+        return ran.json
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def refused(bilateral):
+    """Runs a command that must fail with an exit code, and returns the error that it wrote as JSON."""
+
+    def run(code, *arguments, **settings):
+        ran = bilateral(*arguments, "--json", **settings)
+        assert (ran.code, ran.out) == (code, "")
+        assert ran.error.keys() == {"reason", "message", "arguments"}
+        return ran.error
+
+    return run
+
+
+@pytest.fixture
+def keystore(environment, tmp_path):
+    """Puts an account where Ape keeps its own, under an alias; returns the variables that let commands find it."""
+
+    def make(alias, account, folder=tmp_path):
+        accounts = folder / "accounts"
+        accounts.mkdir(exist_ok=True)
+        encrypted = Account.encrypt(account.private_key, PASSPHRASE, kdf="pbkdf2", iterations=1)
+        (accounts / f"{alias}.json").write_text(json.dumps(encrypted))
+        return {"APE_DATA_FOLDER": str(folder)}
+
+    return make
+
+
+@pytest.fixture
+def agent(identity, owner):
+    """The agent under test, without a registration file."""
+    identity.register(sender=owner)
+    return 1
+
+
+@pytest.fixture(scope="session")
+def command():
+    """The console script, as it was installed."""
+    return str(Path(sys.executable).parent / "bilateral")

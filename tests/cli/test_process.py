@@ -1,0 +1,126 @@
+"""The command line as users run it: a process of its own, with its own streams and signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from tests.sdk.test_codec import feedback, send
+
+
+@pytest.fixture
+def start(command, environment):
+    """Starts a command."""
+
+    def start(*arguments, key=None, **variables):
+        keys = {"BILATERAL_PRIVATE_KEY": key.private_key} if key else {}
+        return subprocess.Popen(  # noqa: S603
+            [command, *map(str, arguments)],
+            env=environment | {"PATH": os.environ["PATH"]} | keys | variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+@pytest.fixture
+def run(start):
+    """Runs a command to its end: `(exit code, standard output, standard error output)`."""
+
+    def run(*arguments, **settings):
+        process = start(*arguments, **settings)
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    return run
+
+
+@pytest.fixture
+def stalled(chain):
+    """The chain takes transactions, and puts none into a block."""
+    provider = chain.provider
+    provider.make_request("evm_setAutomine", [False])
+    yield lambda: int(provider.make_request("txpool_status", [])["pending"], 16)
+    provider.make_request("anvil_dropAllTransactions", [])
+    provider.make_request("evm_setAutomine", [True])
+
+
+def test_help_is_enough_to_begin(run):
+    code, out, err = run("--help", BILATERAL_RPC_URL="")
+    assert (code, err) == (0, "")
+    for word in ("agent", "feedback", "rate", "validation", "auth", "signals", "Examples:", "BILATERAL_PRIVATE_KEY"):
+        assert word in out
+
+
+def test_a_write_for_machines_writes_one_json_value_and_nothing_else(run, identity, owner):
+    code, out, err = run("agent", "register", "https://agent.example", "--json", key=owner)
+    assert (code, err) == (0, "")
+    assert json.loads(out)["result"]["owner"] == owner.address
+    assert identity.balanceOf(owner) == 1
+
+
+def test_where_nobody_looks_nothing_moves(run, owner):
+    code, out, err = run("agent", "register", key=owner)
+    assert code == 0
+    assert "\x1b" not in out + err
+    assert err.startswith("sent 0x")
+    assert err.count("\n") == 1
+    assert not any(line.endswith(" ") for line in out.splitlines())
+
+
+def test_an_error_for_machines_is_one_line_of_json(run, stranger):
+    code, out, err = run("agent", "set-uri", "404", "data:,", "--json", key=stranger)
+    assert (code, out, err.count("\n")) == (4, "", 1)
+    assert json.loads(err)["reason"] == "erc721_nonexistent_token"
+
+
+def test_who_interrupts_is_told_what_is_on_its_way(start, stalled, owner):
+    process = start("agent", "register", key=owner)
+    sent = process.stderr.readline().split()
+    assert (sent[0], stalled()) == ("sent", 1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert err == f"error: interrupted. Transaction {sent[1]} was sent and may still take effect.\n"
+
+
+def test_who_waits_too_long_is_told_what_is_on_its_way(run, stalled, owner):
+    code, out, err = run("agent", "register", "--timeout", "0.5", "--json", key=owner)
+    assert (code, out, stalled()) == (9, "", 1)
+    error = json.loads(err)
+    assert error["reason"] == "transaction_pending"
+    assert len(error["arguments"]["hash"]) == 66
+
+
+def test_nobody_has_to_wait(run, stalled, owner):
+    code, out, err = run("agent", "register", "--no-wait", "--json", key=owner)
+    assert (code, err, stalled()) == (0, "", 1)
+    assert json.loads(out)["result"] is None
+
+
+@pytest.mark.usefixtures("agent")
+def test_what_a_locale_cannot_write_is_escaped(run, reputation, client):
+    send(client, reputation, feedback("\U0001f40d".encode()))
+    code, out, err = run("feedback", "list", "1", PYTHONIOENCODING="ascii")
+    assert (code, err) == (0, "")
+    assert "\\U0001f40d" in out
+
+
+@pytest.mark.usefixtures("agent")
+def test_a_reader_that_goes_away_is_no_accident(start):
+    process = start("agent", "show", "1")
+    process.stdout.close()
+    assert process.wait(timeout=60) in (0, 1)
+    assert "Traceback" not in process.stderr.read()
+
+
+def test_the_shell_completes(run):
+    variables = {"_BILATERAL_COMPLETE": "complete_bash", "COMP_WORDS": "bilateral ag", "COMP_CWORD": "1"}
+    assert run(**variables) == (0, "agent\n", "")

@@ -1,0 +1,52 @@
+"""A watchtower's measurements from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("agent")
+
+MEASURED = [
+    {"agent": "1", "tag": "reachable", "value": True, "endpoint": "https://e.example"},
+    {"agent": 1, "tag": "uptime", "value": 99.80},
+]
+
+
+def test_signals_are_published_once_a_period(done, reputation, client):
+    ran = done("signals", "publish", "-", "--period", "2026-W47", key=client, stdin=json.dumps(MEASURED))
+    assert len(ran["hashes"]) == 2
+    assert ran["already_published"] == []
+    assert [each["value"] for each in ran["results"]] == ["1", "99.8"]
+    assert tuple(reputation.readFeedback(1, client, 2)) == (998, 1, "uptime", "2026-W47", False)
+    again = done("signals", "publish", "-", "--period", "2026-W47", key=client, stdin=json.dumps(MEASURED))
+    assert (again["hashes"], [each["tag"] for each in again["already_published"]]) == ([], ["reachable", "uptime"])
+    assert reputation.getLastIndex(1, client) == 2
+
+
+def test_decimals_are_published_as_they_are_written(done, reputation, client):
+    done("signals", "publish", "-", key=client, stdin='[{"agent": 1, "tag": "uptime", "value": 99.80}]')
+    assert tuple(reputation.readFeedback(1, client, 1))[:2] == (9980, 2)
+
+
+def test_a_dry_run_publishes_nothing(done, reputation, client):
+    ran = done("signals", "publish", "-", "--dry-run", key=client, stdin=json.dumps(MEASURED))
+    assert (ran["hashes"], ran["results"]) == ([None, None], None)
+    assert reputation.getLastIndex(1, client) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[1]",
+        '[{"agent": "1", "tag": "uptime"}]',
+        '[{"agent": "1", "tag": "uptime", "value": "1", "other": "x"}]',
+        '[{"agent": "1", "tag": "uptime", "value": null}]',
+        '[{"agent": "1", "tag": "uptime", "value": ["1"]}]',
+    ],
+)
+def test_what_are_no_measurements_is_refused(refused, client, text):
+    assert refused(3, "signals", "publish", "-", key=client, stdin=text)["reason"] == "invalid_argument"

@@ -1,0 +1,217 @@
+"""Agents by the client: registering, loading, changing, handing on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from eth_account import Account
+
+from bilateral.client import AgentTransferred, AgentUriSet, AgentWalletChanged, MetadataChanged, Registered
+from bilateral.documents import DataUriStore, RegistrationFile
+from bilateral.errors import (
+    InvalidArgumentError,
+    MalformedDocumentError,
+    MalformedIdentifierError,
+    MissingSignerError,
+)
+from bilateral.identifiers import GlobalAgentId
+from bilateral.reverts import ContractRevertError
+from bilateral.signatures import AgentWalletSet, Domain
+from tests.sdk.client.helpers import nonce_of
+
+FILE = RegistrationFile.new("Weather agent", "Forecasts", "https://agent.example/i.png")
+
+
+def test_an_agent_is_registered_by_uri(connect, owner, deployment):
+    handle = connect(owner).register_agent("https://agent.example/registration.json")
+    assert len(handle.hash) == 66
+    result = handle.wait()
+    assert result == Registered(result.agent, owner.address, "https://agent.example/registration.json")
+    assert result.agent.chain_id == deployment.chain_id
+
+
+def test_an_agent_is_registered_without_a_uri(connect, owner):
+    client = connect(owner)
+    agent = client.load_agent(client.register_agent().wait().agent)
+    assert (agent.uri, agent.file, agent.file_problem, agent.wallet) == ("", None, None, owner.address)
+
+
+def test_an_agent_is_registered_with_a_file_and_metadata(connect, owner):
+    client = connect(owner)
+    result = client.register_agent(file=FILE, metadata={"version": "1.0", "key": b"\xff\x00"}).wait()
+    assert result.metadata == (("version", b"1.0"), ("key", b"\xff\x00"))
+    assert client.get_metadata(result.agent, "key") == b"\xff\x00"
+    agent = client.load_agent(result.agent)
+    assert (agent.name, agent.description, agent.image) == ("Weather agent", "Forecasts", "https://agent.example/i.png")
+    assert not agent.is_confirmed  # before it is registered, a file cannot name the agent
+
+
+def test_an_agent_has_a_file_or_a_uri(connect, owner):
+    with pytest.raises(InvalidArgumentError, match="not both"):
+        connect(owner).register_agent("data:,", file=FILE)
+
+
+def test_the_wallets_key_is_reserved(connect, owner, web3):
+    before = nonce_of(web3, owner)
+    with pytest.raises(ContractRevertError) as caught:
+        connect(owner).register_agent(metadata={"agentWallet": b"\1" * 20})
+    assert caught.value.reason == "reserved_key"
+    assert "set_agent_wallet" in caught.value.advice
+    assert caught.value.transaction is None
+    assert nonce_of(web3, owner) == before
+
+
+def test_a_file_set_later_names_the_agent(connect, owner, agent):
+    client = connect(owner)
+    result = client.set_agent_uri(agent, file=FILE).wait()
+    assert result == AgentUriSet(agent, result.uri, owner.address)
+    loaded = client.load_agent(agent)
+    assert loaded.is_confirmed
+    assert loaded.uri == result.uri
+    client.set_agent_uri(agent, file=loaded.file).wait()
+    assert client.load_agent(agent).file == loaded.file  # it names the agent already
+
+
+def test_a_file_may_be_left_alone(connect, owner, agent):
+    client = connect(owner)
+    client.set_agent_uri(agent, "https://unreachable.invalid/").wait()
+    loaded = client.load_agent(agent, load_file=False)
+    assert (loaded.file, loaded.file_problem) == (None, None)
+
+
+def test_that_a_file_cannot_be_read_is_told(connect, owner, agent):
+    client = connect(owner)
+    client.set_agent_uri(agent, DataUriStore().put(b"[]").uri).wait()
+    loaded = client.load_agent(agent)
+    assert loaded.file is None
+    assert isinstance(loaded.file_problem, MalformedDocumentError)
+
+
+@pytest.mark.parametrize("form", ["bare", "with chain", "global", "object", "number"])
+def test_an_agent_is_named_in_any_form(connect, agent, deployment, form):
+    everywhere = GlobalAgentId(deployment.agent_registry, str(agent.token_id))
+    name = {
+        "bare": str(agent.token_id),
+        "with chain": str(agent),
+        "global": str(everywhere),
+        "object": everywhere,
+        "number": agent.token_id,
+    }[form]
+    assert connect().load_agent(name).id == agent
+
+
+@pytest.mark.parametrize("name", ["1:1", "eip155:31337:0x8004A169FB4a3325136EB29fA0ceB6D2e539a432#1", "x"])
+def test_an_agent_from_elsewhere_is_refused(connect, name):
+    with pytest.raises(MalformedIdentifierError):
+        connect().load_agent(name)
+
+
+def test_an_unknown_agent_is_refused(connect):
+    with pytest.raises(ContractRevertError) as caught:
+        connect().load_agent(2**255)
+    assert caught.value.reason == "erc721_nonexistent_token"
+
+
+def test_a_stranger_changes_nothing(connect, other_owner, agent, web3):
+    client, before = connect(other_owner), nonce_of(web3, other_owner)
+    for attempt in (
+        lambda: client.set_agent_uri(agent, "data:,"),
+        lambda: client.set_metadata(agent, "key", b""),
+        lambda: client.unset_agent_wallet(agent),
+        lambda: client.set_agent_wallet(agent, other_owner.address),
+    ):
+        with pytest.raises(ContractRevertError) as caught:
+            attempt()
+        assert caught.value.reason == "not_authorized"
+    with pytest.raises(ContractRevertError) as caught:
+        client.transfer_agent(agent, other_owner.address)
+    assert caught.value.reason == "erc721_insufficient_approval"
+    assert nonce_of(web3, other_owner) == before
+
+
+def test_a_wallet_agrees_with_its_key(connect, owner, agent):
+    client, wallet = connect(owner), Account.create()
+    result = client.set_agent_wallet(agent, wallet.address.lower(), new_wallet_signer=wallet).wait()
+    assert result == AgentWalletChanged(agent, wallet.address)
+    assert client.load_agent(agent).wallet == wallet.address
+
+
+def test_a_wallet_agrees_by_a_signature_from_elsewhere(connect, owner, agent, web3, deployment):
+    wallet = Account.create()
+    deadline = web3.eth.get_block("latest")["timestamp"] + 200
+    message = AgentWalletSet(agent.token_id, wallet.address, owner.address, deadline)
+    signature = wallet.sign_message(message.signable(Domain(deployment.chain_id, deployment.identity))).signature
+    moment = datetime.fromtimestamp(deadline, UTC)
+    client = connect(owner)
+    result = client.set_agent_wallet(agent, wallet.address, signature=bytes(signature), deadline=moment).wait()
+    assert result.wallet == wallet.address
+
+
+def test_the_owner_may_be_the_wallet_again(connect, owner, agent):
+    client = connect(owner)
+    assert client.unset_agent_wallet(agent).wait() == AgentWalletChanged(agent, None)
+    assert client.load_agent(agent).wallet is None
+    assert client.set_agent_wallet(agent, owner.address).wait().wallet == owner.address
+
+
+def test_a_wallet_that_does_not_sign_is_refused(connect, owner, agent):
+    with pytest.raises(MissingSignerError, match="must sign"):
+        connect(owner).set_agent_wallet(agent, Account.create().address)
+    with pytest.raises(MissingSignerError, match="must sign"):
+        connect(owner).set_agent_wallet(agent, Account.create().address, new_wallet_signer=Account.create())
+
+
+def test_somebody_elses_signature_is_refused_before_it_is_sent(connect, owner, agent, web3):
+    moment = datetime.fromtimestamp(web3.eth.get_block("latest")["timestamp"] + 200, UTC)
+    before = nonce_of(web3, owner)
+    with pytest.raises(ContractRevertError) as caught:
+        connect(owner).set_agent_wallet(agent, Account.create().address, signature=b"\1" * 65, deadline=moment)
+    assert caught.value.reason == "invalid_wallet_signature"
+    assert nonce_of(web3, owner) == before
+
+
+@pytest.mark.parametrize(("seconds", "reason"), [(-100, "expired"), (400, "deadline_too_far")])
+def test_a_deadline_out_of_range_is_refused(connect, owner, agent, web3, seconds, reason):
+    wallet = Account.create()
+    moment = datetime.fromtimestamp(web3.eth.get_block("latest")["timestamp"], UTC) + timedelta(seconds=seconds)
+    with pytest.raises(ContractRevertError) as caught:
+        connect(owner).set_agent_wallet(agent, wallet.address, new_wallet_signer=wallet, deadline=moment)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    "given", [{"signature": b""}, {"signature": b"", "deadline": datetime.now(UTC), "new_wallet_signer": object()}]
+)
+def test_a_signature_comes_with_its_deadline_alone(connect, owner, agent, given):
+    with pytest.raises(InvalidArgumentError, match="comes with its deadline"):
+        connect(owner).set_agent_wallet(agent, owner.address, **given)
+
+
+def test_a_deadline_needs_a_time_zone(connect, owner, agent):
+    with pytest.raises(InvalidArgumentError, match="time zone"):
+        connect(owner).set_agent_wallet(agent, owner.address, deadline=datetime.now())  # noqa: DTZ005
+
+
+def test_metadata_is_set(connect, owner, agent):
+    client = connect(owner)
+    assert client.set_metadata(agent, "clé", "ü").wait() == MetadataChanged(agent, "clé", "ü".encode())
+    assert client.get_metadata(agent, "clé") == "ü".encode()
+    assert client.get_metadata(agent, "other") == b""
+
+
+def test_an_agent_is_handed_on(connect, owner, other_owner, agent):
+    client = connect(owner)
+    result = client.transfer_agent(agent, other_owner.address).wait()
+    assert result == AgentTransferred(agent, owner.address, other_owner.address)
+    assert client.get_agent_owner(agent) == other_owner.address
+    assert client.load_agent(agent).wallet is None
+    assert client.is_authorized_or_owner(other_owner.address, agent)
+    assert not client.is_authorized_or_owner(owner.address, agent)
+
+
+def test_a_client_without_a_signer_only_reads(connect, agent):
+    client = connect()
+    assert client.address is None
+    with pytest.raises(MissingSignerError, match="signer="):
+        client.set_metadata(agent, "key", b"")

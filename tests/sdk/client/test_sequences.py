@@ -1,0 +1,110 @@
+"""Sequences of writes by the client, against a plain model of what it should then read."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from bilateral.client import Client
+from bilateral.reverts import ContractRevertError
+from bilateral.summaries import summarize
+from bilateral.values import FeedbackValue
+
+TAGS = st.sampled_from(["", "starred", "uptime", "ü"])
+VALUES = st.builds(FeedbackValue, st.integers(-(10**20), 10**20), st.integers(0, 18))
+INDEXES = st.integers(0, 2)
+
+
+class Writes(RuleBasedStateMachine):
+    """Two reviewers and the agent's owner write at random. The model is a list of what each reviewer gave."""
+
+    world = None
+
+    def __init__(self):
+        super().__init__()
+        self.agent = self.world.register()
+        self.given = [[], []]
+
+    def attempt(self, write, expected):
+        """Write; it must be refused for the expected reason, or not at all if that is None."""
+        self.world.tried += 1
+        try:
+            result = write().wait()
+        except ContractRevertError as error:
+            assert error.reason == expected
+            return None
+        assert expected is None
+        self.world.accepted += 1
+        return result
+
+    @rule(who=st.integers(0, 1), value=VALUES, tags=st.tuples(TAGS, TAGS))
+    def give(self, who, value, tags):
+        entry = self.attempt(lambda: self.world.reviewers[who].give_feedback(self.agent, value, *tags), None)
+        self.given[who].append(SimpleNamespace(value=value, tags=tags, revoked=False, answers=0))
+        assert (entry.id.on_chain_index, entry.stored) == (len(self.given[who]), value)
+        assert (entry.tag1, entry.tag2) == tags
+
+    @rule(value=VALUES)
+    def owner_gives(self, value):
+        self.attempt(lambda: self.world.owner.give_feedback(self.agent, value), "self_feedback")
+
+    @rule(who=st.integers(0, 1), index=INDEXES)
+    def revoke(self, who, index):
+        given = self.given[who][index : index + 1]
+        expected = "index_out_of_bounds" if not given else "already_revoked" if given[0].revoked else None
+        self.attempt(lambda: self.world.reviewers[who].revoke_feedback(self.agent, index), expected)
+        for it in given:
+            it.revoked = True
+
+    @rule(whose=st.integers(0, 1), index=INDEXES)
+    def answer(self, whose, index):
+        given = self.given[whose][index : index + 1]
+        client = self.world.reviewers[whose].address
+        answered = self.attempt(
+            lambda: self.world.owner.append_response(self.agent, client, index, response="said"),
+            None if given else "index_out_of_bounds",
+        )
+        for it in given:
+            it.answers += 1
+            assert len(self.world.owner.get_responses(answered.feedback)) == it.answers
+
+    @invariant()
+    def everything_is_read(self):
+        entries = self.world.owner.read_all_feedback(self.agent, include_revoked=True)
+        for reviewer, given in zip(self.world.reviewers, self.given, strict=True):
+            found = [
+                (it.stored, (it.tag1, it.tag2), it.is_revoked) for it in entries if it.id.client == reviewer.address
+            ]
+            assert found == [(it.value, it.tags, it.revoked) for it in given]
+
+    @invariant()
+    def the_summary_is_of_what_counts(self):
+        for tag in ("", "starred"):
+            counted = [it.value for given in self.given for it in given if not it.revoked and tag in ("", it.tags[0])]
+            summary, expected = self.world.owner.get_reputation_summary(self.agent, tag), summarize(counted)
+            assert (summary.count, summary.value) == (expected.count, expected.value)
+            assert summary.decimals == expected.decimals
+
+
+@pytest.fixture
+def world(rpc, deployment, loader, register, reviewer, other_reviewer, owner):
+    """What all sequences share: the clients, and how many writes were tried and accepted."""
+    clients = [
+        Client(rpc, signer=person, deployment=deployment, loader=loader, poll_interval=0.01)
+        for person in (reviewer, other_reviewer, owner)
+    ]
+    yield SimpleNamespace(reviewers=clients[:2], owner=clients[2], register=register, tried=0, accepted=0)
+    for client in clients:
+        client.close()
+
+
+def test_what_was_written_is_read(world, monkeypatch):
+    monkeypatch.setattr(Writes, "world", world)
+    run_state_machine_as_test(
+        Writes, settings=settings(max_examples=8, stateful_step_count=12, deadline=None, derandomize=True)
+    )
+    assert world.accepted >= world.tried // 4, world

@@ -1,0 +1,61 @@
+"""`python -m tests.system [EXAMPLES]`: the long run of the system-wide machine, with its progress."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from datetime import timedelta
+
+from tests.system.run import STEPS, calls, run, shortcomings
+
+SECONDS_BETWEEN_LINES = 30
+"""How often the progress is printed where it cannot be overwritten."""
+
+
+class Progress:
+    """A line that says how far the run has come.
+
+    Attributes:
+        examples: How many there will be.
+    """
+
+    def __init__(self, examples):
+        self.examples = examples
+        self.start = self.last = time.monotonic()
+        self.is_terminal = sys.stdout.isatty()
+
+    def show(self, tally):
+        now = time.monotonic()
+        pause = 0.5 if self.is_terminal else SECONDS_BETWEEN_LINES
+        if tally["examples"] and now - self.last >= pause:
+            self.last = now
+            print(self.line(tally, now - self.start), end="\r" if self.is_terminal else "\n", flush=True)
+
+    def end(self, tally):
+        print(self.line(tally, time.monotonic() - self.start))
+
+    def line(self, tally, seconds):
+        done, steps = tally["examples"], tally["steps"]
+        left = timedelta(seconds=round(seconds / done * (self.examples - done)))
+        accepted = calls(tally, "accepted") / calls(tally)
+        return (
+            f"{done:,} of {self.examples:,} examples, {steps:,} steps, {accepted:.0%} of {calls(tally):,} calls"
+            f" accepted, {steps / seconds:.0f} steps/s, {left} left"
+        )
+
+
+def main():
+    """Run, and end with a code that says whether all was well."""
+    parser = argparse.ArgumentParser(prog="python -m tests.system", description=__doc__)
+    parser.add_argument("examples", type=int, nargs="?", default=2_000, help=f"examples of {STEPS} steps")
+    progress = Progress(parser.parse_args().examples)
+    tally = run(progress.examples, progress.show)
+    progress.end(tally)
+    found = shortcomings(tally)
+    print("\n".join(found) or "The registries answered like the model after every step.")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""The registries and the model side by side: how both are called, and what must hold after each call."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from ape.utils import ZERO_ADDRESS
+
+from bilateral.signatures import Domain
+from tests.calls import Refused, answer, encoded
+from tests.system.comparison import Comparison
+from tests.system.functions import FUNCTIONS, signature_of
+from tests.system.model import SystemModel, require_no_ether
+
+
+class World:
+    """The registries beside their model.
+
+    Attributes:
+        chain: The registries and the people.
+        tally: How often each function was accepted and refused, as `(registry, signature, "accepted")`.
+        model: The model.
+        everybody: The people's addresses.
+        keys: Who signs for each of them.
+        ether: How much the next call sends along.
+    """
+
+    def __init__(self, chain, tally):
+        self.chain, self.tally = chain, tally
+        self.snapshot = chain.snapshot()
+        self.everybody = [person.address for person in chain.people]
+        self.keys = {person.address: person.key for person in chain.people}
+        key_addresses = {address: key.address for address, key in self.keys.items()}
+        self.model = SystemModel(chain.id, key_addresses, chain.now)
+        self.comparison = Comparison(chain, self.model, self.everybody)
+        self.indexes, self.facts = {}, {}
+        self.ether = 0
+        self.is_checked = True
+
+    def end(self):
+        """Undo all that was done to the chain."""
+        self.chain.restore(self.snapshot)
+
+    def invite(self, address, key):
+        """One more account is asked about. `key` is what its signatures are recognised by in the model."""
+        self.everybody.append(address)
+        self.model.keys[address] = key
+        self.something_happened()
+
+    # Who acts
+
+    def agent(self, pick):
+        """One of the agents, counted round and round; 0: one that does not exist."""
+        count = len(self.model.identity.agents)
+        return (pick - 1) % count + 1 if pick and count else count + 1
+
+    def account(self, who):
+        return ZERO_ADDRESS if who is None else self.everybody[who]
+
+    def in_role(self, who, agent_id):
+        """Whoever plays a role for an agent, or a certain person."""
+        if who not in ("owner", "wallet", "approved"):
+            return self.account(who)
+        account = getattr(self.model.identity.agents.get(agent_id), who, ZERO_ADDRESS)
+        return account if account != ZERO_ADDRESS else self.account(0)
+
+    def client(self, pick, agent_id):
+        """Somebody, seldom one who may act for the agent."""
+        identity = self.model.identity
+        is_agent = agent_id in identity.agents
+        outsiders = [each for each in self.everybody if not (is_agent and identity.may_act(each, agent_id))]
+        return outsiders[pick % len(outsiders)] if pick > 1 and outsiders else self.account(pick % len(self.everybody))
+
+    # What they do
+
+    def call(self, caller, registry, name, *arguments, as_modelled=None):
+        """Call a registry: it must return what the model does, or revert with the same data.
+
+        Returns:
+            Whether it was accepted.
+        """
+        self.check()
+        signature, target = signature_of(registry, name), self.chain.addresses[registry]
+        data, value, self.ether = encoded(signature, *arguments), self.ether, 0
+        given = self.chain.call(caller, target, data, value)
+        try:
+            require_no_ether(signature, value)
+            method = attrgetter(FUNCTIONS[registry][signature])(self.model)
+            returned = method(caller, *(as_modelled or arguments))
+        except Refused as refused:
+            self.tally[registry, signature, "refused"] += 1
+            assert given == ("error", refused.data), (registry, signature, refused)
+            return False
+        self.tally[registry, signature, "accepted"] += 1
+        assert given == ("result", b"" if returned is None else answer("uint256", int(returned))), (registry, signature)
+        assert self.chain.send(caller, target, data)["status"] == "0x1"
+        self.is_checked = False
+        self.comparison.expect_change_of(registry)
+        return True
+
+    def something_happened(self):
+        """The chain has changed otherwise than by `call`."""
+        self.is_checked = False
+        self.comparison.expect_anything()
+
+    def give(self, client, agent_id, *call, as_modelled=None):
+        """Make a call that gives a client's feedback, which only those may do who cannot act for the agent."""
+        if self.call(*call, as_modelled=as_modelled):
+            question = encoded("isAuthorizedOrOwner(address,uint256)", client, agent_id)
+            may_act = self.chain.call(client, self.chain.addresses["identity"], question)
+            assert may_act == ("result", answer("bool", False))
+
+    def domain(self, registry):
+        return Domain(self.chain.id, self.chain.addresses[registry])
+
+    def sign(self, message, registry, who):
+        """The signature of a message by somebody's key."""
+        return bytes(self.keys[who].sign_message(message.signable(self.domain(registry))).signature)
+
+    # What holds then
+
+    def check(self):
+        """Compare everything, whenever there is a new block: without one nothing can have changed."""
+        if not self.is_checked:
+            self.comparison.compare()
+            self.what_is_recorded_for_ever_stays_as_it_is()
+            self.indexes_never_fall()
+            self.no_agent_has_a_rating_of_itself()
+        self.is_checked = True
+
+    def what_is_recorded_for_ever_stays_as_it_is(self):
+        before, self.facts = self.facts, self.model.facts()
+        assert all(self.facts.get(each) == fact for each, fact in before.items())
+
+    def indexes_never_fall(self):
+        before, self.indexes = self.indexes, self.model.indexes(self.everybody)
+        assert all(self.indexes[each] >= index for each, index in before.items())
+
+    def no_agent_has_a_rating_of_itself(self):
+        for given in self.model.ratings.given.values():
+            assert all(server != subject for server, subject in given)
