@@ -5,7 +5,9 @@ from __future__ import annotations
 import ape
 import pytest
 from ape.utils import ZERO_ADDRESS
+from eth_abi import encode
 from eth_utils import to_canonical_address
+from hexbytes import HexBytes
 
 from tests.helpers import logged
 from tests.identity.conftest import UNKNOWN_AGENT
@@ -178,3 +180,12 @@ def test_distance_of_the_deadline_is_checked_fifth(identity, agent, owner, walle
 def test_signature_is_checked_last(identity, agent, owner, wallet_key, deadline):
     with ape.reverts("invalid wallet sig"):
         identity.setAgentWallet(agent, wallet_key, deadline, b"", sender=owner)
+
+
+@pytest.mark.parametrize("has_wallet", [True, False], ids=["a wallet", "no wallet"])
+def test_wallet_is_logged_in_the_canonical_encoding(identity, agent, owner, has_wallet):
+    """Readers that decode strictly, and hash what they read, need the very bytes that Solidity would log."""
+    receipt = identity.register(sender=owner) if has_wallet else identity.unsetAgentWallet(agent, sender=owner)
+    value = to_canonical_address(owner.address) if has_wallet else b""
+    data = HexBytes(receipt.logs[-1]["data"])
+    assert data == encode(["string", "bytes"], ["agentWallet", value])

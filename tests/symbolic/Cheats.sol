@@ -13,7 +13,7 @@ interface ICheats {
     /// @param value The word.
     function store(address target, bytes32 slot, bytes32 value) external;
 
-    /// @notice Makes the storage of a contract unknown, whatever was written to it before.
+    /// @notice Makes the storage of a contract unknown, but for the words that its constructor wrote.
     /// @param target The contract.
     function enableSymbolicStorage(address target) external;
 
