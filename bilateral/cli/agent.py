@@ -11,6 +11,7 @@ from bilateral.cli.keys import key_of_variable, open_keystore
 from bilateral.cli.options import Agent, command, make_group, moment
 from bilateral.cli.session import Session
 from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import checksummed
 from bilateral.text import printable
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
     wallet_signer: TransactionSigner | None = None
     if signature is None and wallet_account is not None:
         wallet_signer = open_keystore(wallet_account, wallet_passphrase_file, session.output.ask)
-    elif signature is None and wallet != session.signer.address:
+    elif signature is None and checksummed(wallet) != session.signer.address:
         wallet_signer = key_of_variable(WALLET_KEY_VARIABLE, "--wallet-account")
     session.write(
         "Wallet set",

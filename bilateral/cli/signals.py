@@ -63,7 +63,7 @@ def _signals(content: bytes) -> Sequence[Signal]:
 
     try:
         entries = json.loads(content, parse_float=str, parse_int=str)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidArgumentError("the measurements are not JSON") from None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise InvalidArgumentError("the measurements are not a list of objects")

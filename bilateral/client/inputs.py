@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
-from bilateral.errors import InvalidArgumentError
+from bilateral.documents.encoding import decode_object
+from bilateral.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.identifiers import AgentId, FeedbackId, GlobalAgentId
 from bilateral.signatures import Feedback, FeedbackAuth, encode_feedback_auth
 
@@ -61,11 +62,11 @@ class SignedFeedback:
             InvalidArgumentError: It is not that.
         """
         try:
-            value = json.loads(text)
+            value = decode_object(text if isinstance(text, bytes) else text.encode())
             given = {field.name: value[field.name] for field in fields(Feedback)}
             given["feedback_hash"] = bytes.fromhex(given["feedback_hash"].removeprefix("0x"))
             signature = bytes.fromhex(value["signature"].removeprefix("0x"))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, MalformedDocumentError) as error:
             raise InvalidArgumentError(f"this is no signed feedback: {error!r}") from None
         numbers = ("agent_id", "feedback_index", "value", "value_decimals", "deadline")
         if not all(isinstance(given[name], int if name in numbers else (str, bytes)) for name in given):

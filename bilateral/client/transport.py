@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import aiohttp
@@ -35,13 +36,18 @@ _REPEATABLE: Final = (
     "eth_estimateGas",
     "eth_feeHistory",
     "eth_gasPrice",
+    "eth_getBalance",
     "eth_getBlockByNumber",
+    "eth_getCode",
     "eth_getLogs",
     "eth_getTransactionByHash",
     "eth_getTransactionCount",
     "eth_getTransactionReceipt",
     "eth_maxPriorityFeePerGas",
 )
+
+_TOO_MUCH: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
+"""With which nodes refuse a read that asks for more than they give at once. A part of it may be had."""
 
 
 class Transport:
@@ -140,6 +146,8 @@ def _rethrow(method: str, failure: Exception) -> NoReturn:
     if isinstance(failure, (TimeoutError, requests.Timeout)):
         raise NodeTimeoutError(f"the node does not answer {method} in time") from None
     status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)
+    if status in _TOO_MUCH and method in _REPEATABLE:
+        raise NodeError(method, None, f"HTTP status {status}") from None
     if status is not None:
         raise NodeUnreachableError(f"the node answers {method} with HTTP status {status}") from None
     if isinstance(failure, (json.JSONDecodeError, ValueError, Web3Exception)):

@@ -217,7 +217,7 @@ def _named_errors(url: str, limits: Limits) -> Iterator[None]:
         raise DocumentTimeoutError(limits.seconds) from None
     except httpx.TooManyRedirects:
         raise TooManyRedirectsError(f"{quoted(url)} redirects more than {limits.redirects} times") from None
-    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
         raise UnsupportedUriError(f"{quoted(url)} leads to a URL that is not loaded: {quoted(str(error))}") from None
     except (
         httpx.HTTPError,
@@ -233,8 +233,9 @@ def _parse(url: str) -> httpx.URL:
     """Parse an http or https URL that names a host."""
     try:
         parsed = httpx.URL(url)
+        host = parsed.host  # which decodes what IDNA encoded, and fails where nothing was
     except (httpx.InvalidURL, UnicodeError) as error:
         raise UnsupportedUriError(f"{quoted(url)} is not a URL: {quoted(str(error))}") from None
-    if parsed.scheme not in _PORTS or not parsed.host or (parsed.port or 0) > _MAX_PORT:
+    if parsed.scheme not in _PORTS or not host or (parsed.port or 0) > _MAX_PORT:
         raise UnsupportedUriError(f"{quoted(url)} is not an http or https URL")
     return parsed

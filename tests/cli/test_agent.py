@@ -113,7 +113,7 @@ def test_a_wallet_is_set_by_a_signature_made_elsewhere(done, chain, identity, ag
 
 def test_the_signer_may_be_the_wallet_itself(done, identity, agent, owner):
     done("agent", "unset-wallet", agent, key=owner)
-    done("agent", "set-wallet", agent, owner.address, key=owner)
+    done("agent", "set-wallet", agent, owner.address.lower(), key=owner)
     assert identity.getAgentWallet(agent) == owner.address
 
 

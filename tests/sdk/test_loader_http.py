@@ -127,7 +127,9 @@ def test_redirects_share_one_time(server, loader):
         replace(loader, limits=Limits(seconds=0.5, redirects=100)).load(f"{server.url}/")
 
 
-@pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://localhost/x", "data:,x", "gopher://x", "http://"])
+@pytest.mark.parametrize(
+    "target", ["file:///etc/passwd", "ftp://localhost/x", "data:,x", "gopher://x", "http://", "http://xn--/"]
+)
 def test_a_redirect_to_another_scheme_is_refused(server, loader, target):
     server.routes["/"] = redirect(target)
     with pytest.raises((UnsupportedUriError, UnreachableDocumentError)):
@@ -217,6 +219,8 @@ def test_a_proxy_of_the_environment_is_not_used(server, other_server, loader, mo
         "http:",
         "http://",
         "http:///x",
+        "http://xn--/",
+        "https://xn--a.example/",
         "https://[::1",
         "http://host:port/",
         "http://host:65536/",

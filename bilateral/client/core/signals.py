@@ -74,12 +74,17 @@ def _publish(session: Session, wanted: dict[_Key, Signal], period: str) -> Opera
     """
     sent: dict[_Key, Sent[FeedbackEntry]] = {}
     for _ in range(_ROUNDS):
-        nonce = yield from _settled_nonce(session, sent)
-        present = yield from _present(session, dict.fromkeys(agent for agent, _ in wanted), period)
-        missing = [key for key in wanted if key not in present]
-        prepared = []
-        for key in missing:
-            prepared.append((yield from _prepare(session, key, wanted[key], period)))  # noqa: PERF401  # it yields
+        try:
+            nonce = yield from _settled_nonce(session, sent, len(wanted) - len(sent))
+            present = yield from _present(session, dict.fromkeys(agent for agent, _ in wanted), period)
+            missing = [key for key in wanted if key not in present]
+            prepared = []
+            for key in missing:
+                prepared.append((yield from _prepare(session, key, wanted[key], period)))  # noqa: PERF401  # it yields
+        except BilateralError as error:
+            if not sent or isinstance(error, BatchInterruptedError):
+                raise
+            raise _interrupted(sent, len(wanted) - len(sent), str(error)) from error
         already = tuple(signal for key, signal in wanted.items() if key in present and key not in sent)
         if session.dry_run:
             tried = [
@@ -98,7 +103,7 @@ def _publish(session: Session, wanted: dict[_Key, Signal], period: str) -> Opera
     raise _interrupted(sent, len([key for key in missing if key not in sent]), "another program has the same key")
 
 
-def _settled_nonce(session: Session, sent: dict[_Key, Sent[FeedbackEntry]]) -> Operation[int]:
+def _settled_nonce(session: Session, sent: dict[_Key, Sent[FeedbackEntry]], unsent: int) -> Operation[int]:
     """The signer's next nonce, once nothing of the signer's is on its way any more."""
     end = time.monotonic() + _SETTLING_SECONDS
     while True:
@@ -106,7 +111,7 @@ def _settled_nonce(session: Session, sent: dict[_Key, Sent[FeedbackEntry]]) -> O
         if mined >= (yield from transactions.next_nonce(session)):
             return mined
         if time.monotonic() >= end:
-            raise _interrupted(sent, 0, "earlier transactions of the signer are still on their way")
+            raise _interrupted(sent, unsent, "earlier transactions of the signer are still on their way")
         yield Pause(session.poll_interval)
 
 

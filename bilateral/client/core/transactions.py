@@ -13,6 +13,7 @@ from bilateral.client.core import answers, chain
 from bilateral.client.session import NonceMemory
 from bilateral.client.steps import Blocking, Exclusive, Pause, Rpc
 from bilateral.errors import (
+    BilateralError,
     InsufficientFundsError,
     MalformedNodeAnswerError,
     NodeError,
@@ -42,8 +43,8 @@ NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, Malfo
 
 _NONCE_TRIES: Final = 5
 _NONCE_MEMORY_SECONDS: Final = 60.0
-_REPLACED_SIGHTINGS: Final = 3
-"""How often a node must count a nonce as used and know no receipt: two nodes behind one name may differ for a while."""
+_REPLACED_SECONDS: Final = 15.0
+"""How long a node must count a nonce as used and know no receipt: two nodes behind one name may differ for a while."""
 
 _INTERNAL_ERROR: Final = -32603
 _FEE_BLOCKS: Final = 10
@@ -108,19 +109,20 @@ def prepare(
         ContractRevertError: The registry would refuse.
         InsufficientFundsError: The signer cannot pay.
     """
-    chain.require_signer(session)
-    sender = chain.address_of(session)
+    sender = chain.require_signer(session).address
     data = chain.calldata(registry, signature, arguments)
     to = yield from chain.require_code(session, registry)
     deployment = yield from chain.connect(session)
     gas = yield from _estimate({"from": sender, "to": to, "data": "0x" + data.hex()})
     fees = yield from _fees()
+    limit = gas + gas // 5  # others may change storage in between, and with it what it costs
+    yield from _require_balance(sender, limit * (fees.get("maxFeePerGas") or fees["gasPrice"]))
     transaction = {
         "chainId": deployment.chain_id,
         "to": to,
         "value": 0,
         "data": "0x" + data.hex(),
-        "gas": gas + gas // 5,  # others may change storage in between, and with it what it costs
+        "gas": limit,
         **fees,
     }
     return Sent(registry, transaction, gas, decode)
@@ -149,12 +151,9 @@ def send_with_nonce(session: Session, prepared: Sent[T], nonce: int) -> Operatio
     raw = bytes(signed.raw_transaction)
     hash_ = "0x" + keccak(raw).hex()
     try:
-        yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
-    except NODE_FAILURES as failure:
-        is_known = yield from _knows(hash_)
-        if not is_known:
-            session.nonces = NonceMemory()
-            _refuse(session, failure, hash_, raw, is_certain=is_known is not None)
+        yield from _hand_over(session, hash_, raw)
+    except (BilateralError, NonceTakenError):
+        raise
     except BaseException as interruption:  # an interrupt, or a task that is cancelled: it passes, with the hash
         session.nonces = NonceMemory()
         interruption.add_note(f"Transaction {hash_} may have been sent. Look it up before a new try.")
@@ -163,12 +162,23 @@ def send_with_nonce(session: Session, prepared: Sent[T], nonce: int) -> Operatio
     return replace(prepared, transaction=transaction, hash=hash_, raw=raw)
 
 
+def _hand_over(session: Session, hash_: str, raw: bytes) -> Operation[None]:
+    """Give the node a signed transaction. That it fails to say that it took it is nothing if it knows it afterwards."""
+    try:
+        yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
+    except NODE_FAILURES as failure:
+        is_known = yield from _knows(hash_)
+        if not is_known:
+            session.nonces = NonceMemory()
+            _refuse(session, failure, hash_, raw, is_certain=is_known is not None)
+
+
 def wait(session: Session, sent: Sent[T], timeout: float, confirmations: int) -> Operation[T]:
     """Wait for a transaction, see `Handle.wait`. Failures of the node are waited out."""
     if sent.hash is None:
         raise NotSentError("nothing was sent: the client only tries (dry_run=True)")
     end = time.monotonic() + timeout
-    sightings = 0
+    nonce_used_since: float | None = None
     while True:
         failure: Exception | None = None
         try:
@@ -178,9 +188,12 @@ def wait(session: Session, sent: Sent[T], timeout: float, confirmations: int) ->
                 if depth >= confirmations:
                     return (yield from _outcome(sent, sent.hash, receipt))
             elif (yield from _is_nonce_used(session, sent)):
-                sightings += 1
-                if sightings >= _REPLACED_SIGHTINGS:
+                nonce_used_since = nonce_used_since or time.monotonic()
+                is_settled = time.monotonic() - nonce_used_since >= _REPLACED_SECONDS
+                if is_settled and (yield from _knows(sent.hash)) is False:
                     raise TransactionReplacedError("was replaced by another of its nonce", sent.hash, sent.raw)
+            else:
+                nonce_used_since = None
         except NODE_FAILURES as error:
             failure = error
         left = end - time.monotonic()
@@ -268,6 +281,13 @@ def _fees() -> Operation[dict[str, int]]:
         return {"gasPrice": answers.quantity((yield Rpc("eth_gasPrice")))}
     tip = median_low(tips) if tips else answers.quantity((yield Rpc("eth_maxPriorityFeePerGas")))
     return {"maxFeePerGas": 2 * base + tip, "maxPriorityFeePerGas": tip}
+
+
+def _require_balance(sender: str, wei: int) -> Operation[None]:
+    """Refuse to go on for an account that could not pay. A simulation costs nothing, so nodes do not look."""
+    balance = answers.quantity((yield Rpc("eth_getBalance", (sender, "latest"))))
+    if balance < wei:
+        raise InsufficientFundsError(sender, f"it has {balance} wei, and the transaction may cost {wei}")
 
 
 def _receipt(hash_: str) -> Operation[dict[str, Any] | None]:

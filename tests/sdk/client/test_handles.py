@@ -11,6 +11,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import AsyncClient, Client
+from bilateral.client.core import transactions
 from bilateral.contracts import Registry
 from bilateral.errors import (
     InsufficientFundsError,
@@ -63,6 +64,18 @@ def test_a_dry_run_checks_and_sends_nothing(connect, newcomer, web3, agent):
 
 
 _FEES = {"maxFeePerGas": 0, "maxPriorityFeePerGas": 0}
+
+
+def test_a_dry_run_refuses_who_could_not_pay(connect, web3, agent):
+    nearly = Account.create()
+    price = connect(nearly, dry_run=True)
+    web3.provider.make_request("anvil_setBalance", [nearly.address, hex(10**18)])
+    cost = (tried := price.give_feedback(agent, 1).transaction)["gas"] * tried["maxFeePerGas"]
+    web3.provider.make_request("anvil_setBalance", [nearly.address, hex(cost)])
+    assert price.give_feedback(agent, 1).hash is None
+    web3.provider.make_request("anvil_setBalance", [nearly.address, hex(cost - 1)])
+    with pytest.raises(InsufficientFundsError, match=f"it has {cost - 1} wei, and the transaction may cost {cost}"):
+        price.give_feedback(agent, 1)
 
 
 def test_a_dry_run_refuses_what_the_registry_would(connect, owner, agent):
@@ -175,7 +188,8 @@ def test_after_a_dropped_transaction_its_nonce_is_used(connect, newcomer, agent,
     assert client.give_feedback(agent, 2).transaction["nonce"] == 0
 
 
-def test_a_replaced_transaction_is_told(connect, newcomer, agent, held, web3):
+def test_a_replaced_transaction_is_told(connect, newcomer, agent, held, web3, monkeypatch):
+    monkeypatch.setattr(transactions, "_REPLACED_SECONDS", 0.1)
     handle = connect(newcomer).give_feedback(agent, 1)
     replacement = {
         "to": newcomer.address,
@@ -295,24 +309,44 @@ def test_a_transaction_to_no_contract_is_refused(connect, newcomer, agent, deplo
     assert nonce_of(web3, newcomer) == 0
 
 
-def test_who_cancels_a_write_while_it_is_sent_learns_its_hash(node, newcomer, agent, deployment, web3):
+def take_and_stall(_, forward):
+    forward()
+
+
+@pytest.mark.parametrize(
+    ("stalled", "interference"),
+    [
+        ("eth_sendRawTransaction", {"eth_sendRawTransaction": take_and_stall}),
+        (
+            "eth_getTransactionByHash",
+            {"eth_sendRawTransaction": answers_nothing_to_it, "eth_getTransactionByHash": take_and_stall},
+        ),
+    ],
+    ids=["sent", "looked up"],
+)
+def test_who_cancels_a_write_learns_its_hash(node, newcomer, agent, deployment, web3, stalled, interference):
     async def run():
         async with AsyncClient(node.url, signer=newcomer, deployment=deployment) as client:
             writing = asyncio.create_task(client.give_feedback(agent, 1))
-            while "eth_sendRawTransaction" not in node.methods:
+            while stalled not in node.methods:
                 await asyncio.sleep(0.01)
             writing.cancel()
             await writing
 
-    def take_and_stall(_, forward):
-        forward()
-
-    node.interference["eth_sendRawTransaction"] = take_and_stall
+    node.interference |= interference
     with pytest.raises(asyncio.CancelledError) as caught:
         asyncio.run(run())
     (note,) = caught.value.__notes__
     sent = re.search("0x[0-9a-f]{64}", note)[0]
     assert web3.eth.wait_for_transaction_receipt(sent, timeout=10)["from"] == newcomer.address
+
+
+def test_a_transaction_that_the_node_still_knows_is_not_called_replaced(connect, node, newcomer, agent, monkeypatch):
+    """One of two nodes behind one name counts the nonce already, and the other has no receipt yet."""
+    monkeypatch.setattr(transactions, "_REPLACED_SECONDS", 0)
+    handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
+    node.interference["eth_getTransactionReceipt"] = times(2, answers(None))
+    assert handle.wait(10).value == 1
 
 
 def test_a_receipt_without_the_event_is_told_with_the_hash(connect, node, newcomer, agent):

@@ -185,13 +185,14 @@ def test_a_node_that_limits_calls_is_asked_for_parts(connect, node, reviewed, mo
     assert limited_client.get_reputation_summary(reviewed) == whole.get_reputation_summary(reviewed)
 
 
-def test_a_node_that_limits_logs_is_asked_for_ranges(connect, node, reviewed, reviewer):
+@pytest.mark.parametrize("refusal", [refuses("block range too large"), lambda *_: 413], ids=["JSON-RPC", "HTTP"])
+def test_a_node_that_limits_logs_is_asked_for_ranges(connect, node, reviewed, reviewer, refusal):
     asked = []
 
     def limit(parameters, forward):
         first, last = (int(parameters[0][name], 16) for name in ("fromBlock", "toBlock"))
         asked.append((first, last))
-        return refuses("block range too large")(parameters, forward) if last - first >= 7 else forward()
+        return refusal(parameters, forward) if last - first >= 7 else forward()
 
     node.interference["eth_getLogs"] = limit
     found = connect(to=node.url).get_feedback(reviewed, reviewer.address, 0)

@@ -209,7 +209,7 @@ def test_what_the_registry_would_refuse_is_not_signed(connect, owner, agent):
         connect(owner).sign_feedback(agent, 101, "starred")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"agent_id": "1"}'])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"agent_id": "1"}', pytest.param("[" * 100_000, id="deep")])
 def test_a_text_that_is_no_signed_feedback_is_refused(text):
     with pytest.raises(InvalidArgumentError, match="no signed feedback"):
         SignedFeedback.from_json(text)

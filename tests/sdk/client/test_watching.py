@@ -177,14 +177,31 @@ def test_a_race_that_is_always_lost_is_given_up(connect, node, newcomer, signals
     assert (caught.value.hashes, caught.value.missing) == ((), 4)
 
 
+def test_a_node_that_fails_after_a_lost_race_is_told_with_what_was_sent(connect, node, newcomer, signals):
+    sent = []
+
+    def lost(parameters, forward):
+        if len(sent) == 2:
+            node.interference["eth_getTransactionCount"] = lambda *_: 500
+            return refuses("nonce too low")(parameters, forward)
+        sent.append(forward()["result"])
+        return {"result": sent[-1]}
+
+    node.interference["eth_sendRawTransaction"] = lost
+    with pytest.raises(BatchInterruptedError) as caught:
+        connect(newcomer, to=node.url).publish_signals(signals, WEEK)
+    assert (caught.value.hashes, caught.value.missing) == (tuple(sent), 2)
+
+
 def test_transactions_that_stay_on_their_way_are_not_waited_for_forever(connect, newcomer, signals, web3, monkeypatch):
     monkeypatch.setattr("bilateral.client.core.signals._SETTLING_SECONDS", 0.1)
     client = connect(newcomer)
     web3.provider.make_request("anvil_setAutomine", [False])
     try:
         client.give_feedback(signals[0].agent, 1)
-        with pytest.raises(BatchInterruptedError, match="still on their way"):
+        with pytest.raises(BatchInterruptedError, match="still on their way") as caught:
             client.publish_signals(signals, WEEK)
+        assert (caught.value.hashes, caught.value.missing) == ((), 4)
     finally:
         web3.provider.make_request("anvil_mine", [])
         web3.provider.make_request("anvil_setAutomine", [True])
