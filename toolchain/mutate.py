@@ -58,6 +58,15 @@ TESTS = {
 }
 """The tests that touch a contract, by the beginning of its path. The first that fits counts."""
 
+REGISTRIES = {
+    "tests/authorized": "AuthorizedReputationRegistry",
+    "tests/identity": "IdentityRegistry",
+    "tests/ratings": "BidirectionalReputationRegistry",
+    "tests/reputation": "ReputationRegistry",
+    "tests/validation": "ValidationRegistry",
+}
+"""The registry that the tests of a folder are about, and deploy."""
+
 RULES = ["universal.rules", "c_like.rules", "solidity.rules"]
 
 IGNORED = [r"^\s*(//|\*|import |pragma |using |\}|/\*)", r"^\s*(abstract )?(contract|library|interface) "]
@@ -160,18 +169,22 @@ class Project:
             "TMPDIR": str(path / ".cache/tmp"),
         }
 
-    def compile(self, paths: Iterable[str], mutant: Mutant | None = None) -> dict[str, tuple[str, str]] | None:
-        """Compile the contracts that some sources reach.
+    def reached(self, path: str) -> list[str]:
+        """The sources that a change of one reaches, without the registries that its tests do not deploy."""
+        others = set(REGISTRIES.values()) - {REGISTRIES[folder] for folder in tests_of(path)}
+        return [name for name in self.build["sources"] if path in _imports(name) and Path(name).stem not in others]
+
+    def compile(self, names: Iterable[str], mutant: Mutant | None = None) -> dict[str, tuple[str, str]] | None:
+        """Compile the contracts of some sources.
 
         Args:
-            paths: The sources.
+            names: The sources.
             mutant: What to change before.
 
         Returns:
             The code for creation and the code at run time of each contract by its name; None if it does not compile.
         """
-        reached = sorted(name for name in self.build["sources"] if not _imports(name).isdisjoint(paths))
-        sources = {name: (ROOT / name).read_text() for name in reached}
+        sources = {name: (ROOT / name).read_text() for name in sorted(names)}
         if mutant:
             sources[mutant.path] = mutant.changed
         request = {
@@ -182,7 +195,7 @@ class Project:
                 "remappings": ["@openzeppelin/=node_modules/@openzeppelin/", "solady/=node_modules/solady/"],
                 "metadata": {"bytecodeHash": "none"},
                 "outputSelection": {
-                    name: {"*": ["evm.bytecode.object", "evm.deployedBytecode.object"]} for name in reached
+                    name: {"*": ["evm.bytecode.object", "evm.deployedBytecode.object"]} for name in sources
                 },
             },
         }
@@ -258,8 +271,8 @@ class Project:
             `killed`, `survived`, or `invalid` if it does not compile or compiles to the same.
         """
         if mutant.path not in self._codes:
-            self._codes[mutant.path] = self.compile([mutant.path])
-        codes = self.compile([mutant.path], mutant)
+            self._codes[mutant.path] = self.compile(self.reached(mutant.path))
+        codes = self.compile(self.reached(mutant.path), mutant)
         if codes in (None, self._codes[mutant.path]):
             return "invalid"
         self.install(codes)
