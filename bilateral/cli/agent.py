@@ -78,10 +78,20 @@ def show(
 
 
 @command(app, "set-uri", "bilateral agent set-uri 42 https://agent.example/agent.json", writes=True, stores=True)
-def set_uri(session: Session, agent: Agent, uri: Uri = "", file: File = None) -> None:
+def set_uri(
+    session: Session,
+    agent: Agent,
+    uri: Annotated[
+        str | None,
+        typer.Argument(metavar="[URI]", help='Where the registration file is; "" for nowhere.', show_default=False),
+    ] = None,
+    file: File = None,
+) -> None:
     """Replace the URI of an agent's registration file."""
+    if (uri is None) == (file is None):
+        raise InvalidArgumentError("give the registration file as a URI, or as --file")
     document = _registration(session, file)
-    session.write("URI replaced", lambda client: client.set_agent_uri(agent, uri, file=document))
+    session.write("URI replaced", lambda client: client.set_agent_uri(agent, uri or "", file=document))
 
 
 @command(
@@ -215,6 +225,8 @@ def update(
     address: Annotated[str | None, typer.Option("--address", metavar="ADDRESS", help="The new owner.")] = None,
 ) -> None:
     """Change an agent's domain, or hand it to another address (August 2025)."""
+    if not domain and address is None:
+        raise InvalidArgumentError("give --domain, --address or both")
     session.write("Agent updated", lambda client: client.update_agent(agent, domain=domain, address=address))
 
 

@@ -295,6 +295,8 @@ def respond(
 
     if (text is None) == (not uri):
         raise InvalidArgumentError("give the answer as --text, or as --uri")
+    if text is not None and file_hash is not None:
+        raise InvalidArgumentError("--hash goes with --uri: that of a text is worked out")
     found = FeedbackId.parse(feedback)
     response = text if text is not None else ResponseLink(uri, hash_bytes(file_hash, "--hash"))
     session.write("Answered", lambda client: client.append_response(found, response=response))

@@ -153,6 +153,7 @@ class Session:
             value["transaction"] = {"from": self.signer.address, **handle.transaction}
             title = "Not sent (dry run): this would be accepted"
         elif self.settings.wait:
+            self.output.note(f"sent {handle.hash}")
             value["result"] = self.wait_for(str(handle.hash), wait)
         else:
             title = "Sent"
@@ -171,7 +172,6 @@ class Session:
             wait: Waits for its result.
         """
         try:
-            self.output.note(f"sent {transaction}")
             with self.output.waiting("Waiting for it to get into a block"):
                 return wait(self.settings.timeout)
         except KeyboardInterrupt:

@@ -53,6 +53,8 @@ def publish(
         value["already_published"] = batch.already_published
         value["results"] = None
         if session.settings.wait and not session.settings.dry_run:
+            for sent in value["hashes"]:
+                session.output.note(f"sent {sent}")  # all of them first, for whoever does not see the end
             value["results"] = [session.wait_for(str(handle.hash), handle.wait) for handle in batch.handles]
     session.output.result(value, title=f"Signals of {name}")
 

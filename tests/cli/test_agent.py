@@ -85,6 +85,14 @@ def test_a_domain_goes_with_nothing_else(refused, owner):
 def test_a_uri_is_replaced(done, identity, agent, owner):
     done("agent", "set-uri", agent, "ipfs://x", key=owner)
     assert identity.tokenURI(agent) == "ipfs://x"
+    done("agent", "set-uri", agent, "", key=owner)
+    assert identity.tokenURI(agent) == ""
+
+
+@pytest.mark.parametrize("arguments", [[], ["ipfs://x", "--file", "agent.json"]], ids=["neither", "both"])
+def test_a_registration_file_is_a_uri_or_a_file(refused, agent, owner, arguments):
+    error = refused(3, "agent", "set-uri", agent, *arguments, key=owner)
+    assert (error["reason"], "as a URI, or as --file" in error["message"]) == ("invalid_argument", True)
 
 
 def test_a_wallet_is_set_by_its_own_keystore_and_unset(done, identity, agent, owner, wallet_key, keystore):
@@ -133,6 +141,11 @@ def test_an_agent_is_handed_on(done, identity, agent, owner, other_owner):
 def test_a_domain_is_changed(done, identity, agent, owner):
     done("agent", "update", agent, "--domain", "new.example", key=owner)
     assert identity.resolveByDomain("new.example").agentId == agent
+
+
+def test_an_update_that_would_change_nothing_is_refused(refused, agent, owner):
+    error = refused(3, "agent", "update", agent, key=owner)
+    assert (error["reason"], "--domain, --address or both" in error["message"]) == ("invalid_argument", True)
 
 
 def test_the_primary_agent_is_chosen(done, identity, agent, owner):

@@ -110,7 +110,11 @@ def test_a_feedback_is_shown_with_its_answers(done, bilateral, given, owner, cli
     assert given in table
 
 
-@pytest.mark.parametrize("options", [[], ["--text", "x", "--uri", "ipfs://x"]], ids=["neither", "both"])
+@pytest.mark.parametrize(
+    "options",
+    [[], ["--text", "x", "--uri", "ipfs://x"], ["--text", "x", "--hash", "0x" + "07" * 32]],
+    ids=["neither", "both", "a text with a hash"],
+)
 def test_an_answer_is_a_text_or_a_uri(refused, given, owner, options):
     assert refused(3, "feedback", "respond", given, *options, key=owner)["reason"] == "invalid_argument"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -23,6 +24,11 @@ def test_signals_are_published_once_a_period(done, reputation, client):
     again = done("signals", "publish", "-", "--period", "2026-W47", key=client, stdin=json.dumps(MEASURED))
     assert (again["hashes"], [each["tag"] for each in again["already_published"]]) == ([], ["reachable", "uptime"])
     assert reputation.getLastIndex(1, client) == 2
+
+
+def test_who_waits_for_signals_sees_all_that_was_sent_first(bilateral, client):
+    ran = bilateral("signals", "publish", "-", key=client, stdin=json.dumps(MEASURED))
+    assert re.fullmatch("(sent 0x[0-9a-f]{64}\n){2}", ran.err)
 
 
 def test_decimals_are_published_as_they_are_written(done, reputation, client):
