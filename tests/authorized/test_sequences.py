@@ -6,9 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from bilateral.signatures import FeedbackAuth, encode_feedback_auth
 from scripts._anvil import restore
@@ -24,6 +23,7 @@ from tests.authorized.helpers import (
     tag,
 )
 from tests.authorized.model import Model
+from tests.sequences import play
 
 HOUR = 3_600
 TAGS = [bytes(32), tag("quality"), tag("speed")]
@@ -205,9 +205,7 @@ def test_registry_does_what_the_model_does(
         operator=operator,
         clients=[client, other_client, other_owner, operator],
     )
-    machine = type("Machine", (Sequences,), {"world": world})
-    steps = settings(max_examples=10, stateful_step_count=15, deadline=None, derandomize=True)
-    run_state_machine_as_test(machine, settings=steps)
+    play(type("Machine", (Sequences,), {"world": world}), examples=10, steps=15)
     calls = world.calls
     assert calls["accepted"] >= calls.total() / 4, calls
     assert calls["refused"] >= calls.total() / 10, calls

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ape.utils import ZERO_ADDRESS
-from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from bilateral.signatures import AgentWalletSet, Domain
 from scripts._anvil import restore
 from tests.calls import Refused, answer, encoded
 from tests.identity.indexing import primary_agents
 from tests.identity.model import IdentityModel
+from tests.sequences import play
 
 FUNCTIONS = {
     "register()": IdentityModel.register,
@@ -294,13 +294,7 @@ def test_registry_answers_like_the_model_after_any_sequence_of_calls(
         "tally": tally,
     }
 
-    run_state_machine_as_test(
-        type("IdentityMachine", (Machine,), world),
-        # Hypothesis would take five minutes to shorten a failing sequence; the rules that it prints are few enough.
-        settings=settings(
-            max_examples=50, stateful_step_count=25, deadline=None, derandomize=True, phases=[Phase.generate]
-        ),
-    )
+    play(type("IdentityMachine", (Machine,), world), examples=50, steps=25)
 
     accepted = {function: tally[function, "accepted"] for function in FUNCTIONS}
     refused = {function: tally[function, "refused"] for function in FUNCTIONS}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from scripts._anvil import restore
 from tests.reputation.model import Given
+from tests.sequences import play
 
 USERS = 4
 ACCEPTED_QUOTA = 1 / 4
@@ -95,7 +95,5 @@ def machine(chain, reputation, identity, agent, owner, client, other_client, str
 
 
 def test_no_sequence_of_calls_changes_feedback(machine, calls):
-    run_state_machine_as_test(
-        machine, settings=settings(max_examples=5, stateful_step_count=10, deadline=None, derandomize=True)
-    )
+    play(machine, examples=5, steps=10)
     assert calls["accepted"] >= ACCEPTED_QUOTA * calls.total()

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import Phase, settings
-from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, HypothesisProvider
-from hypothesis.stateful import run_state_machine_as_test
-
+from tests.sequences import play
 from tests.system.chain import running_chain
 from tests.system.functions import FUNCTIONS
 from tests.system.machine import SystemMachine
 
 STEPS = 50
 """The steps of an example."""
-
-INDEPENDENT = "independent examples"
-"""A backend of Hypothesis that draws as the usual one does. But with any backend that is not the usual one itself each
-example is new, while otherwise five of six are an earlier one with a part repeated."""
-
-AVAILABLE_PROVIDERS[INDEPENDENT] = HypothesisProvider
 
 
 def run(examples, after_example=None):
@@ -44,20 +35,7 @@ def run(examples, after_example=None):
 
     with running_chain() as chain:
         members = {"chain": chain, "tally": tally, "teardown": teardown}
-        run_state_machine_as_test(
-            type("BoundSystemMachine", (SystemMachine,), members),
-            # Hypothesis would take long to shorten a failing sequence; what it prints of one example can be followed.
-            settings=settings(
-                max_examples=examples,
-                stateful_step_count=STEPS,
-                deadline=None,
-                derandomize=True,
-                phases=[Phase.generate],
-                backend=INDEPENDENT,
-            ),
-            # Otherwise one example in some thousand ends early.
-            _min_steps=STEPS - 1,
-        )
+        play(type("BoundSystemMachine", (SystemMachine,), members), examples, STEPS)
     return tally
 
 

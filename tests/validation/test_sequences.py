@@ -10,12 +10,12 @@ from typing import Any
 import ape
 import pytest
 from eth_utils import keccak
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from scripts._anvil import restore
 from tests.helpers import logged
+from tests.sequences import play
 from tests.validation.conftest import REQUEST_URI, RESPONSE_URI, UNKNOWN_AGENT
 from tests.validation.model import ZERO_ADDRESS, ZERO_HASH, RefusedError, UnknownAgentError, ValidationModel
 
@@ -192,10 +192,7 @@ def world(request, chain, identity, validation, agent_id, other_agent_id):
 
 
 def test_sequences_of_calls_agree_with_the_model(world):
-    bound = type("BoundSequences", (Sequences,), {"world": world})
-    run_state_machine_as_test(
-        bound, settings=settings(max_examples=10, stateful_step_count=35, deadline=None, derandomize=True)
-    )
+    play(type("BoundSequences", (Sequences,), {"world": world}), examples=10, steps=35)
     outcomes = world.outcomes
     assert outcomes["accepted"] >= outcomes.total() / 4, f"the sequences mostly revert: {outcomes}"
     assert set(outcomes) == {"accepted", "unknown agent", *REASONS}, "the sequences miss a refusal"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from bilateral.client import Client
 from bilateral.reverts import ContractRevertError
 from bilateral.summaries import summarize
 from bilateral.values import FeedbackValue
+from tests.sequences import play
 
 TAGS = st.sampled_from(["", "starred", "uptime", "ü"])
 VALUES = st.builds(FeedbackValue, st.integers(-(10**20), 10**20), st.integers(0, 18))
@@ -104,7 +104,5 @@ def world(rpc, deployment, loader, register, reviewer, other_reviewer, owner):
 
 def test_what_was_written_is_read(world, monkeypatch):
     monkeypatch.setattr(Writes, "world", world)
-    run_state_machine_as_test(
-        Writes, settings=settings(max_examples=8, stateful_step_count=12, deadline=None, derandomize=True)
-    )
+    play(Writes, examples=8, steps=12)
     assert world.accepted >= world.tried // 4, world
