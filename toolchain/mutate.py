@@ -1,9 +1,10 @@
 """`make mutate`: changes the contracts, one change at a time, and sees whether the tests notice.
 
-The changes are universalmutator's (operators, constants, conditions, removed statements and events) and the swap of two
-statements that follow each other. A seeded sample of them is tried in copies of the project. A change
-that does not compile, or that compiles to the same bytecode, is not a mutant; every other one must fail a test of those
-that touch the contract. Results are kept in `.mutants/`, so a run that is stopped goes on where it was.
+The changes are universalmutator's, the removal of a statement that spans lines, and the swap of two statements that
+follow each other. A seeded sample, with as many of each kind as there are and equal shares of the rest, is tried in
+copies of the project. A change that does not compile, or that compiles to the same bytecode, is not a mutant; every
+other one must fail a test of those that touch the contract, and fail it again when that test runs alone. Results are
+kept in `.mutants/`, so a run that is stopped goes on where it was.
 
     make mutate MUTANTS=200 SEED=1 ONLY=contracts/validation
 """
@@ -83,11 +84,25 @@ NONSENSE = re.compile(r"[A-Za-z_](-1|\(\d+[-+]\d+\))|[=<>!]{3}|><|=<|\+[/%*]")
 
 TYPES = re.compile(r"\b(u?int|bytes)\d*\b")
 
+NUMBERS = re.compile(r"\b(0x[0-9a-fA-F]+|\d[\d_]*)\b")
+
+CONDITIONS = re.compile(r"^(require|if|for|while) ?\(| \? |&&|\|\||[<>!=]=| [<>] ")
+
 SUFFICIENT = 0.95
 """The share of the mutants that the tests must notice."""
 
 PATIENCE = 10
 """How many times as long as without a change the tests may take."""
+
+
+TOO_LONG = "the tests took too long"
+
+ATTEMPTS = 3
+"""How often to try again when a test fails and then, alone, does not."""
+
+
+class NoVerdictError(Exception):
+    """The tests say nothing about a mutant."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +137,20 @@ class Mutant:
     def identifier(self) -> str:
         """What names the mutant of this version of its source."""
         return hashlib.sha256(f"{self.path}\0{self.changed}".encode()).hexdigest()[:16]
+
+    @property
+    def kind(self) -> str:
+        """What is changed."""
+        before, after = self.before.strip(), self.after.strip()
+        if not after or after.startswith(("//", "/*")):
+            return "removed event" if before.startswith("emit ") else "removed statement"
+        if sorted(before.splitlines()) != [before] and sorted(self.before.splitlines()) == sorted(
+            self.after.splitlines()
+        ):
+            return "swapped order"
+        if NUMBERS.sub("", before) == NUMBERS.sub("", after):
+            return "constant"
+        return "condition" if CONDITIONS.search(before) else "operator"
 
     @property
     def place(self) -> str:
@@ -235,30 +264,40 @@ class Project:
         sources = (file.read_bytes() for file in files if file.suffix in (".py", ".sol"))
         return hashlib.sha256(b"\0".join(sources)).hexdigest()[:16]
 
-    def test(self, folders: list[str], timeout: float | None = None) -> int | None:
+    def failure(self, tests: list[str], timeout: float | None = None) -> str | None:
         """Run tests until the first that fails, those first that failed before.
 
         Args:
-            folders: Where the tests are.
+            tests: Which, or the folders where they are.
             timeout: After how many seconds they are ended.
 
         Returns:
-            The exit code, None if they took too long.
+            The test that failed, `TOO_LONG`, or None if all passed.
+
+        Raises:
+            NoVerdictError: They did not run.
         """
         command = [".venv/bin/ape", "test", "--quiet", "--exitfirst", "--failed-first", "--hypothesis-profile=mutation"]
         with subprocess.Popen(  # noqa: S603  # the project's own tools
-            [*command, *folders],
+            [*command, "-rfE", *tests],
             cwd=self.path,
             env=self._environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             start_new_session=True,
         ) as process:
             try:
-                return process.wait(timeout)
+                output, _ = process.communicate(timeout=timeout)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)  # with all that they started
-                return None
+                return TOO_LONG
+        if process.returncode == 0:
+            return None
+        failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+?::.+?)(?: - .*)?$", output, re.MULTILINE)
+        if process.returncode != 1 or not failed:
+            raise NoVerdictError(output)
+        return failed[1]
 
     def judge(self, mutant: Mutant, patience: float) -> str:
         """Try a mutant.
@@ -269,6 +308,9 @@ class Project:
 
         Returns:
             `killed`, `survived`, or `invalid` if it does not compile or compiles to the same.
+
+        Raises:
+            NoVerdictError: The tests did not run, or a test fails now and then.
         """
         if mutant.path not in self._codes:
             self._codes[mutant.path] = self.compile(self.reached(mutant.path))
@@ -276,7 +318,13 @@ class Project:
         if codes in (None, self._codes[mutant.path]):
             return "invalid"
         self.install(codes)
-        return "survived" if self.test(tests_of(mutant.path), patience) == 0 else "killed"
+        for _ in range(ATTEMPTS):
+            failed = self.failure(tests_of(mutant.path), patience)
+            if failed is None:
+                return "survived"
+            if failed == TOO_LONG or self.failure([failed], patience) in {failed, TOO_LONG}:
+                return "killed"
+        raise NoVerdictError(f"{failed} fails now and then\n{mutant}")
 
 
 def tests_of(path: str) -> list[str]:
@@ -302,9 +350,23 @@ def _swaps(lines: list[str]) -> list[tuple[int, str, str]]:
     swaps = []
     for number, (first, second) in enumerate(itertools.pairwise(lines), start=1):
         indents = {len(line) - len(line.lstrip()) for line in (first, second)}
-        if len(indents) == 1 and all(re.search(r";\s*(//.*)?$", line) for line in (first, second)) and first != second:
+        if (
+            len(indents) == 1
+            and all(re.search(r"^\s.*;\s*(//.*)?$", line) for line in (first, second))
+            and first != second
+        ):
             swaps.append((number, first + second, second + first))
     return swaps
+
+
+def _removals(lines: list[str]) -> list[tuple[int, str, str]]:
+    """Statements that span lines, removed; universalmutator removes single lines."""
+    removals = []
+    for number, first in enumerate(lines, start=1):
+        if re.match(r"\s+(emit )?[\w.]+\($", first):
+            end = next(n for n in range(number, len(lines)) if lines[n].startswith(first[: -len(first.lstrip())] + ")"))
+            removals.append((number, "".join(lines[number - 1 : end + 1]), ""))
+    return removals
 
 
 def mutants_of(path: str) -> list[Mutant]:
@@ -324,16 +386,23 @@ def mutants_of(path: str) -> list[Mutant]:
         for line, after, *_ in changes
         if after.strip().rpartition("\n")[2].strip() not in GROSS
     ]
-    found += [Mutant(path, *swap) for swap in _swaps(lines)]
+    found += [Mutant(path, *change) for change in _removals(lines) + _swaps(lines)]
     return list(dict.fromkeys(m for m in found if "".join(m.before.split()) != "".join(m.after.split())))
 
 
 def sample(seed: int, only: str) -> list[Mutant]:
-    """All mutants of the contracts that have tests and whose path begins so, in an order that the seed decides."""
+    """All mutants of the contracts that have tests and whose path begins so.
+
+    They are in an order that the seed decides, but that the kinds take turns.
+    """
     paths = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "contracts").rglob("*.sol"))
     mutants = [mutant for path in paths if path.startswith(only) and tests_of(path) for mutant in mutants_of(path)]
     random.Random(seed).shuffle(mutants)  # noqa: S311  # no secret depends on it
-    return [mutant for mutant in mutants if _may_compile(mutant)]
+    kinds: dict[str, list[Mutant]] = {}
+    for mutant in filter(_may_compile, mutants):
+        kinds.setdefault(mutant.kind, []).append(mutant)
+    turns = itertools.zip_longest(*(kinds[kind] for kind in sorted(kinds)))
+    return [mutant for turn in turns for mutant in turn if mutant]
 
 
 def _may_compile(mutant: Mutant) -> bool:
@@ -384,8 +453,8 @@ class Trial:
                 continue
             print(f"mutate: running {folder} as it is ...", flush=True)
             start = time.monotonic()
-            if project.test([folder]) != 0:
-                sys.exit(f"mutate: {folder} fails without any change")
+            if failed := project.failure([folder]):
+                sys.exit(f"mutate: {failed} fails without any change")
             self._patience[folder] = known[version] = PATIENCE * self._jobs * (time.monotonic() - start) + 60
             BASELINE.write_text(json.dumps(known))
         self._start = time.monotonic()

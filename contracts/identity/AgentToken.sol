@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 import {IERC721Errors} from "@openzeppelin/contracts/interfaces/draft-IERC6093.sol";
 import {ERC721Utils} from "@openzeppelin/contracts/token/ERC721/utils/ERC721Utils.sol";
@@ -56,6 +56,7 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
 
     /// @inheritdoc ERC721
     function setApprovalForAll(address operator, bool isApproved) public override {
+        require(msg.sender != address(0), ERC721InvalidApprover(address(0)));
         require(operator != address(0), ERC721InvalidOperator(address(0)));
         super.setApprovalForAll(operator, isApproved);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title Agent directory: the August 2025 base of EIP-8004a, and the agent that an account speaks as
 /// @notice Finds agents by domain and by address, and tells as which agent an account rates.

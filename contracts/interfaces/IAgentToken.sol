@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title What the agents' ERC-721 token adds to the standard
 /// @dev The standard's own errors are those of ERC-6093, as in the registries that are already deployed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title Reputation registry for feedback that the agent's owner has authorised
 /// @notice A client rates an agent with a score from 0 to 100, at most as often as the owner of the agent's token has

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title Ratings that servers give (EIP-8004a)
 /// @notice The other direction of trust: a server rates its clients and validators from 0 to 100, so that others can

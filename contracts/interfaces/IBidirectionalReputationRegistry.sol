@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title What EIP-8004a's reputation registry keeps of ERC-8004 as of August 2025
 /// @notice A server lets a client rate it: a mark for off-chain feedback, which is all that generation stored.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title A service that asks for a client's rating before it serves
 /// @notice EIP-8004a's usage pattern, made reusable by `ReputationGated`.
@@ -15,8 +15,8 @@ interface IReputationGate {
     /// @param minimum The lowest rating that is served.
     error ClientDeclined(uint256 clientId, uint256 serverId, uint8 rating, uint8 minimum);
 
-    /// @notice The server has not rated the client, and newcomers are not served.
-    /// @param clientId The client.
+    /// @notice The server has not rated the client, and newcomers are not served; or the client is no agent.
+    /// @param clientId The client; zero if it is no agent.
     /// @param serverId The server.
     error ClientNotRated(uint256 clientId, uint256 serverId);
 

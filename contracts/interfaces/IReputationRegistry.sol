@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title Reputation registry of ERC-8004 (January 2026)
 /// @notice Keeps what clients say about agents: signed fixed-point values with two tags each, which anybody can read
@@ -219,7 +219,8 @@ interface IReputationRegistry {
     ) external view returns (int128 value, uint8 valueDecimals, string memory tag1, string memory tag2, bool isRevoked);
 
     /// @notice Reads much feedback: item `i` of each array belongs to the same feedback.
-    /// @dev Costs one storage word per client and one per feedback of theirs, and memory for what is found.
+    /// @dev Costs one storage word per client and one per feedback of theirs, and memory for what is found. Clients
+    /// choose how long their tags are: list those that you trust.
     /// @param agentId The agent that was rated.
     /// @param clientAddresses The clients, in the order in which their feedback is returned, which for each is that of
     /// its indexes; none: all clients, in the order of their first feedback. A client that is listed twice is read

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @dev What one client's feedback for one agent amounts to, in one word, so that a summary need not walk it.
 /// ```

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @dev One feedback, in one word. `exists` tells a feedback from an empty slot, so that reading, revoking and
 /// answering need no second word to check an index. `responses` is on top: one too many would overflow the word, and

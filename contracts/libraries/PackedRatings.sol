@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @dev The ratings that one server gave: 32 neighbouring agents share a word, so that a neighbour's costs an update
 /// rather than a new word. Agent `32 * page + i` has byte `i` from the right.

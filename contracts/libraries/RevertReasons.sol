@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title The reason texts that are part of the ERC-8004 surface
 /// @notice Clients of the deployed registries match on these texts, so they are kept word for word, in this one place.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title A registry that knows its identity registry, and nothing else
 /// @notice For tests of deployments: it depends on another contract, and that one must be there first.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title A witness that hears hundreds of views in one call
 /// @notice It passes on hashes of what it hears, so that whoever knows what to expect compares a few bytes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
 import {LibBitmap} from "solady/src/utils/LibBitmap.sol";
@@ -27,8 +27,9 @@ contract BidirectionalReputationRegistry is ReputationRegistry, BidirectionalRat
         IAgentDirectory directory = IAgentDirectory(IDENTITY_REGISTRY);
         require(directory.agentExists(agentClientId), AgentNotFound());
         // An agent with the caller for its wallet exists, and mostly the wallet is the owner, so that this one call
-        // tells all.
-        if (IIdentityRegistry(IDENTITY_REGISTRY).getAgentWallet(agentServerId) != msg.sender) {
+        // tells all. A simulated call may come from the zero address, which stands for no wallet.
+        address wallet = IIdentityRegistry(IDENTITY_REGISTRY).getAgentWallet(agentServerId);
+        if (wallet != msg.sender || wallet == address(0)) {
             require(directory.agentExists(agentServerId), AgentNotFound());
             require(IERC721(IDENTITY_REGISTRY).ownerOf(agentServerId) == msg.sender, UnauthorizedFeedback());
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 import {ERC165Checker} from "@openzeppelin/contracts/utils/introspection/ERC165Checker.sol";
 import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
@@ -21,7 +21,7 @@ abstract contract ReputationGated is IReputationGate {
 
     /// @dev Lets a client pass that a server rated at least so well. Reverts with `ClientDeclined` for a lower rating,
     /// and with `ClientNotRated` if there is none.
-    /// @param clientId The client.
+    /// @param clientId The client. Zero, which is no agent, never passes.
     /// @param serverId The server whose rating counts.
     /// @param minimum The lowest rating that passes.
     /// @param trustNewcomers Whether a client passes that the server has not rated.
@@ -53,6 +53,6 @@ abstract contract ReputationGated is IReputationGate {
     ) private view {
         (bool hasRating, uint8 rating) = RATINGS.getClientRating(clientId, serverId);
         if (hasRating) require(rating >= minimum, ClientDeclined(clientId, serverId, rating, minimum));
-        else require(trustNewcomers, ClientNotRated(clientId, serverId));
+        else require(clientId != 0 && trustNewcomers, ClientNotRated(clientId, serverId));
     }
 }

@@ -146,6 +146,12 @@ def test_nobody_else_is_authorised(identity, agent, unauthorised):
     assert not identity.isAuthorizedOrOwner(unauthorised, agent)
 
 
+def test_zero_address_appoints_no_operator(identity, operator):
+    """Nobody can send from the zero address; a simulated call can."""
+    with ape.reverts(identity.ERC721InvalidApprover, approver=ZERO_ADDRESS):
+        identity.setApprovalForAll.call(operator, True, sender=ZERO_ADDRESS)
+
+
 def test_zero_address_is_not_authorised_although_nobody_is_approved(identity, agent):
     assert identity.getApproved(agent) == ZERO_ADDRESS
     assert not identity.isAuthorizedOrOwner(ZERO_ADDRESS, agent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ape
 import pytest
+from ape.utils import ZERO_ADDRESS
 from eth_abi import encode
 from eth_utils import keccak
 
@@ -63,6 +64,18 @@ def test_unknown_client_is_refused(registry, stranger, server_id):
 def test_unknown_server_is_refused(registry, stranger, client_id):
     with ape.reverts(registry.AgentNotFound):
         registry.acceptFeedback(client_id, 404, sender=stranger)
+
+
+def test_zero_address_is_not_the_wallet_that_an_unknown_server_lacks(registry, client_id):
+    """Nobody can send from the zero address; a simulated call can."""
+    with ape.reverts(registry.AgentNotFound):
+        registry.acceptFeedback.call(client_id, 404, sender=ZERO_ADDRESS)
+
+
+def test_zero_address_is_not_the_wallet_that_a_server_lacks(registry, identity, server, server_id, client_id):
+    identity.unsetAgentWallet(server_id, sender=server)
+    with ape.reverts(registry.UnauthorizedFeedback):
+        registry.acceptFeedback.call(client_id, server_id, sender=ZERO_ADDRESS)
 
 
 @pytest.mark.parametrize("pair", ["two agents", "an agent with itself"])

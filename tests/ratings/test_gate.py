@@ -45,10 +45,20 @@ def test_newcomer_is_declined_where_newcomers_are_not_trusted(deploy, client, cl
         service.serve(sender=client)
 
 
-def test_account_without_an_agent_is_a_newcomer(deploy, stranger, server_id):
-    service = deploy(trusts_newcomers=False)
+@pytest.mark.parametrize("trusts_newcomers", [True, False])
+def test_account_without_an_agent_is_declined(deploy, stranger, server_id, trusts_newcomers):
+    service = deploy(trusts_newcomers=trusts_newcomers)
     with ape.reverts(service.ClientNotRated, clientId=0, serverId=server_id):
         service.serve(sender=stranger)
+
+
+def test_client_that_gave_its_agent_away_to_lose_its_rating_is_declined(
+    service, identity, registry, server, server_id, client, client_id, stranger
+):
+    registry.rateClient(client_id, 0, sender=server)
+    identity.transferFrom(client, stranger, client_id, sender=client)
+    with ape.reverts(service.ClientNotRated, clientId=0, serverId=server_id):
+        service.serve(sender=client)
 
 
 def test_rating_by_another_server_does_not_count(service, registry, validator, validator_id, client, client_id):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 import {IReputationRegistry} from "../../contracts/interfaces/IReputationRegistry.sol";
 import {BidirectionalReputationRegistry} from "../../contracts/reputation/BidirectionalReputationRegistry.sol";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title An identity registry that knows every agent id and lets everybody act for every agent
 contract MockPermissiveIdentity {

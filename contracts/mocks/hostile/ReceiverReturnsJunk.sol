@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title A contract that takes part in a safe transfer with the right selector and junk behind it
 contract ReceiverReturnsJunk {

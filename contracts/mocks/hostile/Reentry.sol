@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-pragma solidity ^0.8.28;
+pragma solidity ^0.8.34;
 
 /// @title What the contracts have in common that re-enter
 /// @notice They make a call that was prepared while somebody else waits for them.
