@@ -48,6 +48,8 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
     }
 
     /// @inheritdoc ERC721
+    // No ether can be locked: every function that Solady makes payable refuses it.
+    // slither-disable-next-line locked-ether
     function approve(address account, uint256 id) public payable override refusesEther {
         address owner = ownerOf(id);
         require(msg.sender == owner || isApprovedForAll(owner, msg.sender), ERC721InvalidApprover(msg.sender));
