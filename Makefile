@@ -4,7 +4,7 @@
 export APE_DATA_FOLDER := $(CURDIR)/.cache/ape
 # So are temporary files, all the more since Ape compiles a project in place, and fails, that is itself among them.
 export TMPDIR := $(CURDIR)/.cache/tmp
-$(shell mkdir -p $(TMPDIR))
+$(shell mkdir -p "$(TMPDIR)")
 
 BIN := .venv/bin
 AUDIT := .cache/audit/bin
@@ -77,7 +77,7 @@ addresses: setup ## Write the addresses of all networks from deployments/ into R
 
 lock: setup ## Resolve toolchain/*.in into hashed lock files, and package.json into package-lock.json.
 	@for name in uv requirements audit; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	  --no-annotate --no-header toolchain/$$name.in --output-file toolchain/$$name.lock > /dev/null; done
+	  --no-annotate --no-header --override toolchain/overrides.in toolchain/$$name.in --output-file toolchain/$$name.lock > /dev/null; done
 	@npm install --package-lock-only --ignore-scripts
 	@npm install --package-lock-only --ignore-scripts --prefix toolchain/audit --omit-lockfile-registry-resolved
 

@@ -4,6 +4,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 
+# What a compilation leaves there hides the contracts: Ape looks at 500 files of a folder and no more.
+rm -rf contracts/.cache
+
 sources=$(find contracts -name '*.sol' -not -path 'contracts/.cache/*' | LC_ALL=C sort)
 # shellcheck disable=SC2086  # no source has a space in its name
 fingerprint=$(cat $sources ape-config.yaml package-lock.json | cksum)

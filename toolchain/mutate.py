@@ -144,9 +144,7 @@ class Mutant:
         before, after = self.before.strip(), self.after.strip()
         if not after or after.startswith(("//", "/*")):
             return "removed event" if before.startswith("emit ") else "removed statement"
-        if sorted(before.splitlines()) != [before] and sorted(self.before.splitlines()) == sorted(
-            self.after.splitlines()
-        ):
+        if sorted(self.before.splitlines()) == sorted(self.after.splitlines()):
             return "swapped order"
         if NUMBERS.sub("", before) == NUMBERS.sub("", after):
             return "constant"
@@ -350,11 +348,8 @@ def _swaps(lines: list[str]) -> list[tuple[int, str, str]]:
     swaps = []
     for number, (first, second) in enumerate(itertools.pairwise(lines), start=1):
         indents = {len(line) - len(line.lstrip()) for line in (first, second)}
-        if (
-            len(indents) == 1
-            and all(re.search(r"^\s.*;\s*(//.*)?$", line) for line in (first, second))
-            and first != second
-        ):
+        are_statements = all(re.search(r"^\s.*;\s*(//.*)?$", line) for line in (first, second))
+        if are_statements and len(indents) == 1 and first != second:
             swaps.append((number, first + second, second + first))
     return swaps
 

@@ -18,7 +18,8 @@ require_prerequisites() {
     fail "Python 3.11 or newer with its venv and ensurepip modules is required (Debian: python3-venv)."
   node -e 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)' 2>/dev/null ||
     fail "Node 20 or newer is required (node is missing or older)."
-  command -v npm >/dev/null 2>&1 || fail "npm 10 or newer, which comes with Node 20, is required (npm is missing)."
+  npm_version=$(npm --version 2>/dev/null) && [ "${npm_version%%.*}" -ge 9 ] ||
+    fail "npm 9 or newer, which comes with Node 20, is required (npm is missing or older)."
 }
 
 # A digest of all that decides what gets installed, so that a change of any of it sets up anew.
@@ -37,7 +38,8 @@ install_python_packages() {
   export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" # whom the machine trusts, as pip, git and npm do
   "$PYTHON" -m venv --clear .venv
   .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r toolchain/uv.lock
-  .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode --require-hashes \
+  # Without looking at what packages ask for: toolchain/overrides.in knows better.
+  .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode --require-hashes --no-deps \
     -r toolchain/requirements.lock
   .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
 }
@@ -65,11 +67,12 @@ install_anvil() {
   chmod +x .venv/bin/anvil
 }
 
-# Every process of the virtual environment, activated or not, finds the compiler and anvil.
+# Every process of the virtual environment, activated or not, finds the compiler and anvil, and keeps temporary files in
+# the project: Ape would compile a project in place, and lose sight of its contracts, that is itself among them.
 export_tools() {
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   cat > "$site/toolchain.pth" <<'PTH'
-import os, sys; os.environ.setdefault("SOLCX_BINARY_PATH", os.path.join(sys.prefix, "solcx")); os.environ["PATH"] = os.path.join(sys.prefix, "bin") + os.pathsep + os.environ.get("PATH", "")
+import os, sys; os.environ.setdefault("SOLCX_BINARY_PATH", os.path.join(sys.prefix, "solcx")); os.environ["PATH"] = os.path.join(sys.prefix, "bin") + os.pathsep + os.environ.get("PATH", ""); os.environ["TMPDIR"] = os.path.join(os.path.dirname(sys.prefix), ".cache", "tmp"); os.makedirs(os.environ["TMPDIR"], exist_ok=True)
 PTH
 }
 

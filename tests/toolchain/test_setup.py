@@ -12,7 +12,8 @@ from scripts._build import ROOT
 
 SETUP = ROOT / "toolchain" / "setup.sh"
 TOOLS = ("dirname", "cat", "sed", "cksum", "printf", "env")
-LOCKS = ["package-lock.json", "toolchain/requirements.lock", "toolchain/uv.lock"]
+PYTHON_LOCKS = ["toolchain/requirements.lock", "toolchain/uv.lock", "toolchain/audit.lock"]
+LOCKS = ["package-lock.json", "toolchain/audit/package-lock.json", *PYTHON_LOCKS]
 
 
 def set_up(path: str | None = None) -> subprocess.CompletedProcess:
@@ -62,10 +63,14 @@ NODE = "exit 0"
         ({"python3": PYTHON, "node": "exit 1"}, "Node 20 or newer is required (node is missing or older)."),
         (
             {"python3": PYTHON, "node": NODE},
-            "npm 10 or newer, which comes with Node 20, is required (npm is missing).",
+            "npm 9 or newer, which comes with Node 20, is required (npm is missing or older).",
+        ),
+        (
+            {"python3": PYTHON, "node": NODE, "npm": "echo 8.19.4"},
+            "npm 9 or newer, which comes with Node 20, is required (npm is missing or older).",
         ),
     ],
-    ids=["no Python", "old Python", "no venv", "no Node", "old Node", "no npm"],
+    ids=["no Python", "old Python", "no venv", "no Node", "old Node", "no npm", "old npm"],
 )
 def test_missing_prerequisite_is_one_line_that_names_it_and_its_version(machine, commands, line):
     run = set_up(machine(**commands))
@@ -87,7 +92,7 @@ FUNDING_AND_HOMEPAGES = {"github.com", "opencollective.com", "tidelift.com", "pa
 """Whom npm's lock names as receivers of donations; nothing is fetched from there."""
 
 
-@pytest.mark.parametrize("lock", LOCKS[1:])
+@pytest.mark.parametrize("lock", PYTHON_LOCKS)
 def test_python_lock_pins_every_package_by_hash(lock):
     entries = re.findall(r"^(\S+==\S+).*?(?=^\S|\Z)", (ROOT / lock).read_text(), re.MULTILINE | re.DOTALL)
     blocks = re.split(r"(?m)^(?=\S)", (ROOT / lock).read_text())
