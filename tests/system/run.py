@@ -63,7 +63,8 @@ def shortcomings(tally, examples):
 def unseen_refusals(tally):
     """The refusals, of every function by every rule, that a long run should have seen and has not."""
     return [
-        f"{registry}.{signature} was never refused: {rule}" for registry, signature, rule in REFUSALS - tally.keys()
+        f"{registry}.{signature} was never refused: {rule}"
+        for registry, signature, rule in sorted(REFUSALS - tally.keys())
     ]
 
 
