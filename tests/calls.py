@@ -51,17 +51,21 @@ class Refused(Exception):  # noqa: N818 - it is no failure
 
     Attributes:
         data: What the call reverts with.
+        rule: The rule that it breaks: the error's name or text, and the circumstances where several are told apart.
     """
 
-    def __init__(self, signature, *arguments):
+    def __init__(self, signature, *arguments, circumstances=None):
         super().__init__(signature, *arguments)
         self.data = encoded(signature, *arguments)
+        self.rule = arguments[0] if signature == "Error(string)" else signature.partition("(")[0]
+        if circumstances:
+            self.rule += f": {circumstances}"
 
 
-def require(condition, signature, *arguments):
+def require(condition, signature, *arguments, circumstances=None):
     """Refuse a call unless a condition holds; a signature without parentheses is the text of an `Error(string)`."""
     if condition:
         return
     if "(" not in signature:
         signature, arguments = "Error(string)", (signature,)
-    raise Refused(signature, *arguments)
+    raise Refused(signature, *arguments, circumstances=circumstances)

@@ -53,6 +53,7 @@ class IdentityModel:
     def new_agent(self, caller, domain, address):
         require(caller == address, "UnauthorizedRegistration()")
         require(domain, "InvalidDomain()")
+        require(address != ZERO_ADDRESS, "InvalidAddress()")
         require(self.holder(domain) is None, "DomainAlreadyRegistered()")
         require(not self.has_agent(address), "AddressAlreadyRegistered()")
         agent_id = self.register(caller)
@@ -73,7 +74,7 @@ class IdentityModel:
 
     # The token
 
-    def transfer(self, caller, sender, receiver, agent_id):
+    def transfer(self, caller, sender, receiver, agent_id, _data=b""):
         require(receiver != ZERO_ADDRESS, "ERC721InvalidReceiver(address)", ZERO_ADDRESS)
         agent = self.existing(agent_id)
         require(self.may_act(caller, agent_id), "ERC721InsufficientApproval(address,uint256)", caller, agent_id)
@@ -129,13 +130,19 @@ class IdentityModel:
         Returns:
             For each question, which is a view's signature and arguments, the encoded answer or the refusal.
         """
-        answers = {("getAgentCount()",): answer("uint256", len(self.agents))}
+        answers = {
+            ("getAgentCount()",): answer("uint256", len(self.agents)),
+            ("balanceOf(address)", ZERO_ADDRESS): Refused("ERC721InvalidOwner(address)", ZERO_ADDRESS),
+        }
         for account in accounts:
             primary = self.primary.get(account, 0)
             balance = sum(agent.owner == account for agent in self.agents.values())
             answers["agentOf(address)", account] = answer("uint256", primary)
             answers["balanceOf(address)", account] = answer("uint256", balance)
             answers["resolveByAddress(address)", account] = self.described(primary)
+            for operator in accounts:
+                is_approved = (account, operator) in self.operators
+                answers["isApprovedForAll(address,address)", account, operator] = answer("bool", is_approved)
         for domain in domains:
             answers["resolveByDomain(string)", domain] = self.described(self.holder(domain))
         for agent_id in range(len(self.agents) + 2):
@@ -150,6 +157,9 @@ class IdentityModel:
         answers["getAgentWallet(uint256)", agent_id] = answer("address", agent.wallet)
         answers["agentExists(uint256)", agent_id] = answer("bool", agent_id in self.agents)
         answers["getAgent(uint256)", agent_id] = self.described(agent_id)
+        for account in accounts:
+            resolved = answer("uint256,bool", self.primary.get(account, 0), agent_id in self.agents)
+            answers["resolveRating(address,uint256)", account, agent_id] = resolved
         token = {
             ("ownerOf(uint256)", agent_id): answer("address", agent.owner),
             ("tokenURI(uint256)", agent_id): answer("string", agent.uri),
@@ -179,9 +189,17 @@ class IdentityModel:
         require(self.may_act(caller, agent_id), "Not authorized")
         return agent
 
-    def may_act(self, account, agent_id):
+    def role(self, account, agent_id):
+        """As what an account may act for an agent; None: it may not."""
         agent = self.agents[agent_id]
-        return account in (agent.owner, agent.approved) or (agent.owner, account) in self.operators
+        if account == agent.owner:
+            return "owner"
+        if (agent.owner, account) in self.operators:
+            return "operator"
+        return "approved" if account == agent.approved else None
+
+    def may_act(self, account, agent_id):
+        return self.role(account, agent_id) is not None
 
     def has_agent(self, account):
         return account in self.primary or any(agent.owner == account for agent in self.agents.values())

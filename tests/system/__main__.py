@@ -7,7 +7,7 @@ import sys
 import time
 from datetime import timedelta
 
-from tests.system.run import STEPS, calls, run, shortcomings
+from tests.system.run import REFUSALS, STEPS, calls, run, shortcomings, unseen_refusals
 
 SECONDS_BETWEEN_LINES = 30
 """How often the progress is printed where it cannot be overwritten."""
@@ -52,7 +52,9 @@ def main():
     progress = Progress(parser.parse_args().examples)
     tally = run(progress.examples, progress.show)
     progress.end(tally)
-    found = shortcomings(tally)
+    rarest = min(REFUSALS, key=lambda each: (tally[each], each))
+    print(f"{len(REFUSALS)} refusals, the rarest {tally[rarest]:,} times: {' '.join(rarest)}")
+    found = shortcomings(tally, progress.examples) + unseen_refusals(tally)
     print("\n".join(found) or "The registries answered like the model after every step.")
     return 1 if found else 0
 

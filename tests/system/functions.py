@@ -1,56 +1,150 @@
-"""The registries' functions, and the methods of the model that stand for them."""
+"""The registries' functions: the methods of the model that stand for them, and what they can be refused with."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+
+class Function(NamedTuple):
+    """A function of a registry.
+
+    Attributes:
+        method: Where the model's method is.
+        refusals: The rules, as `Refused.rule` names them, by which a call can be refused. Ether is not among them:
+            every function refuses it.
+    """
+
+    method: str
+    refusals: tuple[str, ...] = ()
+
+
 _FEEDBACK = "(uint256,uint64,int128,uint8,string,string,string,string,bytes32)"
 
+_NO_AGENT = "ERC721NonexistentToken"
+_NOT_FOR_STRANGERS = (_NO_AGENT, "Not authorized")
+_INSIDERS = ("owner", "operator", "approved")
+
+_TRANSFER = Function(
+    "identity.transfer",
+    ("ERC721InvalidReceiver", _NO_AGENT, "ERC721InsufficientApproval", "ERC721IncorrectOwner"),
+)
+
 _IDENTITY = {
-    "register()": "identity.register",
-    "register(string)": "identity.register",
-    "register(string,(string,bytes)[])": "identity.register",
-    "newAgent(string,address)": "identity.new_agent",
-    "updateAgent(uint256,string,address)": "identity.update_agent",
-    "transferFrom(address,address,uint256)": "identity.transfer",
-    "safeTransferFrom(address,address,uint256)": "identity.transfer",
-    "approve(address,uint256)": "identity.approve",
-    "setApprovalForAll(address,bool)": "identity.set_approval_for_all",
-    "setAgentURI(uint256,string)": "identity.set_uri",
-    "setMetadata(uint256,string,bytes)": "identity.set_metadata",
-    "setAgentWallet(uint256,address,uint256,bytes)": "identity.set_wallet",
-    "unsetAgentWallet(uint256)": "identity.unset_wallet",
-    "setPrimaryAgent(uint256)": "identity.set_primary",
+    "register()": Function("identity.register"),
+    "register(string)": Function("identity.register"),
+    "register(string,(string,bytes)[])": Function("identity.register", ("reserved key",)),
+    "newAgent(string,address)": Function(
+        "identity.new_agent",
+        (
+            "UnauthorizedRegistration",
+            "InvalidDomain",
+            "InvalidAddress",
+            "DomainAlreadyRegistered",
+            "AddressAlreadyRegistered",
+        ),
+    ),
+    "updateAgent(uint256,string,address)": Function(
+        "identity.update_agent",
+        ("AgentNotFound", "UnauthorizedUpdate", "DomainAlreadyRegistered", "AddressAlreadyRegistered"),
+    ),
+    "transferFrom(address,address,uint256)": _TRANSFER,
+    "safeTransferFrom(address,address,uint256)": _TRANSFER,
+    "safeTransferFrom(address,address,uint256,bytes)": _TRANSFER,
+    "approve(address,uint256)": Function("identity.approve", (_NO_AGENT, "ERC721InvalidApprover")),
+    "setApprovalForAll(address,bool)": Function("identity.set_approval_for_all", ("ERC721InvalidOperator",)),
+    "setAgentURI(uint256,string)": Function("identity.set_uri", _NOT_FOR_STRANGERS),
+    "setMetadata(uint256,string,bytes)": Function("identity.set_metadata", (*_NOT_FOR_STRANGERS, "reserved key")),
+    "setAgentWallet(uint256,address,uint256,bytes)": Function(
+        "identity.set_wallet",
+        (*_NOT_FOR_STRANGERS, "bad wallet", "expired", "deadline too far", "invalid wallet sig"),
+    ),
+    "unsetAgentWallet(uint256)": Function("identity.unset_wallet", _NOT_FOR_STRANGERS),
+    "setPrimaryAgent(uint256)": Function("identity.set_primary", (_NO_AGENT, "NotOwnerOrWallet")),
 }
 
-_OPEN = {
-    "giveFeedback(uint256,int128,uint8,string,string,string,string,bytes32)": "give",
-    f"giveFeedbackBySig(address,{_FEEDBACK},uint256,bytes)": "give_by_sig",
-    "revokeFeedback(uint256,uint64)": "revoke",
-    "appendResponse(uint256,address,uint64,string,bytes32)": "respond",
-}
+_NO_FEEDBACK = (
+    "too many decimals",
+    "value too large",
+    _NO_AGENT,
+    *(f"Self-feedback not allowed: {role}" for role in _INSIDERS),
+)
+
+
+def _open_feedback(model):
+    """The functions of open feedback, which two registries have."""
+    return {
+        "giveFeedback(uint256,int128,uint8,string,string,string,string,bytes32)": Function(
+            f"{model}.give", _NO_FEEDBACK
+        ),
+        f"giveFeedbackBySig(address,{_FEEDBACK},uint256,bytes)": Function(
+            f"{model}.give_by_sig",
+            ("SignatureExpired", "UnexpectedFeedbackIndex", "InvalidSignature", *_NO_FEEDBACK),
+        ),
+        "revokeFeedback(uint256,uint64)": Function(
+            f"{model}.revoke", ("index must be > 0", "index out of bounds", "Already revoked")
+        ),
+        "appendResponse(uint256,address,uint64,string,bytes32)": Function(
+            f"{model}.respond", ("index must be > 0", "Empty URI", "index out of bounds")
+        ),
+    }
+
+
+_NO_RATING = ("SubjectNotRegistered", "RatingTooHigh", "CannotRateSelf", "AlreadyRated")
+_NO_RATER = "RaterNotRegistered"
+_NO_BATCH = ("EmptyBatch", "UnequalBatch", _NO_RATER, *(f"RatingRefused: {rule}" for rule in _NO_RATING))
 
 _RATINGS = {
-    "rateClient(uint256,uint8)": "ratings.rate_client",
-    "rateValidator(uint256,uint8)": "ratings.rate_validator",
-    "rateClients(uint256[],uint8[])": "ratings.rate_clients",
-    "rateValidators(uint256[],uint8[])": "ratings.rate_validators",
-    "acceptFeedback(uint256,uint256)": "ratings.accept_feedback",
+    "rateClient(uint256,uint8)": Function("ratings.rate_client", (_NO_RATER, *_NO_RATING)),
+    "rateValidator(uint256,uint8)": Function("ratings.rate_validator", (_NO_RATER, *_NO_RATING)),
+    "rateClients(uint256[],uint8[])": Function("ratings.rate_clients", _NO_BATCH),
+    "rateValidators(uint256[],uint8[])": Function("ratings.rate_validators", _NO_BATCH),
+    "acceptFeedback(uint256,uint256)": Function(
+        "ratings.accept_feedback",
+        ("AgentNotFound", "UnauthorizedFeedback", "SelfFeedbackNotAllowed", "FeedbackAlreadyAuthorized"),
+    ),
 }
 
-_AUTHORISED = {"giveFeedback(uint256,uint8,bytes32,bytes32,string,bytes32,bytes)": "authorised.give"}
+_AUTHORISED = {
+    "giveFeedback(uint256,uint8,bytes32,bytes32,string,bytes32,bytes)": Function(
+        "authorised.give",
+        (
+            "ScoreTooHigh",
+            "FeedbackAuthTooShort",
+            "ClientAddressOutOfRange",
+            "IndexLimitOutOfRange",
+            "AgentNotAuthorized",
+            "ClientNotAuthorized",
+            "ChainNotAuthorized",
+            "FeedbackAuthExpired",
+            "IndexLimitReached",
+            _NO_AGENT,
+            *(f"SelfFeedbackNotAllowed: {role}" for role in _INSIDERS),
+            "SignatureRefused",
+            "SignatureLengthInvalid",
+            "SignatureMalleable",
+            "SignatureUnrecoverable",
+            "SignerNotOwner",
+        ),
+    )
+}
 
 _VALIDATION = {
-    "validationRequest(address,uint256,string,bytes32)": "validation.request",
-    "validationResponse(bytes32,uint8,string,bytes32,string)": "validation.respond",
+    "validationRequest(address,uint256,string,bytes32)": Function(
+        "validation.request", ("bad validator", "exists", *_NOT_FOR_STRANGERS)
+    ),
+    "validationResponse(bytes32,uint8,string,bytes32,string)": Function(
+        "validation.respond", ("unknown", "not validator", "resp>100")
+    ),
 }
 
 FUNCTIONS = {
     "identity": _IDENTITY,
-    "open": {signature: f"open.{method}" for signature, method in _OPEN.items()} | _RATINGS,
-    "plain": {signature: f"plain.{method}" for signature, method in _OPEN.items()},
+    "open": _open_feedback("open") | _RATINGS,
+    "plain": _open_feedback("plain"),
     "authorised": _AUTHORISED,
     "validation": _VALIDATION,
 }
-"""By registry and signature, where the model's method is."""
+"""By registry and signature."""
 
 
 def signature_of(registry, name):

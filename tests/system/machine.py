@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from bilateral.signatures import AgentWalletSet, Feedback, FeedbackAuth, encode_feedback_auth
 from tests.calls import types_of
+from tests.system.faults import FAULTS
 from tests.system.questions import DOMAINS, KEYS, REQUEST_HASHES, TAGS, WORD_TAGS
 from tests.system.world import World
 
@@ -23,18 +24,27 @@ MOST_AGENTS = 5
 PEOPLE = range(6)
 """Five plain accounts and a contract wallet."""
 
+REGISTRATIONS = ["register()", "register(string)", "register(string,(string,bytes)[])"]
+TRANSFERS = [
+    "transferFrom(address,address,uint256)",
+    "safeTransferFrom(address,address,uint256)",
+    "safeTransferFrom(address,address,uint256,bytes)",
+]
+
 URIS = ["ipfs://short", "ipfs://another", "https://agent.example/" + "long" * 20, ""]
 FILE_HASH = keccak(text="a file")
 NEVER = 2**256 - 1
 
 people = st.sampled_from(PEOPLE)
 people_or_nobody = st.sampled_from([*PEOPLE, *PEOPLE, None])
-agents = st.integers(0, 20)
-clients = st.integers(0, 20)
-picks = st.integers(0, 20)
+agents = st.sampled_from([0, *range(20)])
+clients = st.sampled_from([*range(9), "owner", "operator", "approved"])
+"""One of those who may not act for the agent in question, or whoever plays that role for it."""
+
+picks = st.sampled_from([0, 0, *range(20)])
 """Which of the things that exist, counted round and round; 0: one that does not."""
 
-callers = st.sampled_from(["owner"] * 8 + ["wallet", "approved", *PEOPLE])
+callers = st.sampled_from(["owner"] * 8 + ["operator", "approved", "wallet", *PEOPLE])
 """Whoever plays that role for the agent in question, or somebody."""
 
 seldom = st.sampled_from([None] * 9 + [*PEOPLE[:3]])
@@ -90,25 +100,27 @@ class SystemMachine(World, RuleBasedStateMachine):
             self.call(who, "identity", "register()")
         for registry in "open", "plain":
             self.call(client, registry, "giveFeedback", 1, 87, 0, "", TAGS[1], "", URIS[0], FILE_HASH)
-        self.authorise(1, 0, None, 1, NEVER, 87, tags, 1)
+        self.authorise(1, 0, None, 1, NEVER, 87, tags, 1, None)
         self.call(owner, "validation", "validationRequest", validator, 1, URIS[0], REQUEST_HASHES[1])
 
     @rule(
         caller=people,
-        signature=st.sampled_from(["register()", "register(string)", "register(string,(string,bytes)[])"]),
+        signature=st.sampled_from(REGISTRATIONS),
         uri=st.sampled_from(URIS),
         keys=st.sampled_from([[], KEYS, [*KEYS, *KEYS], [*KEYS, "agentWallet"]]),
-        ether=st.sampled_from([0, 0, 0, 1]),
+        ether=st.sampled_from([0, 0, 0, 0, 0, 1]),
     )
     def register(self, caller, signature, uri, keys, ether):
-        """When there are enough agents, ether comes along, for which every registration is refused."""
-        self.ether = 1 if len(self.model.identity.agents) >= MOST_AGENTS else ether
+        """When there are enough agents, ether comes along or a reserved key."""
+        self.ether = max(self.ether, ether)
+        if len(self.model.identity.agents) >= MOST_AGENTS and not self.ether:
+            signature, keys = REGISTRATIONS[-1], [*KEYS, "agentWallet"]
         arguments = [uri, tuple((key, b"value") for key in keys)][: len(types_of(signature))]
         self.call(self.account(caller), "identity", signature, *arguments)
 
     @precondition(lambda self: len(self.model.identity.agents) < MOST_AGENTS)
     @rule(
-        caller=st.sampled_from(["newcomer"] * 9 + [*PEOPLE]),
+        caller=st.sampled_from(["newcomer"] * 9 + [*PEOPLE, None]),
         address=seldom,
         domain=st.sampled_from([*DOMAINS, *DOMAINS, ""]),
     )
@@ -133,19 +145,20 @@ class SystemMachine(World, RuleBasedStateMachine):
         who=callers,
         sender=st.sampled_from(["owner"] * 12 + [*PEOPLE[:3]]),
         receiver=st.sampled_from([*PEOPLE, "owner", "wallet", None]),
-        name=st.sampled_from(["transferFrom", "safeTransferFrom"]),
+        signature=st.sampled_from(TRANSFERS),
     )
-    def transfer(self, agent, who, sender, receiver, name):
+    def transfer(self, agent, who, sender, receiver, signature):
         agent_id = self.agent(agent)
         caller, sender, receiver = (self.in_role(role, agent_id) for role in (who, sender, receiver))
-        self.call(caller, "identity", name, sender, receiver, agent_id)
+        arguments = [sender, receiver, agent_id, b"for the receiver"][: len(types_of(signature))]
+        self.call(caller, "identity", signature, *arguments)
 
     @rule(agent=agents, who=callers, account=people_or_nobody)
     def approve(self, agent, who, account):
         agent_id = self.agent(agent)
         self.call(self.in_role(who, agent_id), "identity", "approve", self.account(account), agent_id)
 
-    @rule(caller=people, operator=people_or_nobody, is_approved=st.booleans())
+    @rule(caller=people, operator=people_or_nobody, is_approved=st.sampled_from([True, True, False]))
     def set_approval_for_all(self, caller, operator, is_approved):
         self.call(self.account(caller), "identity", "setApprovalForAll", self.account(operator), is_approved)
 
@@ -265,10 +278,18 @@ class SystemMachine(World, RuleBasedStateMachine):
         who=callers,
         subject=agents,
         rating=ratings,
-        name=st.sampled_from(["rateClient", "rateValidator"]),
+        kind=st.sampled_from(["client", "validator"]),
+        again=st.sampled_from([None] * 6 + [0, 1, 2]),
     )
-    def rate(self, server, who, subject, rating, name):
-        self.call(self.in_role(who, self.agent(server)), "open", name, self.agent(subject), rating)
+    def rate(self, server, who, subject, rating, kind, again):
+        """A server rates an agent, or once more one that it has rated."""
+        given = list(self.model.ratings.given[kind])
+        if again is None or not given:
+            caller, subject = self.in_role(who, self.agent(server)), self.agent(subject)
+        else:
+            server, subject = given[again % len(given)]
+            caller = self.speaker(server)
+        self.call(caller, "open", "rateClient" if kind == "client" else "rateValidator", subject, rating)
 
     @rule(
         server=agents,
@@ -299,8 +320,9 @@ class SystemMachine(World, RuleBasedStateMachine):
         score=ratings,
         tags=word_tags,
         times=st.integers(1, 6),
+        fault=st.sampled_from([None] * 12 + FAULTS),
     )
-    def authorise(self, agent, client, signer, more, delay, score, tags, times):
+    def authorise(self, agent, client, signer, more, delay, score, tags, times, fault):
         """The owner, or somebody else, lets a client give more feedback, and the client does, perhaps too often."""
         agent_id = self.agent(agent)
         client = self.client(client, agent_id)
@@ -308,6 +330,8 @@ class SystemMachine(World, RuleBasedStateMachine):
         auth = FeedbackAuth(agent_id, client, limit, min(self.model.now + delay, NEVER), self.chain.id)
         signer = self.in_role("owner", agent_id) if signer is None else self.account(signer)
         signed = (auth, encode_feedback_auth(auth, self.sign(auth, "authorised", signer)), self.model.keys[signer])
+        if fault:  # which the client tries first, when nothing else stands against it
+            self.use((auth, fault(signed[1]), None), client, agent_id, score, tags)
         self.authorisations.append(signed)
         for _ in range(times):
             self.use(signed, client, agent_id, score, tags)
@@ -322,7 +346,7 @@ class SystemMachine(World, RuleBasedStateMachine):
     def use(self, signed, client, agent_id, score, tags):
         auth, feedback_auth, signer = signed
         call = (agent_id, score, *tags)
-        as_modelled = (*call, auth, signer, auth.digest(self.domain("authorised")))
+        as_modelled = (*call, feedback_auth, signer, auth.digest(self.domain("authorised")))
         arguments = (*call, URIS[0], FILE_HASH, feedback_auth)
         self.give(client, agent_id, client, "authorised", "giveFeedback", *arguments, as_modelled=as_modelled)
 

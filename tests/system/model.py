@@ -6,14 +6,20 @@ takes a caller stands for a function of a registry, and refuses a call by `Refus
 
 from __future__ import annotations
 
+from eth_utils import to_checksum_address
+
+from tests.authorized.helpers import CURVE_ORDER, FIELDS_LENGTH
 from tests.authorized.model import Model as AuthorizedModel
-from tests.calls import Refused, require
+from tests.calls import Refused, encoded, require
 from tests.identity.model import IdentityModel
 from tests.reputation.model import MAX_ABS_VALUE, Given, ReputationModel
 from tests.validation.model import RefusedError, UnknownAgentError, ValidationModel
 
 PAYABLE = {"approve", "transferFrom", "safeTransferFrom"}
-"""Functions that ERC-721 lets take ether; the registry refuses it by name. All others refuse it without a word."""
+"""Functions that ERC-721 lets take ether."""
+
+ETHER = "ether"
+"""The rule that no function takes ether."""
 
 
 class SystemModel:
@@ -79,7 +85,8 @@ class OpenFeedback:
         require(given.decimals <= 18, "too many decimals")
         require(abs(given.value) <= MAX_ABS_VALUE, "value too large")
         identity.existing(agent_id)
-        require(not identity.may_act(caller, agent_id), "Self-feedback not allowed")
+        role = identity.role(caller, agent_id)
+        require(role is None, "Self-feedback not allowed", circumstances=role)
         self.records.give(agent_id, caller, given)
 
     def give_by_sig(self, _caller, client, params, deadline, signer):
@@ -161,7 +168,9 @@ class Ratings:
                 self._rate(kind, server, subject, rating)
             except Refused as refused:
                 self.given[kind] = before
-                raise Refused("RatingRefused(uint256,bytes)", position, refused.data) from refused
+                raise Refused(
+                    "RatingRefused(uint256,bytes)", position, refused.data, circumstances=refused.rule
+                ) from refused
 
     def _rater(self, caller):
         server = self.system.identity.primary.get(caller)
@@ -183,25 +192,28 @@ class AuthorisedFeedback:
     def __init__(self, system):
         self.system, self.records = system, AuthorizedModel(system.chain_id, {})
 
-    def give(self, caller, agent_id, score, tag1, tag2, auth, signer, digest):
-        """`signer`: the address of the key that signed `digest`, which is that of `auth`."""
+    def give(self, caller, agent_id, score, tag1, tag2, feedback_auth, signer, digest):
+        """`signer`: the address of the key that signed `digest`, which is that of the fields; None: there is none."""
         system, last = self.system, self.last_index(agent_id, caller)
+        fields, signature = feedback_auth[:FIELDS_LENGTH], feedback_auth[FIELDS_LENGTH:]
         require(score <= 100, "ScoreTooHigh(uint8,uint8)", score, 100)
+        is_whole = len(fields) == FIELDS_LENGTH
+        require(is_whole, "FeedbackAuthTooShort(uint256,uint256)", len(fields), FIELDS_LENGTH)
+        authorised_id, client, limit, expiry, chain_id = (word(fields, number) for number in range(5))
+        require(client < 2**160, "ClientAddressOutOfRange(uint256)", client)
+        require(limit < 2**64, "IndexLimitOutOfRange(uint256)", limit)
         for asked, authorised, refusal in (
-            (agent_id, auth.agent_id, "AgentNotAuthorized(uint256,uint256)"),
-            (caller, auth.client_address, "ClientNotAuthorized(address,address)"),
-            (system.chain_id, auth.chain_id, "ChainNotAuthorized(uint256,uint256)"),
+            (agent_id, authorised_id, "AgentNotAuthorized(uint256,uint256)"),
+            (caller, to_checksum_address(client.to_bytes(20)), "ClientNotAuthorized(address,address)"),
+            (system.chain_id, chain_id, "ChainNotAuthorized(uint256,uint256)"),
         ):
             require(asked == authorised, refusal, asked, authorised)
-        require(system.now <= auth.expiry, "FeedbackAuthExpired(uint256,uint256)", auth.expiry, system.now)
-        require(last < auth.index_limit, "IndexLimitReached(uint64,uint64)", last, auth.index_limit)
+        require(system.now <= expiry, "FeedbackAuthExpired(uint256,uint256)", expiry, system.now)
+        require(last < limit, "IndexLimitReached(uint64,uint64)", last, limit)
         owner = system.identity.existing(agent_id).owner
-        is_insider = system.identity.may_act(caller, agent_id)
-        require(not is_insider, "SelfFeedbackNotAllowed(uint256,address)", agent_id, caller)
-        key = system.keys[owner]
-        is_contract = key != owner
-        require(signer == key or not is_contract, "SignatureRefused(address,bytes32)", owner, digest)
-        require(signer == key, "SignerNotOwner(address,address)", signer, owner)
+        role = system.identity.role(caller, agent_id)
+        require(role is None, "SelfFeedbackNotAllowed(uint256,address)", agent_id, caller, circumstances=role)
+        self._require_signature(owner, signature, signer, digest)
         record = {
             "position": len(self.records.feedback[agent_id]),
             "clientAddress": caller,
@@ -214,6 +226,16 @@ class AuthorisedFeedback:
 
     def last_index(self, agent_id, client):
         return self.records.last_index(agent_id, client)
+
+    def _require_signature(self, owner, signature, signer, digest):
+        key = self.system.keys[owner]
+        if key != owner:
+            require(signer == key, "SignatureRefused(address,bytes32)", owner, digest)
+            return
+        require(len(signature) == 65, "SignatureLengthInvalid(uint256,uint256)", len(signature), 65)
+        require(word(signature, 1) <= CURVE_ORDER // 2, "SignatureMalleable(bytes32)", signature[32:64])
+        require(signer, "SignatureUnrecoverable(bytes32)", digest)
+        require(signer == owner, "SignerNotOwner(address,address)", signer, owner)
 
 
 class Validations:
@@ -257,15 +279,20 @@ def _translated(function, *arguments):
 
 def require_no_ether(signature, value):
     """Refuse ether as the registries do."""
-    if value and signature.partition("(")[0] in PAYABLE:
-        raise Refused("EtherNotAccepted(uint256)", value)
     if value:
-        raise RefusedInSilence
+        raise EtherRefused(signature, value)
 
 
-class RefusedInSilence(Refused):
-    """A function that is not payable got ether: it reverts with nothing."""
+class EtherRefused(Refused):
+    """A function got ether: it refuses it by name if it is payable, or else reverts with nothing."""
 
-    def __init__(self):
-        Exception.__init__(self)
-        self.data = b""
+    def __init__(self, signature, value):
+        Exception.__init__(self, signature, value)
+        is_payable = signature.partition("(")[0] in PAYABLE
+        self.data = encoded("EtherNotAccepted(uint256)", value) if is_payable else b""
+        self.rule = ETHER
+
+
+def word(data, number):
+    """One of the numbers of 32 bytes that stand in some data."""
+    return int.from_bytes(data[32 * number : 32 * (number + 1)])

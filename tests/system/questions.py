@@ -120,12 +120,23 @@ class Questions:
 
     def _open_feedback(self, model, agent):
         answers = {("getClients(uint256)", agent): answer("address[]", tuple(model.clients(agent)))}
-        for tag1, tag2, revoked in ("", "", True), ("", "", False), (TAGS[1], "", True), ("", TAGS[2], False):
-            asked = ("readAllFeedback(uint256,address[],string,string,bool)", agent, (), tag1, tag2, revoked)
-            rows = model.read_all(agent, (), tag1, tag2, revoked)
+        some = (*self.people[3::-1], self.people[0])
+        for clients, tag1, tag2, revoked in (
+            ((), "", "", True),
+            ((), "", "", False),
+            ((), TAGS[1], "", True),
+            ((), "", TAGS[2], False),
+            ((), TAGS[1], TAGS[2], True),
+            (some, "", "", True),
+            (some, TAGS[2], TAGS[1], False),
+        ):
+            asked = ("readAllFeedback(uint256,address[],string,string,bool)", agent, clients, tag1, tag2, revoked)
+            rows = model.read_all(agent, clients, tag1, tag2, revoked)
             answers[asked] = answer(OF_ALL, *(zip(*rows, strict=True) if rows else [()] * 7))
-        for tag1, tag2 in ("", ""), (TAGS[1], ""), ("", TAGS[2]):
+        for tag1, tag2 in ("", ""), (TAGS[1], ""), ("", TAGS[2]), (TAGS[1], TAGS[2]), (TAGS[2], TAGS[1]):
             answers |= self._summary(model, agent, self.people, tag1, tag2)
+        of_nobody = ("getSummary(uint256,address[],string,string)", agent, (), "", "")
+        answers[of_nobody] = Refused("Error(string)", "clientAddresses required")
         for person in self.people:
             answers |= self._summary(model, agent, (person,), "", "")
             entries = model.entries(agent, person)
@@ -136,6 +147,10 @@ class Questions:
                 given = (entry.given.value, entry.given.decimals, entry.given.tag1, entry.given.tag2)
                 answers[*asked, index] = answer("int128,uint8,string,string,bool", *given, entry.revoked)
                 answers |= self._responses(model, agent, person, index, ())
+                answers |= self._responses(model, agent, person, index, some)
+            answers |= self._responses(model, agent, person, 0, ())
+            answers |= self._responses(model, agent, person, 0, some)
+            answers |= self._responses(model, agent, person, len(entries) + 1, ())
             answers |= self._responses(model, agent, None, 0, (person,))
         return answers | self._responses(model, agent, None, 0, ())
 

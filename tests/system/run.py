@@ -8,6 +8,7 @@ from tests.sequences import play
 from tests.system.chain import running_chain
 from tests.system.functions import FUNCTIONS
 from tests.system.machine import SystemMachine
+from tests.system.model import ETHER
 
 STEPS = 50
 """The steps of an example."""
@@ -21,8 +22,7 @@ def run(examples, after_example=None):
         after_example: Called after each, if given, with the tally so far.
 
     Returns:
-        How many whole `"examples"` and how many `"steps"` there were, and how often each function was accepted and
-        refused, as `(registry, signature, "accepted")`.
+        How many whole `"examples"` and how many `"steps"` there were, and what a `World` counts.
     """
     tally = Counter()
 
@@ -40,18 +40,41 @@ def run(examples, after_example=None):
 
 
 def calls(tally, outcome=None):
-    """How many calls there were with this outcome, `"accepted"` or `"refused"`, or with any."""
+    """How many calls there were with this outcome, `"accepted"` or the rule that refused them, or with any."""
     return sum(times for key, times in tally.items() if isinstance(key, tuple) and outcome in (None, key[2]))
 
 
-def shortcomings(tally):
-    """What a run has not seen, although it should have: a sentence for each."""
-    accepted, total = calls(tally, "accepted"), calls(tally)
-    found = [] if accepted >= total / 4 else [f"only {accepted} of {total} calls were accepted"]
-    return found + [
-        f"{registry}.{signature} was never {outcome}"
-        for registry, functions in FUNCTIONS.items()
-        for signature in functions
-        for outcome in ("accepted", "refused")
-        if not tally[registry, signature, outcome]
+def shortcomings(tally, examples):
+    """What a run of so many examples, even a short one, should have seen and has not: a sentence for each.
+
+    That a function refused ether is no refusal here: it says nothing of what the function is for.
+    """
+    accepted, total, whole = calls(tally, "accepted"), calls(tally), tally["examples"]
+    found = [] if whole >= examples else [f"only {whole} of {examples} examples were whole"]
+    found += [] if accepted >= total / 4 else [f"only {accepted} of {total} calls were accepted"]
+    for registry, signature, refusals in _functions():
+        if not tally[registry, signature, "accepted"]:
+            found.append(f"{registry}.{signature} was never accepted")
+        if refusals and not any(tally[registry, signature, rule] for rule in refusals):
+            found.append(f"{registry}.{signature} was never refused but for ether")
+    return found
+
+
+def unseen_refusals(tally):
+    """The refusals, of every function by every rule, that a long run should have seen and has not."""
+    return [
+        f"{registry}.{signature} was never refused: {rule}"
+        for registry, signature, rule in sorted(REFUSALS - tally.keys())
     ]
+
+
+def _functions():
+    for registry, functions in FUNCTIONS.items():
+        for signature, (_, refusals) in functions.items():
+            yield registry, signature, refusals
+
+
+REFUSALS = {
+    (registry, signature, rule) for registry, signature, refusals in _functions() for rule in (*refusals, ETHER)
+}
+"""All that can be refused, and by which rule."""

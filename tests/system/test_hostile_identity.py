@@ -40,9 +40,9 @@ def give_authorised_feedback(world, client=None):
     client = client or honest_client
     auth = FeedbackAuth(1, client, 1, world.model.now, world.chain.id)
     feedback = (1, 87, bytes(32), bytes(32))
-    signature = world.sign(auth, "authorised", owner)
-    call = ("giveFeedback", *feedback, "", bytes(32), encode_feedback_auth(auth, signature))
-    return client, "authorised", call, (*feedback, auth, owner, auth.digest(world.domain("authorised")))
+    feedback_auth = encode_feedback_auth(auth, world.sign(auth, "authorised", owner))
+    call = ("giveFeedback", *feedback, "", bytes(32), feedback_auth)
+    return client, "authorised", call, (*feedback, feedback_auth, owner, auth.digest(world.domain("authorised")))
 
 
 def rate_client(world):

@@ -94,7 +94,7 @@ def play(model, owner, receiver, call):
     """Let the model transfer agent 1, and then do what the receiver's call does."""
     registry, name, arguments = call
     model.identity.transfer(owner, owner, receiver, 1)
-    attrgetter(FUNCTIONS[registry][signature_of(registry, name)])(model)(receiver, *arguments)
+    attrgetter(FUNCTIONS[registry][signature_of(registry, name)].method)(model)(receiver, *arguments)
 
 
 @pytest.mark.parametrize("receiver", REFUSALS, indirect=True)

@@ -53,8 +53,9 @@ def give_authorised_feedback(world, wallet, agrees):
     client = world.everybody[1]
     auth = FeedbackAuth(WALLETS_AGENT, client, 1, world.model.now, world.chain.id)
     feedback = (WALLETS_AGENT, 87, bytes(32), bytes(32))
-    call = ("giveFeedback", *feedback, "", bytes(32), encode_feedback_auth(auth, SIGNATURE))
-    as_modelled = (*feedback, auth, YES if agrees else NO, auth.digest(world.domain("authorised")))
+    feedback_auth = encode_feedback_auth(auth, SIGNATURE)
+    call = ("giveFeedback", *feedback, "", bytes(32), feedback_auth)
+    as_modelled = (*feedback, feedback_auth, YES if agrees else NO, auth.digest(world.domain("authorised")))
     return client, "authorised", call, as_modelled
 
 

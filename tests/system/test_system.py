@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.system.run import run, shortcomings
 
+EXAMPLES = 60
+
 
 def test_registries_answer_like_the_model_after_any_sequence_of_calls():
-    assert shortcomings(run(examples=60)) == []
+    assert shortcomings(run(EXAMPLES), EXAMPLES) == []

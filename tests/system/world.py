@@ -10,7 +10,7 @@ from bilateral.signatures import Domain
 from tests.calls import Refused, answer, encoded
 from tests.system.comparison import Comparison
 from tests.system.functions import FUNCTIONS, signature_of
-from tests.system.model import SystemModel, require_no_ether
+from tests.system.model import ETHER, SystemModel, require_no_ether
 
 
 class World:
@@ -18,7 +18,8 @@ class World:
 
     Attributes:
         chain: The registries and the people.
-        tally: How often each function was accepted and refused, as `(registry, signature, "accepted")`.
+        tally: How often each function was accepted, as `(registry, signature, "accepted")`, and refused by each rule,
+            which then stands in the place of "accepted".
         model: The model.
         everybody: The people's addresses.
         keys: Who signs for each of them.
@@ -59,17 +60,39 @@ class World:
 
     def in_role(self, who, agent_id):
         """Whoever plays a role for an agent, or a certain person."""
-        if who not in ("owner", "wallet", "approved"):
+        if who not in ("owner", "operator", "approved", "wallet"):
             return self.account(who)
-        account = getattr(self.model.identity.agents.get(agent_id), who, ZERO_ADDRESS)
-        return account if account != ZERO_ADDRESS else self.account(0)
+        return [*self.players(who, agent_id), self.account(0)][0]
 
-    def client(self, pick, agent_id):
-        """Somebody, seldom one who may act for the agent."""
+    def players(self, role, agent_id):
+        """All who play a role for an agent."""
         identity = self.model.identity
-        is_agent = agent_id in identity.agents
-        outsiders = [each for each in self.everybody if not (is_agent and identity.may_act(each, agent_id))]
-        return outsiders[pick % len(outsiders)] if pick > 1 and outsiders else self.account(pick % len(self.everybody))
+        if agent_id not in identity.agents:
+            return []
+        if role == "wallet":
+            return [each for each in self.everybody if each == identity.agents[agent_id].wallet]
+        return [each for each in self.everybody if identity.role(each, agent_id) == role]
+
+    def client(self, who, agent_id):
+        """Somebody who may not act for an agent, counted round and round; or whoever plays a role for it.
+
+        Where nobody does, its owner appoints an operator or approves somebody.
+        """
+        outsiders = self.players(None, agent_id) or self.everybody
+        if not isinstance(who, str):
+            return outsiders[who % len(outsiders)]
+        if not self.players(who, agent_id):
+            owner = self.in_role("owner", agent_id)
+            if who == "operator":
+                self.call(owner, "identity", "setApprovalForAll", outsiders[0], True)
+            if who == "approved":
+                self.call(owner, "identity", "approve", outsiders[0], agent_id)
+        return self.in_role(who, agent_id)
+
+    def speaker(self, agent_id):
+        """Whoever speaks as an agent."""
+        speakers = [each for each in self.everybody if self.model.identity.primary.get(each) == agent_id]
+        return [*speakers, self.account(0)][0]
 
     # What they do
 
@@ -83,13 +106,14 @@ class World:
         signature, target = signature_of(registry, name), self.chain.addresses[registry]
         data, value, self.ether = encoded(signature, *arguments), self.ether, 0
         given = self.chain.call(caller, target, data, value)
+        function = FUNCTIONS[registry][signature]
         try:
             require_no_ether(signature, value)
-            method = attrgetter(FUNCTIONS[registry][signature])(self.model)
-            returned = method(caller, *(as_modelled or arguments))
+            returned = attrgetter(function.method)(self.model)(caller, *(as_modelled or arguments))
         except Refused as refused:
-            self.tally[registry, signature, "refused"] += 1
+            self.tally[registry, signature, refused.rule] += 1
             assert given == ("error", refused.data), (registry, signature, refused)
+            assert refused.rule in (*function.refusals, ETHER), (registry, signature, refused.rule)
             return False
         self.tally[registry, signature, "accepted"] += 1
         assert given == ("result", b"" if returned is None else answer("uint256", int(returned))), (registry, signature)
