@@ -13,6 +13,7 @@ from typing import Final, Self
 import libipld
 from eth_utils.address import is_checksum_address, is_checksum_formatted_address, to_checksum_address
 
+from bilateral.arguments import is_whole
 from bilateral.errors import MalformedIdentifierError
 
 EVM: Final = "eip155"
@@ -33,6 +34,8 @@ _TRANSACTION: Final = "a transaction reference"
 _SOLANA_REFERENCE_LENGTH: Final = 32
 _SOLANA_SIGNATURE_BYTES: Final = 64
 _MAX_CHAIN_DIGITS: Final = 32
+_MAX_BITS: Final = 1024
+"""Of a number that can be shown: the interpreter refuses to write out one of more than 4300 digits."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class ChainId:
 
     def __post_init__(self) -> None:
         """Refuse what its namespace does not allow."""
+        require(_CHAIN, str, self.namespace, self.reference)
         problem = _chain_problem(self.namespace, self.reference)
         if problem:
             raise MalformedIdentifierError(_CHAIN, str(self), problem)
@@ -59,6 +63,7 @@ class ChainId:
     @classmethod
     def evm(cls, chain_id: int) -> Self:
         """The EVM chain with an EIP-155 chain id."""
+        require(_CHAIN, int, chain_id)
         return cls(EVM, str(chain_id))
 
     @classmethod
@@ -112,6 +117,8 @@ class AccountId:
 
     def __post_init__(self) -> None:
         """Refuse what the chain does not allow, and bring EVM addresses into checksum form."""
+        require(_ACCOUNT, ChainId, self.chain)
+        require(_ACCOUNT, str, self.address)
         if self.chain.is_evm:
             object.__setattr__(self, "address", checksummed(self.address))
             return
@@ -158,6 +165,8 @@ class TransactionRef:
 
     def __post_init__(self) -> None:
         """Refuse what the chain does not allow."""
+        require(_TRANSACTION, ChainId, self.chain)
+        require(_TRANSACTION, str, self.transaction)
         if self.chain.is_evm:
             matches = _EVM_HASH.fullmatch(self.transaction)
             problem = None if matches else "an EVM transaction is 0x and 64 hexadecimal digits"
@@ -182,7 +191,6 @@ class TransactionRef:
         return f"{self.chain}:{self.transaction}"
 
 
-@lru_cache(maxsize=4096)  # makes reading 10,000 feedbacks twice as fast: they name few clients, each many times
 def checksummed(address: str) -> str:
     """Bring an EVM address into checksum form (EIP-55).
 
@@ -192,6 +200,22 @@ def checksummed(address: str) -> str:
     Raises:
         MalformedIdentifierError: It is no address, or its checksum is wrong, which means that it was mistyped.
     """
+    require("an EVM address", str, address)
+    return _checksummed(address)
+
+
+def require(kind: str, expected: type, *values: object) -> None:
+    """Refuse values of another type as parts of an identifier; a `bool` is no number."""
+    for value in values:
+        if not (is_whole(value) if expected is int else isinstance(value, expected)):
+            raise MalformedIdentifierError(kind, value, f"expected a value of type {expected.__name__}")
+        if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+            raise MalformedIdentifierError(kind, value, "the number is beyond any that a chain has")
+
+
+@lru_cache(maxsize=4096)  # makes reading 10,000 feedbacks twice as fast: they name few clients, each many times
+def _checksummed(address: str) -> str:
+    """See `checksummed`."""
     if not _EVM_ADDRESS.fullmatch(address):
         raise MalformedIdentifierError("an EVM address", address, "expected 0x and 40 hexadecimal digits")
     if is_checksum_formatted_address(address) and not is_checksum_address(address):
@@ -201,6 +225,7 @@ def checksummed(address: str) -> str:
 
 def _split(kind: str, text: str, form: str, count: int) -> list[str]:
     """Split a text at its colons into exactly so many parts, none of them empty."""
+    require(kind, str, text)
     parts = text.split(":")
     if len(parts) != count:
         raise MalformedIdentifierError(kind, text, f"expected {form}")

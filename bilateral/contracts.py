@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 from eth_utils.abi import abi_to_signature
 from eth_utils.crypto import keccak
 
-from bilateral.errors import DeploymentRecordError
+from bilateral.arguments import is_whole
+from bilateral.errors import DeploymentRecordError, InvalidArgumentError
 from bilateral.identifiers import AccountId, ChainId, checksummed
 
 if TYPE_CHECKING:
@@ -83,7 +84,10 @@ class Deployment:
     first_block: int = 0
 
     def __post_init__(self) -> None:
-        """Bring the addresses into checksum form."""
+        """Refuse what no chain has, and bring the addresses into checksum form."""
+        ChainId.evm(self.chain_id)
+        if not is_whole(self.first_block):
+            raise InvalidArgumentError("first_block is the number of a block")
         for name in ("identity", "reputation", "authorized", "validation"):
             address = getattr(self, name)
             if address is not None or name == "identity":

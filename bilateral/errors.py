@@ -22,17 +22,18 @@ class MalformedIdentifierError(BilateralError, ValueError):
 
     Attributes:
         kind: The identifier that was expected.
-        text: The text that was given, whole.
+        text: The text that was given, whole; of what is no text, its type.
         problem: What is wrong with it.
     """
 
     reason = "malformed_identifier"
 
-    def __init__(self, kind: str, text: str, problem: str) -> None:
+    def __init__(self, kind: str, text: object, problem: str) -> None:
         """Compose the message from what was expected, what was given and what is wrong with it."""
-        super().__init__(f"{quoted(text)} is not {kind}: {problem}")
+        given = text if isinstance(text, str) else type(text).__name__
+        super().__init__(f"{quoted(given)} is not {kind}: {problem}")
         self.kind = kind
-        self.text = text
+        self.text = given
         self.problem = problem
 
 
@@ -191,6 +192,16 @@ class MissingSignerError(BilateralError):
     """A write or a signature needs a signer, and the client has none that could sign it."""
 
     reason = "missing_signer"
+
+
+class SignerFailedError(BilateralError):
+    """The signer raised an exception of its own, which is `__cause__`. Nothing was signed."""
+
+    reason = "signer_failed"
+
+    def __init__(self, signer_error: Exception) -> None:
+        """Name the signer's exception without its text, in which there may be a key."""
+        super().__init__(f"the signer failed with {type(signer_error).__name__}; see __cause__")
 
 
 class NotAgentOwnerError(BilateralError):

@@ -23,6 +23,7 @@ from bilateral.caip import (
     TransactionRef,
     base58_problem,
     checksummed,
+    require,
     whole_number,
 )
 from bilateral.errors import MalformedIdentifierError
@@ -63,6 +64,7 @@ class AgentId:
 
     def __post_init__(self) -> None:
         """Refuse what no registry and no chain can have."""
+        require(_AGENT, int, self.token_id)
         if not 0 <= self.token_id <= MAX_UINT256:
             raise MalformedIdentifierError(_AGENT, str(self), "the agent is not within 0 to 2^256 - 1")
         if self.chain_id is not None:
@@ -75,7 +77,7 @@ class AgentId:
         Raises:
             MalformedIdentifierError: The text is none of these.
         """
-        if isinstance(text, int):
+        if not isinstance(text, str):
             return cls(text)
         parts = text.split(":")
         if len(parts) == 3 and parts[0] == EVM:  # noqa: PLR2004  # the form with a namespace
@@ -120,6 +122,8 @@ class GlobalAgentId:
 
     def __post_init__(self) -> None:
         """Refuse what the registry's chain does not allow."""
+        require(_GLOBAL, AccountId, self.registry)
+        require(_GLOBAL, str, self.agent)
         if self.registry.chain.is_evm:
             AgentId(whole_number(_GLOBAL, str(self), self.agent))
             return
@@ -134,6 +138,7 @@ class GlobalAgentId:
         Raises:
             MalformedIdentifierError: The text is not that.
         """
+        require(_GLOBAL, str, text)
         registry, hash_sign, agent = text.partition("#")
         if not hash_sign:
             raise MalformedIdentifierError(_GLOBAL, text, "expected namespace:reference:registry#agent")
@@ -174,6 +179,8 @@ class FeedbackId:
 
     def __post_init__(self) -> None:
         """Refuse an index that no feedback has, and bring the address into checksum form."""
+        require(_FEEDBACK, AgentId, self.agent)
+        require(_FEEDBACK, int, self.on_chain_index)
         object.__setattr__(self, "client", checksummed(self.client))
         if not 1 <= self.on_chain_index <= _MAX_INDEX:
             raise MalformedIdentifierError(
@@ -185,6 +192,7 @@ class FeedbackId:
     @classmethod
     def from_index(cls, agent: AgentId, client: str, index: int) -> Self:
         """The feedback with an index that counts from 0, as in the textual id."""
+        require(_FEEDBACK, int, index)
         return cls(agent, client, index + 1)
 
     @classmethod
@@ -233,6 +241,7 @@ class FeedbackId:
 
 def _feedback_parts(text: str) -> tuple[AgentId, str, int]:
     """Split a textual feedback id into agent, client and its last number, whatever that counts from."""
+    require(_FEEDBACK, str, text)
     parts = text.rsplit(":", 2)
     if len(parts) != 3:  # noqa: PLR2004  # agent, client, index
         raise MalformedIdentifierError(_FEEDBACK, text, "expected agent:client:index, such as 84532:42:0x…:0")

@@ -33,6 +33,7 @@ class ContractRevertError(BilateralError):
         reason: The error in lower case with underscores.
         advice: What to do about it; empty where that is not known.
         data: The data of the revert, whole.
+        __cause__: For a refused batch of ratings, the refusal of the one because of which it was.
         transaction: The hash of the transaction that was refused in a block; None if the refusal was foreseen, and
             nothing was sent.
     """
@@ -74,8 +75,11 @@ def decode_revert(data: bytes) -> ContractRevertError:
             types = [_type(part) for part in entry["inputs"]]
             values = map(_checksummed, types, decode(types, payload))
             arguments = dict(zip((part["name"] for part in entry["inputs"]), values, strict=True))
-            advice = _advice(entry["name"], arguments)
-            return ContractRevertError(entry["name"], arguments, _snake(entry["name"]), advice, data)
+            inner = _inner(entry["name"], arguments)
+            advice = f"Take that rating out of the batch: {inner}" if inner else ADVICE.get(entry["name"], "")
+            refusal = ContractRevertError(entry["name"], arguments, _snake(entry["name"]), advice, data)
+            refusal.__cause__ = inner
+            return refusal
     except (DecodingError, OverflowError, UnicodeDecodeError):
         pass  # the data only begins like one of our errors
     return ContractRevertError("", {"data": data} if data else {}, "reverted", "", data)
@@ -87,11 +91,10 @@ def _errors() -> Mapping[bytes, Mapping[str, Any]]:
     return {selector: entry for registry in Registry for selector, entry in selectors(registry, "error").items()}
 
 
-def _advice(error: str, arguments: Mapping[str, Any]) -> str:
-    """What to do about an error; about a refused batch, what the refusal of its one rating says."""
-    if error == "RatingRefused" and arguments["reason"][:4] != _selector(error):
-        return f"Take that rating out of the batch: {decode_revert(arguments['reason'])}"
-    return ADVICE.get(error, "")
+def _inner(error: str, arguments: Mapping[str, Any]) -> ContractRevertError | None:
+    """The refusal of the one rating because of which a batch was refused; None for any other error."""
+    is_of_batch = error == "RatingRefused" and arguments["reason"][:4] != _selector(error)
+    return decode_revert(arguments["reason"]) if is_of_batch else None
 
 
 def _selector(error: str) -> bytes:

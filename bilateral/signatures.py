@@ -6,7 +6,9 @@ method binds it to one registry on one chain, so that a signature is worth nothi
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from eth_abi.abi import decode, encode
@@ -19,10 +21,12 @@ from eth_utils.address import is_checksum_address, to_checksum_address
 from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError
 
-from bilateral.errors import MalformedAuthorizationError
+from bilateral.arguments import checked, is_whole
+from bilateral.errors import BilateralError, InvalidArgumentError, MalformedAuthorizationError, SignerFailedError
+from bilateral.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from eth_account.signers.base import BaseAccount
     from eth_typing import ChecksumAddress
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 _AUTH_BYTES: Final = 5 * 32
 _SIGNATURE_BYTES: Final = 65
 _V: Final = (27, 28)
+_LAST_SECOND: Final = 253402300799  # of the year 9999, the last that a datetime can hold
 
 
 @dataclass(frozen=True)
@@ -197,15 +202,21 @@ class FeedbackAuth(TypedMessage):
         """Refuse what the registry could not read.
 
         Raises:
-            ValueError: If a number is out of the range of its Solidity type, or the client's address is not an
-                EIP-55 checksummed address.
+            InvalidArgumentError: If a number is out of the range of its Solidity type, or the client's address is not
+                an EIP-55 checksummed address.
         """
         for name, bits in {"agent_id": 256, "index_limit": 64, "expiry": 256, "chain_id": 256}.items():
             value = getattr(self, name)
-            if not 0 <= value < 1 << bits:
-                raise ValueError(f"{name} must be from 0 to 2**{bits} - 1, not {value}")
+            if not is_whole(value) or not 0 <= value < 1 << bits:
+                raise InvalidArgumentError(f"{name} must be from 0 to 2**{bits} - 1, not {value!r}")
         if not is_checksum_address(self.client_address):
-            raise ValueError(f"client_address must be an EIP-55 checksummed address, not {self.client_address!r}")
+            shown = quoted(str(self.client_address))
+            raise InvalidArgumentError(f"client_address must be an EIP-55 checksummed address, not {shown}")
+
+    @property
+    def expires(self) -> datetime:
+        """When the authorisation expires, in UTC; the last moment that a datetime can hold for any later one."""
+        return datetime.fromtimestamp(min(self.expiry, _LAST_SECOND), UTC)
 
 
 def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:
@@ -234,13 +245,33 @@ def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -
         `feedbackAuth`, ready for `giveFeedback`: 225 bytes.
 
     Raises:
-        ValueError: If the authorisation names another chain than the domain: no registry would take it.
+        InvalidArgumentError: If the authorisation names another chain than the domain: no registry would take it.
+        SignerFailedError: If the owner's key fails to sign.
     """
     if auth.chain_id != domain.chain_id:
-        raise ValueError(f"chain_id is {auth.chain_id}, but the registry is on chain {domain.chain_id}")
-    return encode_feedback_auth(auth, bytes(owner.sign_message(auth.signable(domain)).signature))
+        raise InvalidArgumentError(f"chain_id is {auth.chain_id}, but the registry is on chain {domain.chain_id}")
+    signable = auth.signable(domain)
+    with signer_errors():
+        signature = bytes(owner.sign_message(signable).signature)
+    return encode_feedback_auth(auth, signature)
 
 
+@contextmanager
+def signer_errors() -> Iterator[None]:
+    """Name what a signer raises. Errors of this package and interrupts pass as they are.
+
+    Raises:
+        SignerFailedError: The signer raised any other exception.
+    """
+    try:
+        yield
+    except BilateralError:
+        raise
+    except Exception as error:
+        raise SignerFailedError(error) from error
+
+
+@checked
 def decode_feedback_auth(feedback_auth: bytes) -> tuple[FeedbackAuth, bytes]:
     """Take an authorisation apart, the opposite of `encode_feedback_auth`.
 

@@ -12,6 +12,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from bilateral.arguments import checked, is_whole
 from bilateral.errors import UnrepresentableValueError
 from bilateral.text import quoted
 
@@ -46,6 +47,10 @@ class FeedbackValue:
 
     def __post_init__(self) -> None:
         """Refuse what the registry would refuse."""
+        if not (is_whole(self.value) and is_whole(self.decimals)):
+            raise UnrepresentableValueError(
+                "a stored value is two whole numbers, value and decimals: FeedbackValue.of takes human ones"
+            )
         if not 0 <= self.decimals <= MAX_DECIMALS:
             raise UnrepresentableValueError(f"{self.decimals} decimals: the registry keeps 0 to {MAX_DECIMALS}")
         if abs(self.value) > MAX_VALUE:
@@ -79,6 +84,8 @@ class FeedbackValue:
         if len(digits) > _MAX_DIGITS:
             raise UnrepresentableValueError(f"{quoted(str(human))} has more digits than the registry can hold")
         places = max(0, -exponent) if decimals is None else decimals
+        if not is_whole(places):
+            raise UnrepresentableValueError(f"a number of decimals is a whole number, not a {type(places).__name__}")
         if not 0 <= places <= MAX_DECIMALS:
             raise UnrepresentableValueError(
                 f"{quoted(str(human))} has {places} decimals: the registry keeps 0 to {MAX_DECIMALS}"
@@ -141,6 +148,7 @@ STANDARD_TAGS: Final[Mapping[str, StandardTag]] = MappingProxyType(
 )
 
 
+@checked
 def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue:
     """Turn a human value into the registry's form, checked against what its tag measures.
 
@@ -154,6 +162,7 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
         The value for `giveFeedback`.
 
     Raises:
+        InvalidArgumentError: A tag is no text.
         UnrepresentableValueError: As `FeedbackValue.of`, or the value or qualifier means nothing under this tag.
     """
     value = FeedbackValue.of(human)
@@ -210,6 +219,7 @@ def stars_to_value(stars: HumanValue) -> FeedbackValue:
     return FeedbackValue(points, decimals)
 
 
+@checked
 def value_to_stars(value: FeedbackValue) -> Decimal:
     """Map a value of the tag `starred` back to stars.
 

@@ -87,7 +87,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
         ),
     ),
     (ExitCode.DOCUMENT, (errors.DocumentError,)),
-    (ExitCode.KEY, (KeyUnavailableError, errors.MissingSignerError)),
+    (ExitCode.KEY, (KeyUnavailableError, errors.MissingSignerError, errors.SignerFailedError)),
     (
         ExitCode.DEPLOYMENT,
         (

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from bilateral.arguments import checked
 from bilateral.client.core import transactions
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Handle(_Handle[T]):
         super().__init__(sent)
         self._shell = shell
 
+    @checked
     def wait(self, timeout: float = TIMEOUT, *, confirmations: int = 1) -> T:
         """Wait for the transaction, and decode its result from its events.
 
@@ -91,6 +93,7 @@ class AsyncHandle(_Handle[T]):
         super().__init__(sent)
         self._shell = shell
 
+    @checked
     async def wait(self, timeout: float = TIMEOUT, *, confirmations: int = 1) -> T:
         """Wait for the transaction, see `Handle.wait`."""
         return await self._shell._run(transactions.wait(self._shell._session, self._sent, timeout, confirmations))
@@ -108,6 +111,7 @@ class SignalBatch:
     handles: tuple[Handle[FeedbackEntry], ...]
     already_published: tuple[Signal, ...]
 
+    @checked
     def wait(self, timeout: float = TIMEOUT) -> list[FeedbackEntry]:
         """Wait for all that were sent, as `Handle.wait`.
 
@@ -124,6 +128,7 @@ class AsyncSignalBatch:
     handles: tuple[AsyncHandle[FeedbackEntry], ...]
     already_published: tuple[Signal, ...]
 
+    @checked
     async def wait(self, timeout: float = TIMEOUT) -> list[FeedbackEntry]:
         """Wait for all that were sent, as `AsyncHandle.wait`."""
         return [await handle.wait(timeout) for handle in self.handles]

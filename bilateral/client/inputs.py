@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
+from bilateral.arguments import checked, checked_class, is_whole
 from bilateral.documents.encoding import decode_object
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.identifiers import AgentId, FeedbackId, GlobalAgentId
 from bilateral.signatures import Feedback, FeedbackAuth, encode_feedback_auth
+from bilateral.values import FeedbackValue, HumanValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from eth_account.messages import SignableMessage
 
-    from bilateral.values import FeedbackValue, HumanValue
-
 AgentLike: TypeAlias = AgentId | GlobalAgentId | int | str
 """An agent: `42`, `"84532:42"`, `"eip155:8453:0x8004…#247"`, or what `bilateral.identifiers` makes of these."""
+
+
+_HASH = re.compile(r"(0x)?[0-9a-fA-F]{64}")
 
 
 class TransactionSigner(Protocol):
@@ -37,6 +41,7 @@ class TransactionSigner(Protocol):
         """Sign a message. The answer has `signature`, 65 bytes."""
 
 
+@checked_class
 @dataclass(frozen=True)
 class SignedFeedback:
     """A feedback that its client signed, for anybody else to send (`giveFeedbackBySig`).
@@ -74,6 +79,7 @@ class SignedFeedback:
         return cls(Feedback(**given), signature)
 
 
+@checked_class
 @dataclass(frozen=True)
 class FeedbackAuthorization:
     """An agent owner's leave for a client to rate the agent (FeedbackAuth).
@@ -96,6 +102,7 @@ class FeedbackAuthorization:
         return "0x" + self.encoded.hex()
 
 
+@checked_class
 @dataclass(frozen=True)
 class ResponseLink:
     """Where an answer to a feedback is.
@@ -109,6 +116,7 @@ class ResponseLink:
     hash: bytes = bytes(32)
 
 
+@checked_class
 @dataclass(frozen=True)
 class Signal:
     """One measurement of a watchtower (best practices, "Watchtower Monitoring").
@@ -126,6 +134,7 @@ class Signal:
     endpoint: str = ""
 
 
+@checked
 def week_of(moment: datetime) -> str:
     """The ISO week of a moment, such as `2026-W47`: a period for weekly signals."""
     year, week, _ = moment.isocalendar()
@@ -153,13 +162,11 @@ def hash_bytes(value: bytes | str | None, name: str) -> bytes:
     """
     if value is None:
         return bytes(32)
-    try:
-        digest = bytes.fromhex(value.removeprefix("0x")) if isinstance(value, str) else bytes(value)
-    except ValueError:
-        digest = b""
-    if len(digest) != 32:  # noqa: PLR2004  # a hash
-        raise InvalidArgumentError(f"{name} is 32 bytes, or 0x and 64 hexadecimal digits")
-    return digest
+    if isinstance(value, str) and _HASH.fullmatch(value):
+        return bytes.fromhex(value.removeprefix("0x"))
+    if isinstance(value, (bytes, bytearray)) and len(value) == 32:  # noqa: PLR2004  # a hash
+        return bytes(value)
+    raise InvalidArgumentError(f"{name} is 32 bytes, or 0x and 64 hexadecimal digits")
 
 
 def checked_uint(value: int, bits: int, name: str) -> int:
@@ -168,7 +175,7 @@ def checked_uint(value: int, bits: int, name: str) -> int:
     Raises:
         InvalidArgumentError: It does not.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << bits:
+    if not is_whole(value) or not 0 <= value < 1 << bits:
         raise InvalidArgumentError(f"{name} is a whole number from 0 to 2^{bits} - 1")
     return value
 

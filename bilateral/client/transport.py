@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from urllib.parse import urlsplit
 
 import aiohttp
 import requests
@@ -13,6 +14,7 @@ from web3.exceptions import Web3Exception
 from web3.providers.rpc.utils import ExceptionRetryConfiguration
 
 from bilateral.errors import (
+    InvalidArgumentError,
     MalformedNodeAnswerError,
     NodeError,
     NodeTimeoutError,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 _RETRIES: Final = 3
 _BACKOFF_SECONDS: Final = 0.2
+_MAX_SECONDS: Final = 10**6
 # Asked again, none of these does any harm. A transaction is sent once: what became of it is looked up, not guessed.
 _REPEATABLE: Final = (
     "eth_blockNumber",
@@ -60,6 +63,7 @@ class Transport:
 
     def __init__(self, rpc: str | BaseProvider, timeout: float) -> None:
         """See the class."""
+        _require_usable(rpc, timeout)
         self._provider: BaseProvider = (
             HTTPProvider(
                 rpc,
@@ -106,6 +110,7 @@ class AsyncTransport:
 
     def __init__(self, rpc: str | AsyncBaseProvider, timeout: float) -> None:
         """See `Transport`."""
+        _require_usable(rpc, timeout)
         self._provider: AsyncBaseProvider = (
             AsyncHTTPProvider(
                 rpc,
@@ -132,6 +137,33 @@ class AsyncTransport:
 
 
 _FAILURES: Final = (OSError, aiohttp.ClientError, Web3Exception, ValueError)
+
+
+def _require_usable(rpc: object, timeout: float) -> None:
+    """Refuse a URL that no node has, and a time-out that none can keep. The URL is not shown: it may hold a key.
+
+    Raises:
+        InvalidArgumentError: Either is refused.
+    """
+    if isinstance(rpc, str):
+        try:
+            url = urlsplit(rpc)
+            is_usable = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+        except ValueError:
+            is_usable = False
+        if not is_usable:
+            raise InvalidArgumentError("rpc is not an http(s) URL, such as https://sepolia.base.org")
+    require_duration("request_timeout", timeout)
+
+
+def require_duration(name: str, seconds: float) -> None:
+    """Refuse a number of seconds that nobody can wait for.
+
+    Raises:
+        InvalidArgumentError: It is none.
+    """
+    if not 0 < seconds < _MAX_SECONDS:
+        raise InvalidArgumentError(f"{name} is a number of seconds, more than 0 and less than {_MAX_SECONDS}")
 
 
 def _retry(errors: tuple[type[Exception], ...]) -> ExceptionRetryConfiguration:

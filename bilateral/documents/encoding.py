@@ -33,6 +33,8 @@ def decode_object(content: bytes) -> dict[str, Any]:
         MalformedDocumentError: Not UTF-8, not JSON, not an object, a name twice in one object, a number that is not
             finite, half a surrogate pair, or nested deeper than 64 levels.
     """
+    if not isinstance(content, (bytes, bytearray)):
+        raise MalformedDocumentError(f"a document is bytes, not a {type(content).__name__}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field
 
-from bilateral.documents.model import DocumentModel
+from bilateral.documents.model import DocumentModel, as_list, as_object
 from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.identifiers import AccountId, ChainId, TransactionRef
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from bilateral.identifiers import GlobalAgentId
     from bilateral.values import FeedbackValue
 
@@ -212,47 +212,48 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
         oasf_skills: What was used in terms of OASF, such as `analytical_skills/mathematical_reasoning`; `oasf.skills`.
         oasf_domains: The domains it belongs to; becomes `oasf.domains`.
         endpoint: What was used.
-        **fields: Any other field, by its name in JSON.
+        **fields: Any other field, by its name in JSON; also `mcp`, `a2a`, `oasf` and `proofOfPayment` instead of the
+            arguments that become these.
 
     Returns:
         The file without what only the chain can say; `FeedbackFile.complete` adds that.
 
     Raises:
         MalformedDocumentError: An argument is of the wrong type, `capability` and `name` are not given together,
-            or the proof of payment is incomplete.
+            the proof of payment is incomplete, or a field is given twice or named as in Python.
     """
     if capability is not None and capability not in get_args(Capability):
         raise MalformedDocumentError(f"capability is one of {', '.join(get_args(Capability))}")
     if (capability is None) != (name is None):
         raise MalformedDocumentError("capability and name are given together: the kind of MCP capability, and which")
-    if proof_of_payment is not None and not isinstance(proof_of_payment, ProofOfPayment):
-        proof_of_payment = ProofOfPayment.of(dict(proof_of_payment))
-    in_context = None if context is None else context if isinstance(context, str) else context.get("contextId")
-    file = FeedbackFile.of(
-        _given(
-            **fields,
-            text=text,
-            endpoint=endpoint,
-            mcp=_given(**{capability.removesuffix("s"): name}) if capability else None,
-            a2a=_given(skills=[skill] if isinstance(skill, str) else _list(skill), contextId=in_context, taskId=task),
-            oasf=_given(skills=_list(oasf_skills), domains=_list(oasf_domains)),
-            context=None if context is None or isinstance(context, str) else dict(context),
-            proofOfPayment=proof_of_payment and proof_of_payment.require_complete().to_object(),
-        )
-        or {}
+    if not isinstance(context, (str, Mapping, NoneType)):
+        raise MalformedDocumentError("context is the id of an A2A context, or an object")
+    in_context = context.get("contextId") if isinstance(context, Mapping) else context
+    described = _given(
+        text=text,
+        endpoint=endpoint,
+        mcp={capability.removesuffix("s"): name} if capability else None,
+        a2a=_given(skills=[skill] if isinstance(skill, str) else as_list(skill), contextId=in_context, taskId=task)
+        or None,
+        oasf=_given(skills=as_list(oasf_skills), domains=as_list(oasf_domains)) or None,
+        context=context if isinstance(context, Mapping) else None,
+        proofOfPayment=proof_of_payment,
     )
+    others = _given(**fields)
+    if twice := sorted(described.keys() & others.keys()):
+        raise MalformedDocumentError(f"given as a whole, and by the arguments that make it up: {', '.join(twice)}")
+    file = FeedbackFile.written({name: as_object(field) for name, field in (others | described).items()})
+    if file.proof_of_payment is not None:
+        file = FeedbackFile.of(
+            file.to_object() | {"proofOfPayment": file.proof_of_payment.require_complete().to_object()}
+        )
     file.to_bytes()  # refuses what JSON cannot hold while the author can still change it
     return file
 
 
-def _given(**fields: Any) -> dict[str, Any] | None:
-    """The fields that were given, or None if none was."""
-    return {name: field for name, field in fields.items() if field is not None} or None
-
-
-def _list(items: Sequence[str] | None) -> list[str] | None:
-    """A list of what was given."""
-    return None if items is None else list(items)
+def _given(**fields: Any) -> dict[str, Any]:
+    """The fields that were given."""
+    return {name: field for name, field in fields.items() if field is not None}
 
 
 def _iso(moment: datetime) -> str:

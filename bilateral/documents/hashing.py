@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
+from bilateral.arguments import checked
 from bilateral.documents.encoding import decode_object
-from bilateral.errors import HashMismatchError, MalformedDocumentError
+from bilateral.errors import HashMismatchError, InvalidArgumentError, MalformedDocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +34,7 @@ def document_hash(content: bytes) -> bytes:
     return keccak(content)
 
 
+@checked
 def verify_hash(content: bytes, expected: bytes) -> bool:
     """Check a document against the hash on chain.
 
@@ -44,8 +46,11 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
         Whether there was a hash to check.
 
     Raises:
+        InvalidArgumentError: What is expected is no hash.
         HashMismatchError: The document has another hash. The error names the known variant that matches, if one does.
     """
+    if len(expected) != len(NO_HASH):
+        raise InvalidArgumentError(f"an expected hash has {len(NO_HASH)} bytes, not {len(expected)}")
     if expected == NO_HASH:
         return False
     actual = document_hash(content)

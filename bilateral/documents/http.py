@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import httpcore
 import httpx
 
+from bilateral.arguments import checked_class
 from bilateral.documents.network import Deadline, GuardedBackend, Host, Resolver, resolve
 from bilateral.errors import (
     DocumentError,
@@ -28,6 +29,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 _MAX_PORT: Final = 65535
 
 
+@checked_class
 @dataclass(frozen=True)
 class Limits:
     """What loading one document may cost.

@@ -141,6 +141,8 @@ class Loader:
 
     def _load(self, uri: str) -> tuple[bytes, Integrity | None]:
         """Load a document by its URI's scheme."""
+        if not isinstance(uri, str):
+            raise UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
         scheme, colon, _ = uri.partition(":")
         match scheme.lower() if colon else "":
             case "data":

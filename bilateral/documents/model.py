@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from bilateral.documents.encoding import decode_object, encode_object
@@ -24,6 +25,28 @@ class DocumentModel(BaseModel):
         frozen=True,
         hide_input_in_errors=True,
     )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _only_given(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """Count as given what is, by its name in JSON: an unknown `agent_id` is not the `agentId` of that attribute."""
+        model = handler(value)
+        if isinstance(value, dict):
+            given = {name for name, field in cls.model_fields.items() if field.alias in value}
+            model.model_fields_set.intersection_update(given)
+        return model
+
+    @classmethod
+    def written(cls, fields: Mapping[str, Any]) -> Self:
+        """Make the model from fields that its author names, who may have taken Python's names for those in JSON.
+
+        Raises:
+            MalformedDocumentError: That is so, or a field is of the wrong type or missing.
+        """
+        for name, field in cls.model_fields.items():
+            if name != field.alias and name in fields:
+                raise MalformedDocumentError(f"{name} is called {field.alias} in JSON")
+        return cls.of(dict(fields))
 
     @classmethod
     def of(cls, value: Any) -> Self:
@@ -60,3 +83,16 @@ class DocumentModel(BaseModel):
             MalformedDocumentError: An unknown field holds what JSON cannot.
         """
         return encode_object(self.to_object())
+
+
+def as_list(items: Any) -> Any:
+    """A tuple or the like as the list that JSON has, with objects as such in it; anything else as it is."""
+    is_several = isinstance(items, Collection) and not isinstance(items, (str, bytes, bytearray, Mapping))
+    return [as_object(item) for item in items] if is_several else items
+
+
+def as_object(item: Any) -> Any:
+    """A mapping or part of a document as the object that JSON has; anything else as it is."""
+    if isinstance(item, DocumentModel):
+        return item.to_object()
+    return dict(item) if isinstance(item, Mapping) else item

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from bilateral.documents.model import DocumentModel
+from bilateral.documents.model import DocumentModel, as_list
 from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.identifiers import AccountId, GlobalAgentId
 from bilateral.text import quoted
@@ -158,15 +158,16 @@ class RegistrationFile(DocumentModel):
             **fields: Any other field, by its name in JSON: `x402Support`, `signers`, …
 
         Raises:
-            MalformedDocumentError: A field is of the wrong type, or ERC-8004 requires what is missing.
+            MalformedDocumentError: A field is of the wrong type or named as in Python (`x402_support`), or ERC-8004
+                requires what is missing.
         """
-        file = cls.of(
+        file = cls.written(
             {
                 "type": REGISTRATION_TYPE,
                 "name": name,
                 "description": description,
                 "image": image,
-                "services": [dict(service) for service in services],
+                "services": as_list(services or ()),
                 **fields,
             }
         )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from bilateral.arguments import checked_class
 from bilateral.documents.cid import Cid
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.encoding import decode_object
@@ -15,9 +17,6 @@ from bilateral.documents.http import HttpSession, Limits, Network, host_of
 from bilateral.documents.unixfs import read_file
 from bilateral.errors import CidMismatchError, UnreachableDocumentError
 from bilateral.text import quoted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,7 @@ class Store(Protocol):
         """
 
 
+@checked_class
 @dataclass(frozen=True)
 class DataUriStore:
     """Stores a document in its own URI, and so on chain: nothing to run, nothing to lose, dear when long."""
@@ -61,6 +61,7 @@ class DataUriStore:
         return StoredDocument(encode_data_uri(content), content)
 
 
+@checked_class
 @dataclass(frozen=True)
 class FolderStore:
     """Stores documents as files, each named by its hash, so that none ever changes under its URI.
@@ -95,6 +96,7 @@ class FolderStore:
         return StoredDocument(f"{self.base_url.rstrip('/')}/{path.name}" if self.base_url else path.as_uri(), content)
 
 
+@checked_class
 @dataclass(frozen=True)
 class KuboStore:
     """Stores documents in IPFS through the HTTP API of Kubo, or of a service that offers the same.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilateral.contracts import Deployment, Registry, abi, selectors
-from bilateral.errors import DeploymentRecordError, MalformedIdentifierError
+from bilateral.errors import DeploymentRecordError, InvalidArgumentError, MalformedIdentifierError
 from scripts.abi import FOLDER, abi_file, compiled_abi
 from tests.sdk.strategies import EVM_ADDRESS
 
@@ -100,3 +100,12 @@ def test_no_text_breaks_the_reader_of_records(text):
 def test_an_address_with_a_wrong_checksum_is_no_deployment():
     with pytest.raises(MalformedIdentifierError, match="checksum"):
         Deployment(1, EVM_ADDRESS.replace("A169", "a169"))
+
+
+def test_a_deployment_is_on_a_chain_with_a_number():
+    with pytest.raises(MalformedIdentifierError, match="expected a value of type int"):
+        Deployment("84532", EVM_ADDRESS)
+    with pytest.raises(MalformedIdentifierError, match="an EVM address"):
+        Deployment(84532, None)
+    with pytest.raises(InvalidArgumentError, match="first_block"):
+        Deployment(84532, EVM_ADDRESS, first_block="0")

@@ -130,3 +130,9 @@ def test_nesting_as_deep_as_the_limit_is_read_and_one_level_more_is_refused():
 def test_what_json_cannot_hold_is_not_written(value, problem):
     with pytest.raises(MalformedDocumentError, match=problem):
         encode_object(value)
+
+
+@pytest.mark.parametrize("content", [None, "{}", 5, ["{}"]])
+def test_what_is_not_bytes_is_no_document(content):
+    with pytest.raises(MalformedDocumentError, match="a document is bytes"):
+        decode_object(content)

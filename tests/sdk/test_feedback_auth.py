@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 from eth_account import Account
 from eth_keys.constants import SECPK1_N
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.errors import MalformedAuthorizationError
+from bilateral.errors import InvalidArgumentError, MalformedAuthorizationError, SignerFailedError
 from bilateral.signatures import (
     Domain,
     FeedbackAuth,
@@ -99,3 +102,38 @@ def test_a_signature_that_the_registry_refuses_is_nobodys(spoil):
 def test_no_signature_breaks_the_recovery(points, v):
     signer = recover_feedback_auth_signer(AUTH, points + bytes([v]), DOMAIN)
     assert signer is None or signer.startswith("0x")
+
+
+@pytest.mark.parametrize("wrong", ["1", 1.5, True, None, -1])
+def test_a_field_of_an_authorisation_is_a_number_in_range(wrong):
+    for field in ("agent_id", "index_limit", "expiry", "chain_id"):
+        with pytest.raises(InvalidArgumentError, match=f"{field} must be"):
+            replace(AUTH, **{field: wrong})
+    with pytest.raises(InvalidArgumentError, match="client_address must be"):
+        replace(AUTH, client_address=wrong)
+
+
+def test_an_authorisation_for_another_chain_is_not_signed():
+    with pytest.raises(InvalidArgumentError, match="the registry is on chain 1"):
+        sign_feedback_auth(AUTH, Domain(1, EVM_ADDRESS), OWNER)
+
+
+def test_what_a_signer_raises_is_named_and_kept():
+    class Unplugged:
+        def sign_message(self, _):
+            raise OSError("no device")
+
+    with pytest.raises(SignerFailedError, match="OSError") as caught:
+        sign_feedback_auth(AUTH, DOMAIN, Unplugged())
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_an_expiry_is_a_time():
+    assert AUTH.expires == datetime(2100, 1, 1, tzinfo=UTC)
+    assert replace(AUTH, expiry=2**256 - 1).expires == datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("wrong", [None, "00" * 300, 5])
+def test_what_is_not_bytes_is_no_authorisation(wrong):
+    with pytest.raises(InvalidArgumentError, match="expected bytes"):
+        decode_feedback_auth(wrong)

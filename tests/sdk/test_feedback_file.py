@@ -250,3 +250,59 @@ def test_the_bytes_that_are_hashed_are_the_bytes_that_are_stored():
     document = Loader().load(stored.uri, stored.hash)
     assert document.content == stored.content
     assert document.feedback().text == "très bien"
+
+
+PYTHON_NAMES = [name for name, field in FeedbackFile.model_fields.items() if name != field.alias]
+
+
+@pytest.mark.parametrize("name", PYTHON_NAMES)
+def test_a_strangers_field_by_a_name_of_python_adds_nothing(name):
+    assert FeedbackFile.of({name: "x"}).to_object() == {name: "x"}
+
+
+@pytest.mark.parametrize("name", sorted(set(PYTHON_NAMES) - {"proof_of_payment"}))
+def test_a_field_by_its_name_in_python_is_not_written(name):
+    with pytest.raises(MalformedDocumentError, match=f"{name} is called"):
+        prepare_feedback_file(**{name: "x"})
+
+
+def test_the_payment_may_be_named_as_in_json():
+    assert prepare_feedback_file(proofOfPayment=PAYMENT) == prepare_feedback_file(proof_of_payment=PAYMENT)
+
+
+def test_what_was_used_may_be_named_as_in_json():
+    file = prepare_feedback_file(mcp={"tool": "t"}, a2a={"skills": ["s"], "contextId": "c"}, oasf={"domains": ["d"]})
+    assert file == prepare_feedback_file(capability="tools", name="t", skill="s", context="c", oasf_domains=["d"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"proofOfPayment": PAYMENT, "proof_of_payment": PAYMENT}, "proofOfPayment"),
+        ({"mcp": {"tool": "t"}, "capability": "tools", "name": "n"}, "mcp"),
+        ({"a2a": {"taskId": "t"}, "skill": "s"}, "a2a"),
+        ({"oasf": {"skills": ["s"]}, "oasf_domains": ["d"]}, "oasf"),
+    ],
+)
+def test_what_was_used_is_named_once(arguments, name):
+    with pytest.raises(MalformedDocumentError, match=f"that make it up: {name}$"):
+        prepare_feedback_file(**arguments)
+
+
+@pytest.mark.parametrize("wrong", [True, 1.5, 5, b"x", object()])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("text", "capability", "skill", "task", "context", "proof_of_payment", "oasf_skills", "oasf_domains"),
+        *("endpoint", "proofOfPayment", "mcp", "a2a", "oasf"),
+    ],
+)
+def test_an_argument_of_the_wrong_type_is_refused(name, wrong):
+    with pytest.raises(MalformedDocumentError):
+        prepare_feedback_file(**{name: wrong})
+
+
+@pytest.mark.parametrize("name", ["oasf_skills", "oasf_domains", "proof_of_payment", "proofOfPayment", "mcp"])
+def test_a_text_is_neither_a_list_nor_an_object(name):
+    with pytest.raises(MalformedDocumentError):
+        prepare_feedback_file(**{name: "abc"})

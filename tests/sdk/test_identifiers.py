@@ -221,3 +221,54 @@ def test_malformed_text_is_refused_by_what_is_wrong_with_it(kind, text, problem)
         kind.parse(text)
     assert problem in refusal.value.problem
     assert refusal.value.reason == "malformed_identifier"
+
+
+WRONG = [None, True, 1.5, b"1", ["1"], object()]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize(
+    "take",
+    [
+        checksummed,
+        ChainId.parse,
+        ChainId.evm,
+        AccountId.parse,
+        TransactionRef.parse,
+        AgentId.parse,
+        GlobalAgentId.parse,
+        FeedbackId.parse,
+        FeedbackId.parse_subgraph,
+        AgentId,
+        lambda it: AgentId(1, [it]),
+        lambda it: ChainId("eip155", it),
+        lambda it: ChainId(it, "1"),
+        lambda it: AccountId(it, EVM_ADDRESS),
+        lambda it: AccountId(ChainId.evm(1), it),
+        lambda it: AccountId(ChainId.parse(SOLANA), it),
+        lambda it: TransactionRef(it, HASH),
+        lambda it: TransactionRef(ChainId.evm(1), it),
+        lambda it: GlobalAgentId(it, "1"),
+        lambda it: GlobalAgentId(AccountId(ChainId.evm(1), EVM_ADDRESS), it),
+        lambda it: FeedbackId(it, EVM_ADDRESS, 1),
+        lambda it: FeedbackId(AgentId(1), it, 1),
+        lambda it: FeedbackId(AgentId(1), EVM_ADDRESS, it),
+        lambda it: FeedbackId.from_index(AgentId(1), EVM_ADDRESS, it),
+        lambda it: FeedbackId.from_chain(AgentId(1), EVM_ADDRESS, it),
+    ],
+)
+def test_what_is_of_the_wrong_type_is_no_part_of_an_identifier(take, wrong):
+    with pytest.raises(MalformedIdentifierError) as refusal:
+        take(wrong)
+    assert "expected a value of type" in refusal.value.problem
+
+
+def test_a_truth_value_is_not_the_first_index():
+    with pytest.raises(MalformedIdentifierError, match='"bool" is not a feedback id: expected a value of type int'):
+        FeedbackId.from_index(AgentId(1), EVM_ADDRESS, True)
+
+
+def test_a_number_too_long_to_be_written_is_refused():
+    for take in (AgentId, ChainId.evm, lambda it: FeedbackId.from_index(AgentId(1), EVM_ADDRESS, it)):
+        with pytest.raises(MalformedIdentifierError, match="beyond any that a chain has"):
+            take(10**5000)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bilateral.documents import RegistrationFile, Signer
-from bilateral.documents.registration import REGISTRATION_TYPE
+from bilateral.documents.registration import REGISTRATION_TYPE, Service
 from bilateral.errors import MalformedDocumentError
 from bilateral.identifiers import GlobalAgentId
 from tests.sdk.strategies import EVM_ADDRESS
@@ -267,3 +267,35 @@ def test_the_entry_of_an_agent_is_found_whatever_the_case_of_its_registry():
 def test_the_entry_of_another_agent_is_not_taken_for_it(entry):
     agent = GlobalAgentId.parse(f"eip155:8453:{EVM_ADDRESS}#42")
     assert RegistrationFile.of({"registrations": [entry]}).registration_of(agent) is None
+
+
+@pytest.mark.parametrize(
+    ("python", "json_name"),
+    [("x402_support", "x402Support"), ("supported_trust", "supportedTrust")],
+)
+def test_a_field_by_its_name_in_python_is_not_written(python, json_name):
+    with pytest.raises(MalformedDocumentError, match=f"{python} is called {json_name} in JSON"):
+        RegistrationFile.new("Agent", "d", "i", **{python: True})
+
+
+@pytest.mark.parametrize("services", [5, "web", {"name": "web", "endpoint": "https://a"}, [None], ["web"]])
+def test_services_are_a_list_of_objects(services):
+    with pytest.raises(MalformedDocumentError, match="services"):
+        RegistrationFile.new("Agent", "d", "i", services=services)
+
+
+def test_services_may_be_parts_of_another_file():
+    service = Service.of({"name": "web", "endpoint": "https://a"})
+    assert RegistrationFile.new("Agent", "d", "i", services=(service,)).services == [service]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"x402_support": True},
+        {"x402_support": True, "x402Support": None},
+        {"registrations": [{"agentRegistry": "eip155:1:x", "agent_id": 7, "agent_registry": None}]},
+    ],
+)
+def test_a_strangers_field_by_a_name_of_python_adds_nothing(value):
+    assert json.loads(RegistrationFile.of(value).to_bytes()) == value

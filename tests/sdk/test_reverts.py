@@ -58,6 +58,7 @@ def test_a_refused_batch_says_what_the_refusal_of_its_rating_says():
     inner = revert("AlreadyRated(uint256,uint256)", 7, 1)
     error = decode_revert(revert("RatingRefused(uint256,bytes)", 3, inner))
     assert error.arguments == {"position": 3, "reason": inner}
+    assert (error.__cause__.reason, error.__cause__.arguments) == ("already_rated", {"subjectId": 7, "serverId": 1})
     assert error.advice == (
         "Take that rating out of the batch: the registry refuses: AlreadyRated(subjectId=7, serverId=1). "
         "Ratings are final; read the one that was given."

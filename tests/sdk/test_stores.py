@@ -18,6 +18,7 @@ from bilateral.errors import (
     DocumentTimeoutError,
     DocumentTooLargeError,
     ForbiddenAddressError,
+    InvalidArgumentError,
     UnreachableDocumentError,
     UnsupportedUriError,
 )
@@ -236,3 +237,23 @@ def test_a_node_that_is_down_or_hangs_is_named(kubo):
     kubo.answer = lambda _: time.sleep(2)
     with pytest.raises(DocumentTimeoutError):
         KuboStore(kubo.url, limits=Limits(seconds=0.2)).put(FILE)
+
+
+@pytest.mark.parametrize("uri", [None, 5, True, b"data:,x", ["data:,x"], Path("x")])
+def test_what_is_no_text_is_no_uri(uri):
+    with pytest.raises(UnsupportedUriError, match="a URI is a text, not a"):
+        Loader().load(uri)
+
+
+@pytest.mark.parametrize("expected", ["0x12", "0x" + "11" * 32, None, 32, b"", b"x" * 31, b"x" * 33])
+def test_what_has_not_32_bytes_is_no_hash_to_expect(expected):
+    with pytest.raises(InvalidArgumentError, match="expected"):
+        Loader().load("data:,x", expected)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: FolderStore("folder"), lambda: KuboStore(None), lambda: DataUriStore().put("x")]
+)
+def test_a_store_is_not_made_of_or_given_the_wrong_types(make):
+    with pytest.raises(InvalidArgumentError, match="expected"):
+        make()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bilateral.errors import UnrepresentableValueError
+from bilateral.errors import InvalidArgumentError, UnrepresentableValueError
 from bilateral.values import (
     STANDARD_TAGS,
     FeedbackValue,
@@ -220,3 +220,24 @@ def test_ratings_outside_one_to_five_stars_are_refused(stars):
 def test_values_outside_a_hundred_have_no_stars(value):
     with pytest.raises(UnrepresentableValueError, match="not within 0 to 100"):
         value_to_stars(value)
+
+
+@pytest.mark.parametrize("wrong", [1.5, True, "1", None, b"1"])
+def test_a_stored_value_is_two_whole_numbers(wrong):
+    for make in (lambda: FeedbackValue(wrong), lambda: FeedbackValue(5, wrong)):
+        with pytest.raises(UnrepresentableValueError, match="two whole numbers"):
+            make()
+
+
+@pytest.mark.parametrize("wrong", [1.0, True, "2", b"2"])
+def test_decimals_are_asked_for_by_a_whole_number(wrong):
+    with pytest.raises(UnrepresentableValueError, match="a number of decimals is a whole number"):
+        FeedbackValue.of("5", wrong)
+
+
+def test_a_tag_is_a_text():
+    for tag1, tag2 in (([], ""), (None, ""), ("tradingYield", 5)):
+        with pytest.raises(InvalidArgumentError, match="expected str"):
+            value_for_tag(tag1, 1, tag2)
+    with pytest.raises(InvalidArgumentError, match="expected FeedbackValue"):
+        value_to_stars("5")

@@ -5,28 +5,29 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from web3.providers import AsyncBaseProvider
+
+from bilateral.arguments import checked_class
 from bilateral.client.core import chain
 from bilateral.client.handle import AsyncHandle, AsyncSignalBatch
+from bilateral.client.inputs import TransactionSigner
 from bilateral.client.session import Session
 from bilateral.client.steps import Blocking, Exclusive, Pause, Rpc
-from bilateral.client.transport import AsyncTransport
-from bilateral.documents import DataUriStore, Loader
+from bilateral.client.transport import AsyncTransport, require_duration
+from bilateral.contracts import Deployment
+from bilateral.documents import DataUriStore, Loader, Store
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from web3.providers import AsyncBaseProvider
-
     from bilateral.client.core.signals import Published
     from bilateral.client.core.transactions import Sent
-    from bilateral.client.inputs import TransactionSigner
     from bilateral.client.steps import Operation, Step
-    from bilateral.contracts import Deployment
-    from bilateral.documents import Store
 
 T = TypeVar("T")
 
 
+@checked_class
 class AsyncShell:
     """Runs operations without holding up the event loop. See `AsyncClient` for the arguments."""
 
@@ -43,6 +44,7 @@ class AsyncShell:
         poll_interval: float = 1.0,
     ) -> None:
         """See `AsyncClient`. Nothing is asked of the node yet."""
+        require_duration("poll_interval", poll_interval)
         self._session = Session(
             given=deployment,
             signer=signer,

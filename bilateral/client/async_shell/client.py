@@ -34,8 +34,10 @@ class AsyncClient(
         store: Where documents are put: into their own URI when left out.
         loader: Loads documents, as careful as `Loader()` when left out.
         dry_run: Whether writes only try: every check is made, the transaction is simulated and its gas estimated, but
-            nothing is signed or sent. The handle then has no hash and shows the transaction. Documents are put into the
-            store all the same, because their URIs are part of the transaction.
+            no transaction is signed or sent. The handle then has no hash and shows the transaction. Documents are put
+            into the store all the same, because their URIs are part of the transaction. Messages are signed all the
+            same: by `authorize_feedback` and `sign_feedback`, which send nothing anyway, and as a new wallet's consent
+            by `set_agent_wallet`, whose simulation needs it.
         request_timeout: Seconds to wait for one answer of the node.
         poll_interval: Seconds between two questions whether a transaction is in a block.
     """

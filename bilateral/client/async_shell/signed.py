@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from bilateral.arguments import checked_class
 from bilateral.client.async_shell.base import AsyncShell
 from bilateral.client.core import authorized, feedback, signed
+from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
+from bilateral.documents import FeedbackFile
+from bilateral.values import FeedbackValue, HumanValue
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from bilateral.client.handle import AsyncHandle
-    from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
     from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry
-    from bilateral.documents import FeedbackFile
-    from bilateral.values import FeedbackValue, HumanValue
 
 
+@checked_class
 class AsyncSignedMethods(AsyncShell):
     """Feedback that needs a signature: authorised by the agent's owner, or sent for the client by somebody else."""
 
@@ -44,7 +45,8 @@ class AsyncSignedMethods(AsyncShell):
 
         Raises:
             NotAgentOwnerError: The signer does not own the agent, so the registry would refuse.
-            InvalidArgumentError: The expiry has passed, or a number is out of range.
+            InvalidArgumentError: The expiry has passed, a number is out of range, or the client may act for the agent,
+                so that the registry would take none of its feedback.
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
         return await self._run(
@@ -101,6 +103,9 @@ class AsyncSignedMethods(AsyncShell):
             client_address: Whose feedback; everybody's when left out.
             offset: How much to pass over.
             limit: How much to read at most; all when left out.
+
+        Raises:
+            InvalidArgumentError: A number is negative.
         """
         return await self._run(authorized.read(self._session, agent_id, client_address, offset, limit))
 

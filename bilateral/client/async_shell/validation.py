@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bilateral.arguments import checked_class
 from bilateral.client.async_shell.base import AsyncShell
 from bilateral.client.core import validation
+from bilateral.client.inputs import AgentLike
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bilateral.client.handle import AsyncHandle
-    from bilateral.client.inputs import AgentLike
     from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
 
 
+@checked_class
 class AsyncValidationMethods(AsyncShell):
     """Validation of an agent's work (ERC-8004)."""
 

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bilateral.arguments import checked_class
 from bilateral.client.async_shell.base import AsyncShell
 from bilateral.client.core import raters, signals
+from bilateral.client.inputs import Signal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bilateral.client.handle import AsyncSignalBatch
-    from bilateral.client.inputs import Signal
     from bilateral.client.results import Rater
 
 
+@checked_class
 class AsyncWatchingMethods(AsyncShell):
     """Patterns of the ecosystem: agents as raters, and watchtowers."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.client.core import chain, documents, transactions
+from bilateral.client.core import chain, documents, signing, transactions
+from bilateral.client.core.documents import Unstored
 from bilateral.client.results import (
     Agent,
     AgentTransferred,
@@ -14,7 +15,6 @@ from bilateral.client.results import (
     MetadataChanged,
     Registered,
 )
-from bilateral.client.steps import Blocking
 from bilateral.codec import ChainText
 from bilateral.contracts import Registry
 from bilateral.documents import RegistrationFile
@@ -47,7 +47,6 @@ def register(
 ) -> Operation[Sent[Registered]]:
     """See `Client.register_agent`."""
     deployment = yield from chain.connect(session)
-    uri = yield from _uri_of(session, uri, file)
     entries = [(key, _bytes(value)) for key, value in metadata.items()]
 
     def decode(logs: Sequence[Log]) -> Registered:
@@ -59,7 +58,7 @@ def register(
         )
         return Registered(AgentId(event["agentId"], deployment.chain_id), event["owner"], event["agentURI"], kept)
 
-    signature, arguments = _registration(uri, entries)
+    signature, arguments = _registration(_uri_of(uri, file), entries)
     return (yield from transactions.send(session, Registry.IDENTITY, signature, arguments, decode))
 
 
@@ -110,20 +109,21 @@ def is_authorized_or_owner(session: Session, account: str, agent_id: AgentLike) 
 
 
 def set_uri(
-    session: Session, agent_id: AgentLike, uri: str, file: RegistrationFile | None
+    session: Session, agent_id: AgentLike, uri: str | None, file: RegistrationFile | None
 ) -> Operation[Sent[AgentUriSet]]:
     """See `Client.set_agent_uri`."""
+    if uri is None and file is None:
+        raise InvalidArgumentError('give a URI or a file; uri="" erases the URI')
     deployment = yield from chain.connect(session)
     agent = chain.agent_of(deployment, agent_id)
     if file is not None:
         file = _naming(file, GlobalAgentId(deployment.agent_registry, str(agent.token_id)))
-    uri = yield from _uri_of(session, uri, file)
 
     def decode(logs: Sequence[Log]) -> AgentUriSet:
         event = transactions.the(logs, "URIUpdated")
         return AgentUriSet(agent, event["newURI"], event["updatedBy"])
 
-    arguments = (agent.token_id, uri)
+    arguments = (agent.token_id, _uri_of(uri or "", file))
     return (yield from transactions.send(session, Registry.IDENTITY, "setAgentURI(uint256,string)", arguments, decode))
 
 
@@ -195,21 +195,20 @@ def seconds(moment: datetime) -> int:
     return int(moment.timestamp())
 
 
-def _registration(uri: str, entries: list[tuple[str, bytes]]) -> tuple[str, tuple[Any, ...]]:
+def _registration(uri: str | Unstored, entries: list[tuple[str, bytes]]) -> tuple[str, tuple[Any, ...]]:
     """The cheapest of the functions that register an agent, and its arguments."""
     if entries:
         return "register(string,(string,bytes)[])", (uri, entries)
     return ("register(string)", (uri,)) if uri else ("register()", ())
 
 
-def _uri_of(session: Session, uri: str, file: RegistrationFile | None) -> Operation[str]:
-    """The URI that was given, or that of the file, once it is stored."""
+def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
+    """The URI that was given, or what stands for that of the file until it is stored."""
     if file is None:
         return uri
     if uri:
         raise InvalidArgumentError("give a URI or a file, not both")
-    stored = yield from documents.store(session, file.to_bytes())
-    return stored.uri
+    return Unstored(file.to_bytes())
 
 
 def _naming(file: RegistrationFile, agent: GlobalAgentId) -> RegistrationFile:
@@ -242,8 +241,7 @@ def _consent(
     owner = yield from owner_of(session, agent)
     message = AgentWalletSet(agent.token_id, _typed(wallet), _typed(owner), deadline)
     signable = message.signable(Domain(deployment.chain_id, _typed(deployment.identity)))
-    signed = yield Blocking(lambda: signer.sign_message(signable))
-    return bytes(signed.signature)
+    return (yield from signing.message(signer, signable))
 
 
 def _wallet_decoder(agent: AgentId) -> Any:

@@ -6,10 +6,9 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from bilateral.client.core import agents, answers, chain, feedback, transactions
+from bilateral.client.core import agents, answers, chain, feedback, signing, transactions
 from bilateral.client.inputs import FeedbackAuthorization, checked_uint
 from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary
-from bilateral.client.steps import Blocking
 from bilateral.codec import ChainText
 from bilateral.contracts import Registry
 from bilateral.errors import (
@@ -56,6 +55,8 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
     owner = yield from agents.owner_of(session, agent)
     if checksummed(signer.address) != owner:
         raise NotAgentOwnerError(checksummed(signer.address), owner)
+    if (yield from agents.is_authorized_or_owner(session, client, agent)):
+        raise InvalidArgumentError(f"{client} may act for the agent, and so may not rate it")
     if index_limit is None:
         if count < 1:
             raise InvalidArgumentError("count is 1 at least: how much feedback the client may give")
@@ -71,8 +72,7 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
         deployment.chain_id,
     )
     domain = Domain(deployment.chain_id, chain.place(deployment, Registry.AUTHORIZED))  # type: ignore[arg-type]
-    signed = yield Blocking(lambda: signer.sign_message(auth.signable(domain)))
-    return FeedbackAuthorization(auth, bytes(signed.signature))
+    return FeedbackAuthorization(auth, (yield from signing.message(signer, auth.signable(domain))))
 
 
 def give(
@@ -114,6 +114,7 @@ def read(
     agent = chain.agent_of((yield from chain.connect(session)), agent_id)
     client = None if client_address is None else checksummed(client_address)
     checked_uint(offset, 256, "an offset")
+    checked_uint(limit or 0, 256, "a limit")
     found: list[AuthorizedFeedbackEntry] = []
     size = _PAGE
     while limit is None or len(found) < limit:
@@ -151,7 +152,7 @@ def tag_word(tag: str) -> bytes:
     Raises:
         InvalidArgumentError: It is too long, or ends in a zero, which would be lost.
     """
-    word = tag.encode(errors="surrogatepass")
+    word = tag.encode()
     if len(word) > 32 or word.endswith(b"\0"):  # noqa: PLR2004  # a word
         raise InvalidArgumentError("a tag has at most 32 bytes in UTF-8 here, and does not end in NUL")
     return word.ljust(32, b"\0")
@@ -193,6 +194,8 @@ def _encoded(feedback_auth: FeedbackAuthorization | bytes | str) -> bytes:
     if isinstance(feedback_auth, FeedbackAuthorization):
         return feedback_auth.encoded
     try:
-        return bytes.fromhex(feedback_auth.removeprefix("0x")) if isinstance(feedback_auth, str) else feedback_auth
+        return (
+            bytes.fromhex(feedback_auth.removeprefix("0x")) if isinstance(feedback_auth, str) else bytes(feedback_auth)
+        )
     except ValueError:
         raise InvalidArgumentError("the authorisation is not in hexadecimal digits") from None

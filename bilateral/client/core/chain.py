@@ -164,7 +164,7 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
         revert = answers.revert_of(error)
         if revert is None:
             raise
-        raise revert from None
+        raise revert from revert.__cause__
 
 
 def require_code(session: Session, registry: Registry) -> Operation[str]:

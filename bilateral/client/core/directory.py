@@ -8,6 +8,7 @@ from bilateral.client.core import chain, transactions
 from bilateral.client.core.agents import ZERO
 from bilateral.client.results import DirectoryEntry, PrimaryAgentChosen, Registered
 from bilateral.contracts import Registry
+from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AgentId, checksummed
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def update_agent(
     session: Session, agent_id: AgentLike, domain: str, address: str | None
 ) -> Operation[Sent[DirectoryEntry]]:
     """See `Client.update_agent`."""
+    if not domain and address is None:
+        raise InvalidArgumentError("name a new domain, a new address, or both")
     agent = chain.agent_of((yield from chain.connect(session)), agent_id)
 
     def decode(logs: Sequence[Log]) -> DirectoryEntry:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Final, TypeVar
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bilateral.client.inputs import hash_bytes
 from bilateral.client.steps import Blocking
-from bilateral.documents.hashing import NO_HASH
-from bilateral.errors import DocumentError, HashMismatchError, InvalidArgumentError
+from bilateral.documents import DataUriStore
+from bilateral.documents.hashing import NO_HASH, document_hash
+from bilateral.errors import DocumentError, DocumentTimeoutError, HashMismatchError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="DocumentModel")
 
 _AT_A_TIME: Final = 16
+_PLACEHOLDER: Final = "ipfs://" + "b" * 59
 
 
 def load(
@@ -42,7 +48,7 @@ def load(
 
 
 def load_all(
-    session: Session, model: type[M], links: Sequence[tuple[str, bytes]]
+    session: Session, model: type[M], links: Sequence[tuple[str, bytes]], seconds: float = math.inf
 ) -> Operation[list[tuple[M | None, DocumentError | None]]]:
     """Load many documents as `load`, several at a time, so that one stranger's slow server holds up few others.
 
@@ -50,10 +56,14 @@ def load_all(
         session: The client's.
         model: What they are read as.
         links: Their URIs, and their hashes on chain.
+        seconds: For how long to begin with further ones. Those that are left then count as timed out.
     """
+    end = time.monotonic() + seconds
 
     def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
         try:
+            if time.monotonic() >= end:
+                raise DocumentTimeoutError(seconds)  # as if the loader did
             return model.from_bytes(session.loader.load(*link).content), None
         except HashMismatchError as mismatch:
             try:
@@ -73,14 +83,46 @@ def load_all(
     return loaded
 
 
-def store(session: Session, content: bytes) -> Operation[StoredDocument]:
-    """Put a document into the client's store.
+@dataclass(frozen=True)
+class Unstored:
+    """Stands among a call's arguments for the URI of a document that is not in the store yet.
+
+    Attributes:
+        content: The document.
+    """
+
+    content: bytes
+
+    @property
+    def hash(self) -> bytes:
+        """The keccak-256 hash of the document."""
+        return document_hash(self.content)
+
+
+def are_published(session: Session, arguments: Sequence[Any]) -> bool:
+    """Whether storing what a call's arguments name would show it to others, whatever becomes of the call."""
+    return not isinstance(session.store, DataUriStore) and any(isinstance(it, Unstored) for it in arguments)
+
+
+def rehearsed(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """A call's arguments with a URI of the usual length in place of each that is not known yet, to simulate it."""
+    return tuple(_PLACEHOLDER if isinstance(it, Unstored) else it for it in arguments)
+
+
+def settled(session: Session, arguments: Sequence[Any]) -> Operation[tuple[Any, ...]]:
+    """A call's arguments, once the documents among them are in the client's store.
 
     Raises:
-        DocumentError: It could not be stored.
+        DocumentError: One could not be stored.
     """
-    stored: StoredDocument = yield Blocking(lambda: session.store.put(content))
-    return stored
+    found = []
+    for argument in arguments:
+        if isinstance(argument, Unstored):
+            stored: StoredDocument = yield Blocking(partial(session.store.put, argument.content))
+            found.append(stored.uri)
+        else:
+            found.append(argument)
+    return tuple(found)
 
 
 def link(uri: str, hash_: bytes | str | None, name: str) -> tuple[str, bytes]:

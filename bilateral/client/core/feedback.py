@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bilateral.client.core import chain, documents, transactions
+from bilateral.client.core.documents import Unstored
 from bilateral.client.inputs import ResponseLink, feedback_id, hash_bytes
 from bilateral.client.results import FeedbackEntry, FeedbackEvent, FeedbackResponse, FeedbackRevocation
 from bilateral.contracts import Registry
@@ -68,12 +69,11 @@ def give(session: Session, agent_id: AgentLike, draft: Draft) -> Operation[Sent[
 
 
 def arguments_of(session: Session, agent: AgentId, draft: Draft) -> Operation[tuple[Any, ...]]:
-    """The arguments of `giveFeedback`, once the feedback file is stored.
+    """The arguments of `giveFeedback`. The feedback file among them is not stored yet.
 
     Raises:
         UnrepresentableValueError: The value has no exact form, or means nothing under its tag.
         InvalidArgumentError: Both a file and a link are given, or the link's hash is none.
-        DocumentError: The file cannot be stored.
     """
     value = draft.stored
     uri, digest = yield from file_link(session, agent, draft)
@@ -94,12 +94,12 @@ def respond(
     agent_id: AgentLike | FeedbackId,
     client_address: str | None,
     feedback_index: int | None,
-    response: str | ResponseLink | Mapping[str, str | bytes],
+    response: str | ResponseLink | Mapping[str, str | bytes | None] | None,
 ) -> Operation[Sent[FeedbackResponse]]:
     """See `Client.append_response`."""
     deployment = yield from chain.connect(session)
     feedback = named(deployment, agent_id, client_address, feedback_index)
-    uri, digest = yield from _response_link(session, response)
+    uri, digest = _response_link(response)
 
     def decode(logs: Sequence[Log]) -> FeedbackResponse:
         return read_response(feedback.agent, transactions.the(logs, "ResponseAppended"))
@@ -143,12 +143,12 @@ def named(
     return feedback_id(deployment.chain_id, feedback, client_address, feedback_index)
 
 
-def file_link(session: Session, agent: AgentId, draft: Draft) -> Operation[tuple[str, bytes]]:
-    """The URI and hash of the feedback file: of the one that was given, once it is completed and stored.
+def file_link(session: Session, agent: AgentId, draft: Draft) -> Operation[tuple[str | Unstored, bytes]]:
+    """The URI and hash of the feedback file: of the one that was given, once it is completed.
 
     Raises:
         InvalidArgumentError: Both a file and a link are given, or the link's hash is none.
-        DocumentError: The file cannot be stored.
+        MissingSignerError: There is no client whose feedback the file could be.
     """
     if draft.file is None:
         return documents.link(*draft.link, "the file's hash")
@@ -164,8 +164,8 @@ def file_link(session: Session, agent: AgentId, draft: Draft) -> Operation[tuple
         tag2=draft.tag2,
         endpoint=draft.all_endpoint,
     )
-    stored = yield from documents.store(session, complete.to_bytes())
-    return stored.uri, stored.hash
+    unstored = Unstored(complete.to_bytes())
+    return unstored, unstored.hash
 
 
 def given_decoder(agent: AgentId) -> Callable[[Sequence[Log]], FeedbackEntry]:
@@ -198,23 +198,17 @@ def read_response(agent: AgentId, event: Mapping[str, Any]) -> FeedbackResponse:
 
 
 def _response_link(
-    session: Session, response: str | ResponseLink | Mapping[str, str | bytes]
-) -> Operation[tuple[str, bytes]]:
+    response: str | ResponseLink | Mapping[str, str | bytes | None] | None,
+) -> tuple[str | Unstored, bytes]:
     """Where an answer is: where the caller says, or in the client's store if it is a text."""
     if isinstance(response, ResponseLink):
         return response.uri, hash_bytes(response.hash, "the response's hash")
-    if isinstance(response, str):
+    if isinstance(response, str) and response:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        stored = yield from documents.store(session, encode_object({"text": response, "createdAt": now}))
-        return stored.uri, stored.hash
-    if (
-        not isinstance(response, Mapping)
-        or not isinstance(response.get("uri"), str)
-        or not set(response)
-        <= {
-            "uri",
-            "hash",
-        }
-    ):
-        raise InvalidArgumentError('a response is a text, a ResponseLink, or {"uri": …, "hash": …}')
-    return documents.link(str(response["uri"]), response.get("hash"), "the response's hash")
+        unstored = Unstored(encode_object({"text": response, "createdAt": now}))
+        return unstored, unstored.hash
+    if isinstance(response, Mapping) and set(response) <= {"uri", "hash"}:
+        uri = response.get("uri")
+        if isinstance(uri, str):
+            return documents.link(uri, response.get("hash"), "the response's hash")
+    raise InvalidArgumentError('a response is a text, a ResponseLink, or {"uri": …, "hash": …}')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -150,10 +151,12 @@ def with_event(entry: FeedbackEntry, logs: Sequence[Log]) -> FeedbackEntry:
     return next((replace(entry, event=it.event) for it in given if it.id == entry.id), entry)
 
 
-def with_files(session: Session, entries: Sequence[FeedbackEntry]) -> Operation[list[FeedbackEntry]]:
-    """Entries with their files, or with what is the matter with those."""
+def with_files(
+    session: Session, entries: Sequence[FeedbackEntry], seconds: float = math.inf
+) -> Operation[list[FeedbackEntry]]:
+    """Entries with their files, or with what is the matter with those. None is begun with after so many seconds."""
     links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
-    loaded = yield from documents.load_all(session, FeedbackFile, list(links.values()))
+    loaded = yield from documents.load_all(session, FeedbackFile, list(links.values()), seconds)
     found = dict(zip(links, loaded, strict=True))
     nothing = (None, None)
     return [

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from bilateral.client.core import chain, feedback, reading
 from bilateral.client.inputs import distinct
 from bilateral.contracts import Registry
+from bilateral.documents.feedback import Capability
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AgentId, checksummed
+from bilateral.text import quoted
 from bilateral.values import FeedbackValue
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ class Query:
     min_value: HumanValue | None = None
     max_value: HumanValue | None = None
     include_revoked: bool = False
+    load_files: bool = False
+    load_seconds: float = math.inf
 
     @property
     def asks_files(self) -> bool:
@@ -75,15 +80,17 @@ _KINDS = ("tool", "prompt", "resource")
 
 
 def search(
-    session: Session, agents: Sequence[AgentLike], reviewers: Sequence[str] | None, query: Query, *, load_files: bool
+    session: Session, agents: Sequence[AgentLike], reviewers: Sequence[str] | None, query: Query
 ) -> Operation[list[FeedbackEntry]]:
     """See `Client.search_feedback`."""
     deployment = yield from chain.connect(session)
     if not agents and not reviewers:
         raise InvalidArgumentError("name an agent or a reviewer: a search for everything needs an index")
+    if unknown := query.capabilities - set(get_args(Capability)):
+        raise InvalidArgumentError(f"capabilities are {', '.join(get_args(Capability))}, not {quoted(min(unknown))}")
     named = tuple(dict.fromkeys(chain.agent_of(deployment, agent) for agent in agents))
     clients = None if reviewers is None else distinct([checksummed(it) for it in reviewers])
-    with_files = load_files or query.asks_files
+    with_files = query.load_files or query.asks_files
     logs: list[Log] = []
     if with_files or not named:
         logs = yield from _given(session, named, clients)
@@ -99,7 +106,7 @@ def search(
         return found
     events = {given.id: given.event for given in (feedback.read_given(deployment.chain_id, log) for log in logs)}
     with_events = [replace(entry, event=events.get(entry.id)) for entry in found]
-    complete = yield from reading.with_files(session, with_events)
+    complete = yield from reading.with_files(session, with_events, query.load_seconds)
     return [entry for entry in complete if query.matches_file(entry.file)]
 
 

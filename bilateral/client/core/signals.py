@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from bilateral.client.core import answers, chain, feedback, reading, transactions
 from bilateral.client.steps import Exclusive, Pause, Rpc
 from bilateral.contracts import Registry
-from bilateral.errors import BatchInterruptedError, BilateralError, InvalidArgumentError
+from bilateral.errors import BatchInterruptedError, InvalidArgumentError
 from bilateral.identifiers import checksummed
+from bilateral.values import FeedbackValue, value_for_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,38 +54,47 @@ def publish(session: Session, signals: Sequence[Signal], period: str) -> Operati
     chain.require_signer(session)
     if not period:
         raise InvalidArgumentError("name the period, such as 2026-W47: signals are published once a period")
-    wanted: dict[tuple[AgentId, str], Signal] = {}
+    wanted: dict[_Key, Signal] = {}
     for signal in signals:
         if signal.tag not in SIGNAL_TAGS:
             raise InvalidArgumentError(f"a signal measures {', '.join(SIGNAL_TAGS)}, not {signal.tag!r}")
-        _ = _draft(signal, period).stored  # refuses what means nothing under its tag
+        value = signal.value.human if isinstance(signal.value, FeedbackValue) else signal.value
+        value_for_tag(signal.tag, value, period)  # refuses what means nothing under its tag
         key = chain.agent_of(deployment, signal.agent), signal.tag
         if key in wanted:
             raise InvalidArgumentError(f"there are two signals {signal.tag} for agent {key[0]}")
         wanted[key] = signal
-    published: Published = yield Exclusive(_publish(session, wanted, period))
+    sent: dict[_Key, Sent[FeedbackEntry]] = {}
+    try:
+        published: Published = yield Exclusive(_publish(session, wanted, period, sent))
+    except BatchInterruptedError:
+        raise
+    except Exception as error:  # as above
+        if not sent:
+            raise
+        raise _interrupted(sent, len(wanted) - len(sent), str(error)) from error
+    except BaseException as interruption:  # an interrupt, or a task that is cancelled: it passes, with all hashes
+        if sent:
+            interruption.add_note(f"These transactions were sent: {', '.join(str(it.hash) for it in sent.values())}.")
+        raise
     return published
 
 
-def _publish(session: Session, wanted: dict[_Key, Signal], period: str) -> Operation[Published]:
+def _publish(
+    session: Session, wanted: dict[_Key, Signal], period: str, sent: dict[_Key, Sent[FeedbackEntry]]
+) -> Operation[Published]:
     """Publish what is missing. Where another run with the same key takes a nonce, see again what is missing.
 
     The nonces are taken in order from one at which nothing was on its way, so of two runs at the same time only one
-    can send each.
+    can send each. What was sent is in `sent`, whatever happens.
     """
-    sent: dict[_Key, Sent[FeedbackEntry]] = {}
     for _ in range(_ROUNDS):
-        try:
-            nonce = yield from _settled_nonce(session, sent, len(wanted) - len(sent))
-            present = yield from _present(session, dict.fromkeys(agent for agent, _ in wanted), period)
-            missing = [key for key in wanted if key not in present]
-            prepared = []
-            for key in missing:
-                prepared.append((yield from _prepare(session, key, wanted[key], period)))  # noqa: PERF401  # it yields
-        except BilateralError as error:
-            if not sent or isinstance(error, BatchInterruptedError):
-                raise
-            raise _interrupted(sent, len(wanted) - len(sent), str(error)) from error
+        nonce = yield from _settled_nonce(session, sent, len(wanted) - len(sent))
+        present = yield from _present(session, dict.fromkeys(agent for agent, _ in wanted), period)
+        missing = [key for key in wanted if key not in present]
+        prepared = []
+        for key in missing:
+            prepared.append((yield from _prepare(session, key, wanted[key], period)))  # noqa: PERF401  # it yields
         already = tuple(signal for key, signal in wanted.items() if key in present and key not in sent)
         if session.dry_run:
             tried = [
@@ -97,7 +107,7 @@ def _publish(session: Session, wanted: dict[_Key, Signal], period: str) -> Opera
                 sent[key] = yield from transactions.send_with_nonce(session, each, nonce + number)
         except transactions.NonceTakenError:
             continue
-        except BilateralError as error:
+        except Exception as error:  # whatever a signer or a provider raises
             raise _interrupted(sent, len([key for key in missing if key not in sent]), str(error)) from error
         return Published(tuple(sent.values()), already)
     raise _interrupted(sent, len([key for key in missing if key not in sent]), "another program has the same key")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bilateral.client.core import authorized, chain, feedback, transactions
+from bilateral.client.core import authorized, chain, documents, feedback, signing, transactions
 from bilateral.client.inputs import SignedFeedback
-from bilateral.client.steps import Blocking
 from bilateral.contracts import Registry
 from bilateral.identifiers import AgentId, checksummed
 from bilateral.signatures import Domain, Feedback
@@ -30,16 +29,15 @@ def sign(session: Session, agent_id: AgentLike, draft: Draft, deadline: datetime
     until = yield from authorized.later(deadline, "a deadline")
     arguments = yield from feedback.arguments_of(session, agent, draft)
     # What the registry will ask of the feedback it asks of one that the client sends itself.
-    data = chain.calldata(Registry.REPUTATION, feedback.GIVE, arguments)
+    data = chain.calldata(Registry.REPUTATION, feedback.GIVE, documents.rehearsed(arguments))
     registry = yield from chain.require_code(session, Registry.REPUTATION)
     yield from chain.simulate({"from": client, "to": registry, "data": "0x" + data.hex()})
     function = "getLastIndex(uint256,address)"
     (last,) = yield from chain.call(session, Registry.REPUTATION, function, agent.token_id, client)
-    token, *rest = arguments
+    token, *rest = yield from documents.settled(session, arguments)
     message = Feedback(token, client, last + 1, *rest, until)  # type: ignore[arg-type, call-arg]  # seven of them
     domain = Domain(deployment.chain_id, registry)  # type: ignore[arg-type]  # it is checksummed
-    signed = yield Blocking(lambda: signer.sign_message(message.signable(domain)))
-    return SignedFeedback(message, bytes(signed.signature))
+    return SignedFeedback(message, (yield from signing.message(signer, message.signable(domain))))
 
 
 def submit(session: Session, signed: SignedFeedback) -> Operation[Sent[FeedbackEntry]]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from eth_utils.crypto import keccak
 
-from bilateral.client.core import answers, chain
+from bilateral.client.core import answers, chain, documents, signing
 from bilateral.client.session import NonceMemory
-from bilateral.client.steps import Blocking, Exclusive, Pause, Rpc
+from bilateral.client.steps import Exclusive, Pause, Rpc
 from bilateral.errors import (
     BilateralError,
     InsufficientFundsError,
@@ -105,11 +105,17 @@ def prepare(
 ) -> Operation[Sent[T]]:
     """Simulate a transaction, and decide what it may cost. It has no nonce yet.
 
+    A document among its arguments is stored once the registry would take the transaction.
+
     Raises:
         ContractRevertError: The registry would refuse.
         InsufficientFundsError: The signer cannot pay.
+        DocumentError: A document cannot be stored.
     """
     sender = chain.require_signer(session).address
+    if documents.are_published(session, arguments):
+        yield from prepare(session, registry, signature, documents.rehearsed(arguments), decode)
+    arguments = yield from documents.settled(session, arguments)
     data = chain.calldata(registry, signature, arguments)
     to = yield from chain.require_code(session, registry)
     deployment = yield from chain.connect(session)
@@ -142,13 +148,13 @@ def send_with_nonce(session: Session, prepared: Sent[T], nonce: int) -> Operatio
     Raises:
         NonceTakenError: Another transaction has the nonce.
         InsufficientFundsError: The signer cannot pay.
+        SignerFailedError: The signer raised an exception of its own.
         SendUncertainError: The node did not say whether it took the transaction.
         NodeError: The node refuses it for another reason.
     """
     signer = chain.require_signer(session)
     transaction = prepared.transaction | {"nonce": nonce}
-    signed = yield Blocking(lambda: signer.sign_transaction(transaction))
-    raw = bytes(signed.raw_transaction)
+    raw = yield from signing.transaction(signer, transaction)
     hash_ = "0x" + keccak(raw).hex()
     try:
         yield from _hand_over(session, hash_, raw)
@@ -268,7 +274,7 @@ def _estimate(call: Mapping[str, Any]) -> Operation[int]:
             raise
         if not revert.data:  # some nodes say why in calls only
             yield from chain.simulate(call)
-        raise revert from None
+        raise revert from revert.__cause__
 
 
 def _fees() -> Operation[dict[str, int]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from bilateral.client.core import answers, chain, documents, transactions
+from bilateral.client.core import answers, chain, transactions
+from bilateral.client.core.documents import Unstored
 from bilateral.client.inputs import checked_uint, distinct, hash_bytes
 from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
 from bilateral.contracts import Registry
@@ -31,16 +32,15 @@ def request(
     uri, digest = link
     if (document is None) == (digest is None) or (document is not None and uri):
         raise InvalidArgumentError("give a document, or the hash of one and its URI")
-    if document is not None:
-        stored = yield from documents.store(session, document)
-        uri, digest = stored.uri, stored.hash
+    unstored = None if document is None else Unstored(bytes(document))
 
     def decode(logs: Sequence[Log]) -> ValidationRequested:
         event = transactions.the(logs, "ValidationRequest")
         return ValidationRequested(event["requestHash"], agent, event["validatorAddress"], event["requestURI"])
 
     function = "validationRequest(address,uint256,string,bytes32)"
-    arguments = (checksummed(validator_address), agent.token_id, uri, hash_bytes(digest, "the request's hash"))
+    name = unstored.hash if unstored else hash_bytes(digest, "the request's hash")
+    arguments = (checksummed(validator_address), agent.token_id, unstored or uri, name)
     return (yield from transactions.send(session, Registry.VALIDATION, function, arguments, decode))
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from bilateral.arguments import checked_class
 from bilateral.client.core import agents, directory
+from bilateral.client.inputs import AgentLike, TransactionSigner
 from bilateral.client.shell.base import Shell
+from bilateral.documents import RegistrationFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
     from bilateral.client.handle import Handle
-    from bilateral.client.inputs import AgentLike, TransactionSigner
     from bilateral.client.results import (
         Agent,
         AgentTransferred,
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
         PrimaryAgentChosen,
         Registered,
     )
-    from bilateral.documents import RegistrationFile
 
 
+@checked_class
 class AgentMethods(Shell):
     """Agents: registering, loading, changing, handing on, finding."""
 
@@ -75,18 +76,18 @@ class AgentMethods(Shell):
         return self._run(agents.get_metadata(self._session, agent_id, key))
 
     def set_agent_uri(
-        self, agent_id: AgentLike, uri: str = "", *, file: RegistrationFile | None = None
+        self, agent_id: AgentLike, uri: str | None = None, *, file: RegistrationFile | None = None
     ) -> Handle[AgentUriSet]:
         """Replace the URI of an agent's registration file (ERC-8004, `setAgentURI`).
 
         Args:
             agent_id: The agent; the signer owns it or may act for it.
-            uri: The URI; may be empty.
+            uri: The URI; an empty one erases the URI that there is.
             file: The registration file, to be put into the client's store; instead of `uri`. If it does not name the
                 agent among its registrations, that is added.
 
         Raises:
-            InvalidArgumentError: Both `uri` and `file` are given.
+            InvalidArgumentError: Both `uri` and `file` are given, or neither is.
             ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
         """
         return self._write(agents.set_uri(self._session, agent_id, uri, file))
@@ -203,6 +204,7 @@ class AgentMethods(Shell):
             address: The new owner, who must have no agent; None leaves it as it is.
 
         Raises:
+            InvalidArgumentError: Nothing is to change.
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`,
                 `domain_already_registered`, `address_already_registered`.
         """

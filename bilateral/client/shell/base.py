@@ -6,28 +6,29 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from web3.providers import BaseProvider
+
+from bilateral.arguments import checked_class
 from bilateral.client.core import chain
 from bilateral.client.handle import Handle, SignalBatch
+from bilateral.client.inputs import TransactionSigner
 from bilateral.client.session import Session
 from bilateral.client.steps import Blocking, Exclusive, Pause, Rpc
-from bilateral.client.transport import Transport
-from bilateral.documents import DataUriStore, Loader
+from bilateral.client.transport import Transport, require_duration
+from bilateral.contracts import Deployment
+from bilateral.documents import DataUriStore, Loader, Store
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from web3.providers import BaseProvider
-
     from bilateral.client.core.signals import Published
     from bilateral.client.core.transactions import Sent
-    from bilateral.client.inputs import TransactionSigner
     from bilateral.client.steps import Operation, Step
-    from bilateral.contracts import Deployment
-    from bilateral.documents import Store
 
 T = TypeVar("T")
 
 
+@checked_class
 class Shell:
     """Runs operations, and blocks until they are done. See `Client` for the arguments."""
 
@@ -44,6 +45,7 @@ class Shell:
         poll_interval: float = 1.0,
     ) -> None:
         """See `Client`. Nothing is asked of the node yet."""
+        require_duration("poll_interval", poll_interval)
         self._session = Session(
             given=deployment,
             signer=signer,

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bilateral.arguments import checked_class
 from bilateral.client.core import feedback, reading, searching
+from bilateral.client.inputs import AgentLike, ResponseLink
 from bilateral.client.shell.base import Shell
+from bilateral.documents import FeedbackFile
+from bilateral.identifiers import FeedbackId
+from bilateral.values import FeedbackValue, HumanValue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from bilateral.client.handle import Handle
-    from bilateral.client.inputs import AgentLike, ResponseLink
     from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
-    from bilateral.documents import FeedbackFile
-    from bilateral.identifiers import FeedbackId
-    from bilateral.values import FeedbackValue, HumanValue
 
 
+@checked_class
 class FeedbackMethods(Shell):
     """Open feedback: giving, reading, searching, averaging, answering, revoking."""
 
@@ -127,6 +128,7 @@ class FeedbackMethods(Shell):
         max_value: HumanValue | None = None,
         include_revoked: bool = False,
         load_files: bool = False,
+        load_seconds: float = 60.0,
     ) -> list[FeedbackEntry]:
         """Search feedback with a node alone (best practices, "Read Feedback").
 
@@ -146,12 +148,14 @@ class FeedbackMethods(Shell):
             load_files: Whether to look up events and load files, which takes as long as strangers' servers take: up to
                 the loader's limit for each, sixteen at a time. A search for what only files say does so anyway, and
                 does not find feedback whose file cannot be had.
+            load_seconds: For how long to begin with further files, in seconds. The rest have timed out then
+                (`DocumentTimeoutError`), and what only they say is not found.
 
         Returns:
             The feedback by agent, client and index.
 
         Raises:
-            InvalidArgumentError: Neither an agent nor a reviewer is named.
+            InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is none.
         """
         named = [*([agent_id] if agent_id is not None else []), *agents]
         query = searching.Query(
@@ -163,8 +167,10 @@ class FeedbackMethods(Shell):
             min_value=min_value,
             max_value=max_value,
             include_revoked=include_revoked,
+            load_files=load_files,
+            load_seconds=load_seconds,
         )
-        return self._run(searching.search(self._session, named, reviewers, query, load_files=load_files))
+        return self._run(searching.search(self._session, named, reviewers, query))
 
     def get_reputation_summary(
         self, agent_id: AgentLike, tag1: str = "", tag2: str = "", *, reviewers: Sequence[str] | None = None
@@ -187,8 +193,7 @@ class FeedbackMethods(Shell):
         agent_id: AgentLike | FeedbackId,
         client_address: str | None = None,
         feedback_index: int | None = None,
-        *,
-        response: str | ResponseLink | Mapping[str, str | bytes],
+        response: str | ResponseLink | Mapping[str, str | bytes | None] | None = None,
     ) -> Handle[FeedbackResponse]:
         """Answer a feedback, which anybody may (ERC-8004, `appendResponse`).
 
@@ -196,11 +201,11 @@ class FeedbackMethods(Shell):
             agent_id: The agent that was rated; or the whole `FeedbackId`.
             client_address: Who rated it.
             feedback_index: Which of that client's feedback, counted from 0.
-            response: Where the answer is, as `ResponseLink` or `{"uri": …, "hash": …}`; or a text, which is put into
-                the client's store as `{"text": …, "createdAt": …}`.
+            response: Where the answer is, as `ResponseLink` or `{"uri": …, "hash": …}`; or a text, not empty, which is
+                put into the client's store as `{"text": …, "createdAt": …}`.
 
         Raises:
-            InvalidArgumentError: The feedback is not named wholly, or the response is neither.
+            InvalidArgumentError: The feedback is not named wholly, or the response is none of these.
             ContractRevertError: The registry refuses: `empty_uri`, `index_out_of_bounds`.
         """
         return self._write(feedback.respond(self._session, agent_id, client_address, feedback_index, response))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bilateral.arguments import checked_class
 from bilateral.client.core import ratings
+from bilateral.client.inputs import AgentLike
 from bilateral.client.results import RatingKind
 from bilateral.client.shell.base import Shell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from bilateral.client.handle import Handle
-    from bilateral.client.inputs import AgentLike
     from bilateral.client.results import Rating
 
 
+@checked_class
 class RatingMethods(Shell):
     """Ratings that servers give their clients and validators (EIP-8004a). They are final."""
 

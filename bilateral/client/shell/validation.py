@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bilateral.arguments import checked_class
 from bilateral.client.core import validation
+from bilateral.client.inputs import AgentLike
 from bilateral.client.shell.base import Shell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bilateral.client.handle import Handle
-    from bilateral.client.inputs import AgentLike
     from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
 
 
+@checked_class
 class ValidationMethods(Shell):
     """Validation of an agent's work (ERC-8004)."""
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bilateral.arguments import checked_class
 from bilateral.client.core import raters, signals
+from bilateral.client.inputs import Signal
 from bilateral.client.shell.base import Shell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bilateral.client.handle import SignalBatch
-    from bilateral.client.inputs import Signal
     from bilateral.client.results import Rater
 
 
+@checked_class
 class WatchingMethods(Shell):
     """Patterns of the ecosystem: agents as raters, and watchtowers."""
 

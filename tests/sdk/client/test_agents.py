@@ -181,7 +181,8 @@ def test_a_deadline_out_of_range_is_refused(connect, owner, agent, web3, seconds
 
 
 @pytest.mark.parametrize(
-    "given", [{"signature": b""}, {"signature": b"", "deadline": datetime.now(UTC), "new_wallet_signer": object()}]
+    "given",
+    [{"signature": b""}, {"signature": b"", "deadline": datetime.now(UTC), "new_wallet_signer": Account.create()}],
 )
 def test_a_signature_comes_with_its_deadline_alone(connect, owner, agent, given):
     with pytest.raises(InvalidArgumentError, match="comes with its deadline"):
@@ -215,3 +216,15 @@ def test_a_client_without_a_signer_only_reads(connect, agent):
     assert client.address is None
     with pytest.raises(MissingSignerError, match="signer="):
         client.set_metadata(agent, "key", b"")
+
+
+def test_a_uri_is_replaced_by_one_or_erased_by_name(connect, owner, register):
+    agent = register(uri="data:,before")
+    client = connect(owner)
+    with pytest.raises(InvalidArgumentError, match="give a URI or a file"):
+        client.set_agent_uri(agent)
+    with pytest.raises(InvalidArgumentError, match="not both"):
+        client.set_agent_uri(agent, "data:,x", file=FILE)
+    assert client.load_agent(agent, load_file=False).uri == "data:,before"
+    assert client.set_agent_uri(agent, "").wait().uri == ""
+    assert client.set_agent_uri(agent, "", file=FILE).wait().uri.startswith("data:application/json")

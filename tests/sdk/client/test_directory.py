@@ -6,6 +6,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.client import DirectoryEntry, PrimaryAgentChosen, Registered
+from bilateral.errors import InvalidArgumentError
 from bilateral.reverts import ContractRevertError
 
 
@@ -63,3 +64,8 @@ def test_nobody_speaks_as_a_strangers_agent(connect, other_owner, agent):
         connect(other_owner).set_primary_agent(agent)
     assert caught.value.reason == "not_owner_or_wallet"
     assert caught.value.arguments == {"account": other_owner.address, "agentId": agent.token_id}
+
+
+def test_an_update_changes_something(connect, owner, agent):
+    with pytest.raises(InvalidArgumentError, match="name a new domain"):
+        connect(owner).update_agent(agent)

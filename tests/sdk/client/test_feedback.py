@@ -153,7 +153,7 @@ def test_a_link_answers_feedback(connect, reviewer, payer, agent, response):
 
 @pytest.mark.parametrize("response", [{}, {"uri": 1}, {"uri": "x", "text": "y"}, 7])
 def test_another_response_is_refused(connect, reviewer, agent, response):
-    with pytest.raises(InvalidArgumentError, match="a response is"):
+    with pytest.raises(InvalidArgumentError, match="response"):
         connect(reviewer).append_response(agent, reviewer.address, 0, response=response)
 
 
@@ -205,3 +205,17 @@ def test_a_file_is_dated_by_when_it_was_given(connect, reviewer, agent):
     given = client.give_feedback(agent, 1, feedback_file=prepare_feedback_file(text="x")).wait()
     created = client.get_feedback(given.id).file.created
     assert abs(created - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+def test_a_response_may_be_the_fourth_argument(connect, reviewer, agent):
+    client = connect(reviewer)
+    given = client.give_feedback(agent, 10).wait()
+    link = {"uri": "ipfs://answer", "hash": HASH}
+    result = client.append_response(str(agent), reviewer.address, given.id.index, link).wait()
+    assert result == FeedbackResponse(given.id, reviewer.address, "ipfs://answer", HASH)
+
+
+@pytest.mark.parametrize("response", [None, ""])
+def test_an_answer_that_says_nothing_is_refused(connect, reviewer, agent, response):
+    with pytest.raises(InvalidArgumentError, match="a response is a text"):
+        connect(reviewer).append_response(agent, reviewer.address, 0, response)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ from bilateral.reverts import ContractRevertError
 from bilateral.summaries import summarize
 from bilateral.values import FeedbackValue
 from tests.sdk.client.unreliable import answers, refuses
+from tests.sdk.servers import respond
 
 
 @pytest.fixture
@@ -283,3 +285,27 @@ def raise_what_the_registry_says(client, agent, reviewers):
 
 def test_addresses_are_checksummed(connect, reviewed):
     assert all(address == checksummed(address.lower()) for address in connect().get_clients(reviewed))
+
+
+@pytest.mark.parametrize("capability", ["tool", "toys", ""])
+def test_a_capability_that_there_is_not_is_refused(connect, agent, capability):
+    with pytest.raises(InvalidArgumentError, match="capabilities are tools, prompts, resources"):
+        connect().search_feedback(agent, capabilities=["tools", capability])
+
+
+def test_a_search_does_not_wait_for_every_slow_server(connect, reviewer, other_reviewer, agent, server, monkeypatch):
+    monkeypatch.setattr("bilateral.client.core.documents._AT_A_TIME", 1)
+    file = prepare_feedback_file(text="Slow", capability="tools", name="t").to_bytes()
+
+    def slow(handler):
+        time.sleep(0.6)
+        respond(handler, file)
+
+    server.routes["/slow"] = slow
+    for account in (reviewer, other_reviewer):
+        connect(account).give_feedback(agent, 1, feedback_uri=f"{server.url}/slow").wait()
+    first, second = connect().search_feedback(agent, load_files=True, load_seconds=0.5)
+    assert (first.text, first.file_problem) == ("Slow", None)
+    assert (second.file, second.file_problem.seconds) == (None, 0.5)
+    assert [it.text for it in connect().search_feedback(agent, capabilities=["tools"], load_seconds=0.5)] == ["Slow"]
+    assert len(connect().search_feedback(agent, capabilities=["tools"])) == 2

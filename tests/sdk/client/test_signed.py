@@ -219,3 +219,14 @@ def test_signed_feedback_with_a_field_of_the_wrong_type_is_refused(connect, newc
     signed = connect(newcomer).sign_feedback(agent, 1)
     with pytest.raises(InvalidArgumentError, match="wrong type"):
         SignedFeedback.from_json(signed.to_json().replace('"value": 1,', '"value": "1",'))
+
+
+@pytest.mark.parametrize("arguments", [{"offset": -1}, {"limit": -1}, {"limit": 2**256}])
+def test_a_number_of_feedback_is_not_negative(connect, agent, arguments):
+    with pytest.raises(InvalidArgumentError, match="a whole number from 0"):
+        connect().get_authorized_feedback(agent, **arguments)
+
+
+def test_who_may_act_for_an_agent_is_not_authorised_to_rate_it(connect, owner, agent):
+    with pytest.raises(InvalidArgumentError, match="may act for the agent"):
+        connect(owner).authorize_feedback(agent, owner.address)

@@ -13,6 +13,7 @@ from bilateral.client import Client, Rater, Signal, week_of
 from bilateral.documents import RegistrationFile
 from bilateral.errors import BatchInterruptedError, InvalidArgumentError, MissingSignerError, UnrepresentableValueError
 from bilateral.reverts import ContractRevertError
+from bilateral.values import FeedbackValue
 from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import refuses, times
 
@@ -249,3 +250,12 @@ def test_signals_are_only_tried_by_a_client_that_only_tries(connect, newcomer, s
     assert [handle.hash for handle in batch.handles] == [None] * 4
     assert [handle.transaction["nonce"] for handle in batch.handles] == [before, before + 1, before + 2, before + 3]
     assert nonce_of(web3, newcomer) == before
+
+
+def test_a_signals_value_fits_its_tag_in_the_registrys_form_too(connect, newcomer, signals):
+    agent = signals[0].agent
+    for tag, value in (("reachable", FeedbackValue(2)), ("uptime", FeedbackValue(1001, 1))):
+        with pytest.raises(UnrepresentableValueError, match=tag):
+            connect(newcomer).publish_signals([Signal(agent, tag, value)], WEEK)
+    (entry,) = connect(newcomer).publish_signals([Signal(agent, "reachable", FeedbackValue(1))], WEEK).wait()
+    assert entry.value == 1

@@ -1,0 +1,119 @@
+"""Arguments checked against the annotations of what they are given for, before anything is made of them.
+
+Python takes whatever it is given, and much of that has a meaning that nobody meant: a text is a sequence of texts,
+`True` the number 1, and `bytes(32)` a hash of zeros. What the annotations do not allow is refused by name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from decimal import Decimal
+from functools import wraps
+from inspect import iscoroutinefunction, isfunction, signature
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from bilateral.errors import InvalidArgumentError
+
+F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound=type)
+
+
+def checked(function: F) -> F:
+    """Make a function refuse arguments that its annotations do not allow.
+
+    Args:
+        function: The function, plain or asynchronous. What its parameters' annotations name is imported at run time.
+
+    Returns:
+        The function, which raises an `InvalidArgumentError` that names the argument, and never repeats it: it may be a
+        key.
+    """
+    annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
+    hints = get_type_hints(SimpleNamespace(__annotations__=annotations), function.__globals__)
+    parameters = signature(function)
+
+    def check(*arguments: Any, **options: Any) -> None:
+        for name, value in parameters.bind(*arguments, **options).arguments.items():
+            if name in hints and not _fits(value, hints[name]):
+                raise InvalidArgumentError(f"{name}: expected {annotations[name]}, not {_described(value)}")
+
+    @wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        check(*arguments, **options)
+        return function(*arguments, **options)
+
+    @wraps(function)
+    async def call_async(*arguments: Any, **options: Any) -> Any:
+        check(*arguments, **options)
+        return await function(*arguments, **options)
+
+    return cast("F", call_async if iscoroutinefunction(function) else call)
+
+
+def checked_class(cls: C) -> C:
+    """Make a class's constructor and its public methods refuse arguments as `checked` does."""
+    for name, member in list(vars(cls).items()):
+        if isfunction(member) and (name == "__init__" or not name.startswith("_")):
+            setattr(cls, name, checked(member))
+    return cls
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number. A `bool` is none: `True` as an index is a mistake, not the second entry."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether an annotation allows a value."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, each) for each in inner)
+    if origin is Sequence:
+        is_several = isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, Mapping))
+        return is_several and all(_fits(each, inner[0]) for each in cast("Collection[object]", value))
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(
+            _fits(key, inner[0]) and _fits(each, inner[1]) for key, each in value.items()
+        )
+    if getattr(hint, "_is_protocol", False):
+        return all(hasattr(value, name) for name in vars(hint) if not name.startswith("_"))
+    rule = _RULES.get(hint)
+    return isinstance(value, hint) if rule is None else rule(value)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text has a form in UTF-8: half a surrogate pair has none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _described(value: object) -> str:
+    """What kind of value it is, without the value."""
+    kind = f"a {type(value).__name__}"
+    if isinstance(value, str) and not _is_unicode(value):
+        return f"{kind} with half a surrogate pair"
+    if isinstance(value, Mapping):
+        return f"{kind} of {_kinds(value)} to {_kinds(value.values())}"
+    if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray)):
+        return f"{kind} of {_kinds(value)}"
+    return "None" if isinstance(value, NoneType) else kind
+
+
+def _kinds(values: Collection[object]) -> str:
+    """The types of some values."""
+    return ", ".join(sorted({type(value).__name__ for value in values})) or "nothing"
+
+
+_RULES: Final[Mapping[Any, Callable[[object], bool]]] = {
+    int: is_whole,
+    float: lambda value: is_whole(value) or (isinstance(value, float) and not math.isnan(value)),
+    Decimal: lambda value: isinstance(value, (Decimal, float)),  # what reads numbers says better what ails a float
+    str: lambda value: isinstance(value, str) and _is_unicode(value),
+    bytes: lambda value: isinstance(value, (bytes, bytearray)),
+}
+"""What values some types stand for in an annotation, where `isinstance` takes more or fewer."""
