@@ -2,6 +2,9 @@
 
 Python takes whatever it is given, and much of that has a meaning that nobody meant: a text is a sequence of texts,
 `True` the number 1, and `bytes(32)` a hash of zeros. What the annotations do not allow is refused by name.
+
+Libraries that do the like are of no use here: pydantic's `validate_call` repeats the value, which may be a key, and
+copies what it checks; others let `True` pass for a number.
 """
 
 from __future__ import annotations
