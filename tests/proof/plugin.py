@@ -1,8 +1,8 @@
 """Fails a run of the whole suite that leaves out something that the project promises to show.
 
 After all tests, in however many processes they ran, it compares what they asserted with what the contracts declare, and
-how they ended with docs/conformance.md, and says in a line how much it judged, for which `.ci/run` looks. A run of a part
-of the suite, or one that was cut short, is not judged, and has no such line.
+how they ended with docs/conformance.md. It says in a line how much it judged, and `.ci/run` looks for that line: a run
+of a part of the suite, or one that was cut short, is not judged.
 """
 
 from __future__ import annotations
