@@ -1,15 +1,20 @@
-"""The table of figures in docs/gas.md, which `make bench` writes and a test compares."""
+"""The tables of figures in docs/gas.md, which `make bench` writes and a test compares."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from bench.gas import CASES, recorded_figures
+from scripts._build import build_all
 
 PAGE = Path(__file__).parents[1] / "docs/gas.md"
 
 HEADING = "## Figures\n"
 """What the generated part of the page begins with. It goes to the end."""
+
+
+CODE_LIMIT = 24_576
+"""The most bytes of code that a contract may have (EIP-170)."""
 
 
 def _shown(gas: int | None) -> str:
@@ -34,6 +39,10 @@ def figures_section() -> str:
         for case in cases:
             cells = (figures[registry].get(case.call), case.at_most, case.official, case.other)
             lines.append(" | ".join([f"| {case.call}", *map(_shown, cells)]) + " |")
+    lines += ["", "### Code", "", "| registry | bytes | below the limit of EIP-170 |", "|---|---:|---:|"]
+    for registry, contract in sorted(build_all(CASES).items()):
+        size = len(contract.runtime_code)
+        lines.append(f"| {registry} | {size:,} | {CODE_LIMIT - size:,} |")
     return "\n".join(lines) + "\n"
 
 

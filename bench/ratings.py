@@ -20,6 +20,9 @@ FIRST_SUBJECT = 32
 WORD = 32
 """How many agents share a word of ratings."""
 
+EIP_8004A_GAS = 21_557
+"""What EIP-8004a quotes for a rating. docs/gas.md says what that can mean."""
+
 
 def _register(world: World, count: int = 2 * WORD) -> AccountAPI:
     """Register agents 1 to `count`, and return the owner of the first, which is the server that rates."""
@@ -29,24 +32,24 @@ def _register(world: World, count: int = 2 * WORD) -> AccountAPI:
     return world.owner
 
 
-def _rate_client(world: World, earlier: int) -> int:
-    server = _register(world)
+def _rate(world: World, kind: str, earlier: int) -> int:
+    server, rate = _register(world), getattr(world.reputation, f"rate{kind}")
     for i in range(earlier):
-        world.reputation.rateClient(FIRST_SUBJECT + i, 95, sender=server)
-    return int(world.reputation.rateClient(FIRST_SUBJECT + earlier, 95, sender=server).gas_used)
+        rate(FIRST_SUBJECT + i, 95, sender=server)
+    return int(rate(FIRST_SUBJECT + earlier, 95, sender=server).gas_used)
 
 
-def _rate_clients(world: World) -> int:
-    """Rate as many new clients as share a word, and return the gas for each."""
+def _rate_clients(world: World, count: int) -> int:
+    """Rate new clients that share a word, and return the gas for each."""
     server = _register(world)
-    clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + WORD))
-    receipt = world.reputation.rateClients(clients, [95] * WORD, sender=server)
-    return int(receipt.gas_used) // WORD
+    clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + count))
+    receipt = world.reputation.rateClients(clients, [95] * count, sender=server)
+    return int(receipt.gas_used) // count
 
 
-def _get_client_rating(world: World) -> int:
-    world.reputation.rateClient(FIRST_SUBJECT, 95, sender=_register(world))
-    return execution_gas(world.reputation.getClientRating, FIRST_SUBJECT, SERVER_ID)
+def _get_rating(world: World, kind: str) -> int:
+    getattr(world.reputation, f"rate{kind}")(FIRST_SUBJECT, 95, sender=_register(world))
+    return execution_gas(getattr(world.reputation, f"get{kind}Rating"), FIRST_SUBJECT, SERVER_ID)
 
 
 def _get_client_ratings(world: World) -> int:
@@ -64,10 +67,14 @@ def _accept_feedback(world: World, earlier: int) -> int:
 
 
 CASES = [
-    GasCase("rateClient, first in a word", 55_000, partial(_rate_client, earlier=0), None, 84_314),
-    GasCase("rateClient, a neighbour", 38_000, partial(_rate_client, earlier=1)),
-    GasCase("rateClients, 32 new neighbours, each", 6_500, _rate_clients, None, 21_557),
-    GasCase("getClientRating, execution", 3_000, _get_client_rating, None, 4_831),
+    GasCase("rateClient, first in a word", 55_000, partial(_rate, kind="Client", earlier=0), None, 84_314),
+    GasCase("rateClient, a neighbour", 38_000, partial(_rate, kind="Client", earlier=1)),
+    GasCase("rateValidator, first in a word", 55_000, partial(_rate, kind="Validator", earlier=0)),
+    GasCase("rateValidator, a neighbour", 38_000, partial(_rate, kind="Validator", earlier=1)),
+    GasCase("rateClients, 3 new neighbours, each", EIP_8004A_GAS, partial(_rate_clients, count=3)),
+    GasCase("rateClients, 32 new neighbours, each", 6_500, partial(_rate_clients, count=WORD)),
+    GasCase("getClientRating, execution", 3_000, partial(_get_rating, kind="Client"), None, 4_831),
+    GasCase("getValidatorRating, execution", 3_000, partial(_get_rating, kind="Validator")),
     GasCase("getClientRatings, 32 neighbours, execution", 29_000, _get_client_ratings),
     GasCase("acceptFeedback, first in a word", 56_000, partial(_accept_feedback, earlier=0), None, 83_428),
     GasCase("acceptFeedback, next", 39_000, partial(_accept_feedback, earlier=1)),

@@ -1,9 +1,72 @@
-"""The page about gas shows what was measured."""
+"""The page about gas shows what was measured, and its floors are the sums of what they are made of."""
 
 from __future__ import annotations
 
+import re
+
+import pytest
+
+from bench.gas import CASES, recorded_figures
 from bench.page import PAGE, written_page
+from scripts._build import build
+
+FIGURES = {call: gas for figures in recorded_figures().values() for call, gas in figures.items()}
+PROMISES = {case.call: case.at_most for cases in CASES.values() for case in cases}
+
+
+def number(cell):
+    return int(re.sub(r"\D", "", cell) or 0)
+
+
+def columns(text):
+    """The columns of all tables, as `(first cell of the head, name, {first cell of the row: number})`."""
+    for block in re.findall(r"(?:^\|.*\n)+", text.replace("`", "").replace("*", ""), re.MULTILINE):
+        head, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in block.splitlines())
+        for i, name in enumerate(head[1:], start=1):
+            yield head[0], name, {row[0]: number(row[i]) for row in rows}
+
+
+COLUMNS = list(columns(PAGE.read_text()))
+FLOORS = [pytest.param(*each, id=" ".join(each[:2])) for each in COLUMNS if "floor" in each[2]]
+COMPARED = [each for each in FLOORS if "ours" in each.values[2]]
 
 
 def test_page_about_gas_shows_the_recorded_figures():
     assert PAGE.read_text() == written_page()
+
+
+@pytest.mark.parametrize(("subject", "name", "column"), FLOORS)
+def test_floor_is_the_sum_of_its_parts(subject, name, column):
+    parts = list(column)[: list(column).index("floor")]
+    assert column["floor"] == sum(column[part] for part in parts)
+
+
+@pytest.mark.parametrize(("subject", "name", "column"), COMPARED)
+def test_floor_is_compared_with_the_recorded_figure(subject, name, column):
+    if name == "rateClients, 32 new neighbours":
+        assert column["ours"] // 32 == FIGURES[f"{name}, each"]
+    else:
+        assert column["ours"] in [FIGURES.get(call) for call in (name, f"{subject}, {name}", f"{name}, execution")]
+    assert column["above the floor"] == column["ours"] - column["floor"] >= 0
+
+
+@pytest.mark.parametrize("call", ["register(uri)", "giveFeedback", "getSummary", "rateClient", "getClientRating"])
+def test_call_that_is_used_most_has_a_floor(call):
+    assert any(call in each.id for each in COMPARED)
+
+
+def test_chosen_settings_are_shown_with_what_they_give():
+    settings = {name: column for _, name, column in COLUMNS if "runtime code, bytes" in column}
+    chosen, promised = settings["IR, 1,000,000"], settings["promised"]
+    assert chosen.pop("runtime code, bytes") == len(build("IdentityRegistry").runtime_code)
+    assert chosen == {call: FIGURES[call] for call in chosen}
+    assert {call: promised[call] for call in chosen} == {call: PROMISES[call] for call in chosen}
+
+
+def test_readings_of_the_eips_figure_are_those_of_the_recorded_ones():
+    text = " ".join(PAGE.read_text().split())
+    first, neighbour = FIGURES["rateClient, first in a word"], FIGURES["rateClient, a neighbour"]
+    three, many = (FIGURES[f"rateClients, {count} new neighbours, each"] for count in (3, 32))
+    assert f"Ours take {first:,} and {neighbour:,}." in text
+    assert f"ours take {first - 21_344:,} and {neighbour - 21_344:,}:" in text
+    assert f"takes {three:,} for each of three neighbours, and {many:,} for each of 32." in text

@@ -8,13 +8,11 @@ import pytest
 import yaml
 
 from scripts._anvil import running_anvil
-from tests.deployment.conftest import BASE_SEPOLIA, FUJI, SALTS, run_ape
+from scripts._build import ROOT
+from tests.deployment.conftest import BASE_SEPOLIA, FUJI, run_ape
 from tests.deployment.etherscan import KEY, block_explorer
 
-PARAMETERS = {
-    "IdentityRegistry": {"salt": SALTS[0]},
-    "MockRegistry": {"salt": SALTS[1], "arguments": {"identityRegistry": "$IdentityRegistry"}},
-}
+REGISTRIES = yaml.safe_load((ROOT / "deployments/parameters.yaml").read_text()).keys()
 
 
 @pytest.fixture
@@ -23,9 +21,8 @@ def nodes():
         yield {BASE_SEPOLIA: base, FUJI: fuji}
 
 
-def test_two_commands_deploy_and_verify_on_base_sepolia_and_on_fuji(nodes, home, tmp_path):
-    parameters, records = tmp_path / "parameters.yaml", tmp_path / "records"
-    parameters.write_text(yaml.safe_dump(PARAMETERS))
+def test_two_commands_deploy_and_verify_every_registry_on_base_sepolia_and_on_fuji(nodes, home, tmp_path):
+    records = tmp_path / "records"
     with block_explorer(nodes) as explorer:
         # One node is named in Ape's settings, the other one by the environment.
         settings = {"etherscan": explorer.settings(), "node": {"avalanche": {"fuji": {"uri": nodes[FUJI]}}}}
@@ -37,16 +34,16 @@ def test_two_commands_deploy_and_verify_on_base_sepolia_and_on_fuji(nodes, home,
         entries = {}
         for network, (chain_id, variables) in environments.items():
             options = ["--network", network, "--records", str(records)]
-            deployment = [*options, "--account", "TEST::0", "--yes", "--parameters", str(parameters)]
+            deployment = [*options, "--account", "TEST::0", "--yes"]
             deploy = run_ape(home, "deploy", *deployment, **variables)
             assert deploy.returncode == 0, deploy.stdout + deploy.stderr
             verify = run_ape(home, "verify", *options, ETHERSCAN_API_KEY=KEY, **variables)
             assert verify.returncode == 0, verify.stdout + verify.stderr
 
             entries[chain_id] = json.loads((records / f"{chain_id}.json").read_text())["contracts"]
-            assert entries[chain_id].keys() == PARAMETERS.keys()
+            assert entries[chain_id].keys() == REGISTRIES
             for entry in entries[chain_id].values():
                 assert entry["verified"]
                 assert f"{explorer.url}/address/{entry['address']}#code" in verify.stdout
-    for name in PARAMETERS:
+    for name in REGISTRIES:
         assert entries[BASE_SEPOLIA][name]["address"] == entries[FUJI][name]["address"]

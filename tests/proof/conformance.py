@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ TABLE = ROOT / "docs/conformance.md"
 REQUIREMENTS = Path(__file__).with_name("requirements.toml")
 
 _TEST = re.compile(r"`(tests/[^`\s]+?\.py::[^`\s]+)`")
+_MENTION = re.compile(r"tests/[^\s`|]*::[^\s`|,;)]*")
 _SEPARATOR = re.compile(r"^\|[\s:|-]+\|$")
 _IDS = re.compile(r"((?:[A-Z]{2}-[A-Z]*[\d.]+(?:, )?)+): ")
 
@@ -85,6 +87,14 @@ def _unknown_ids(table: Sequence[Row], requirements: Mapping[str, Collection[str
                 yield f'line {row.line}: {name} is no requirement of "{row.section}"'
 
 
+def _unchecked_tests(text: str, table: Sequence[Row]) -> Iterator[str]:
+    """Names of tests outside the last cell of a row, or not in the form in which they are checked there."""
+    checked = {row.line: row.tests for row in table}
+    for number, line in enumerate(text.splitlines(), start=1):
+        for test in (Counter(_MENTION.findall(line)) - Counter(checked.get(number, []))).elements():
+            yield f"line {number}: {test} is named where it is not checked"
+
+
 def gaps(text: str, requirements: Mapping[str, Collection[str]], outcomes: Mapping[str, set[str]]) -> list[str]:
     """Find where the page does not keep its word.
 
@@ -98,7 +108,11 @@ def gaps(text: str, requirements: Mapping[str, Collection[str]], outcomes: Mappi
         A sentence for each gap.
     """
     table = list(rows(text))
-    found = [*_missing_requirements(table, requirements), *_unknown_ids(table, requirements)]
+    found = [
+        *_missing_requirements(table, requirements),
+        *_unknown_ids(table, requirements),
+        *_unchecked_tests(text, table),
+    ]
     for row in table:
         if not row.shown_by:
             found.append(f'line {row.line}: "{row.clause}" has neither a test nor a reason')
@@ -110,13 +124,14 @@ def gaps(text: str, requirements: Mapping[str, Collection[str]], outcomes: Mappi
     return found
 
 
-def conformance_gaps(outcomes: Mapping[str, set[str]]) -> list[str]:
+def judge(outcomes: Mapping[str, set[str]]) -> tuple[int, list[str]]:
     """Find where docs/conformance.md does not keep its word.
 
     Args:
         outcomes: How every test of the run ended, by `path::name` without parameters.
 
     Returns:
-        A sentence for each gap.
+        How many rows the page has, and a sentence for each gap.
     """
-    return gaps(TABLE.read_text(), tomllib.loads(REQUIREMENTS.read_text()), outcomes)
+    text = TABLE.read_text()
+    return len(list(rows(text))), gaps(text, tomllib.loads(REQUIREMENTS.read_text()), outcomes)

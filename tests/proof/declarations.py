@@ -69,7 +69,8 @@ def declarations() -> dict[str, str]:
     """Find what the contracts can throw and log.
 
     That is what their own sources declare, and what they use of the libraries' declarations. What a library declares
-    and only its own functions use is the library's business.
+    and only its own functions use is the library's business. What several contracts declare is found once, so that a
+    test of one of them is enough.
 
     Returns:
         What is declared, by the name that `tests.proof.assertions` gives it, with a description for people.

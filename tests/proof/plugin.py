@@ -1,7 +1,8 @@
 """Fails a run of the whole suite that leaves out something that the project promises to show.
 
 After all tests, in however many processes they ran, it compares what they asserted with what the contracts declare, and
-how they ended with docs/conformance.md. A run of a part of the suite, or one that was cut short, is not judged.
+how they ended with docs/conformance.md. It says in a line how much it judged, and `.ci/run` looks for that line: a run
+of a part of the suite, or one that was cut short, is not judged.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import defaultdict
 import pytest
 
 from tests.proof.assertions import ASSERTED, make_reverts_exact
-from tests.proof.conformance import conformance_gaps
+from tests.proof.conformance import judge
 from tests.proof.declarations import declarations
 
 
@@ -37,6 +38,7 @@ class _Judge:
     def __init__(self, config):
         self.config = config
         self.outcomes = defaultdict(set)
+        self.verdict = ""
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node):
@@ -53,12 +55,18 @@ class _Judge:
             return
         declared = declarations()
         never_asserted = sorted(declared[name] for name in declared.keys() - ASSERTED)
-        self._report(session, "docs/conformance.md", conformance_gaps(self.outcomes))
+        rows, gaps = judge(self.outcomes)
+        self.verdict = f"conformance: judged {rows} rows, {len(declared)} declarations"
+        self._report(session, "docs/conformance.md", gaps)
         self._report(
             session,
             "contracts",
             [f"no test asserts with all its arguments or fields: {declaration}" for declaration in never_asserted],
         )
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.verdict:
+            terminalreporter.write_line(self.verdict)
 
     def _ran_whole(self, session):
         options = self.config.option

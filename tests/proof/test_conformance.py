@@ -64,3 +64,18 @@ def test_id_that_the_specification_does_not_have_is_a_gap():
 def test_row_with_neither_test_nor_reason_is_a_gap():
     page = "| clause | shown by |\n| --- | --- |\n| FR-009 | |\n"
     assert gaps(page, {}, {}) == ['line 3: "FR-009" has neither a test nor a reason']
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- As deployed. `tests/a.py::test_b`",
+        "| `tests/a.py::test_b` | as deployed |",
+        "| as deployed | tests/a.py::test_b |",
+        "| as deployed | `tests/a.py::test_b`, tests/a.py::test_b |",
+        "| as deployed | `tests/a::test_b` |",
+    ],
+)
+def test_test_that_is_named_where_it_is_not_checked_is_a_gap(line):
+    name = "tests/a::test_b" if "a::" in line else "tests/a.py::test_b"
+    assert gaps(f"{PAGE}{line}\n", REQUIREMENTS, OUTCOMES) == [f"line 14: {name} is named where it is not checked"]

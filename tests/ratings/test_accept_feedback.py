@@ -144,17 +144,7 @@ def test_new_owner_authorises_and_the_former_does_not(registry, identity, server
     assert registry.isFeedbackAuthorized(client_id, server_id).isAuthorized
 
 
-def test_selectors_and_topic_are_those_of_august_2025(registry):
-    abi = registry.contract_type
-    assert {
-        "acceptFeedback(uint256,uint256)",
-        "isFeedbackAuthorized(uint256,uint256)",
-        "getFeedbackAuthId(uint256,uint256)",
-    } <= {method.selector for method in abi.methods}
-    assert "AuthFeedback(uint256,uint256,bytes32)" in {event.selector for event in abi.events}
-    assert {
-        "AgentNotFound()",
-        "UnauthorizedFeedback()",
-        "SelfFeedbackNotAllowed()",
-        "FeedbackAlreadyAuthorized()",
-    } <= {error.selector for error in abi.errors}
+def test_feedback_needs_no_authorisation(registry, server_id, client, client_id):
+    registry.giveFeedback(server_id, 87, 0, "", "", "", "", bytes(32), sender=client)
+    assert tuple(registry.getSummary(server_id, [client], "", "")) == (1, 87, 0)
+    assert not registry.isFeedbackAuthorized(client_id, server_id).isAuthorized

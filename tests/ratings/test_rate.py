@@ -123,3 +123,10 @@ def test_ratings_leave_feedback_alone(registry, server, server_id, client, clien
     registry.giveFeedback(server_id, 87, 0, "starred", "", "", "", bytes(32), sender=client)
     registry.rateClient(client_id, 20, sender=server)
     assert tuple(registry.getSummary(server_id, [client], "starred", "")) == (1, 87, 0)
+
+
+def test_account_without_an_agent_rates_a_server_and_cannot_be_rated(registry, identity, server, server_id, stranger):
+    registry.giveFeedback(server_id, 87, 0, "starred", "", "", "", bytes(32), sender=stranger)
+    assert tuple(registry.getSummary(server_id, [stranger], "", "")) == (1, 87, 0)
+    with ape.reverts(registry.SubjectNotRegistered, agentId=0):
+        registry.rateClient(identity.agentOf(stranger), 20, sender=server)

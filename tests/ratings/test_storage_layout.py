@@ -64,17 +64,3 @@ def test_interfaces_are_those_of_their_functions(project, registry, interface):
 @pytest.mark.parametrize("interface_id", ["0x01ffc9a7", "0xffffffff"])
 def test_erc_165_is_supported_and_nothing_is_not(registry, interface_id):
     assert registry.supportsInterface(interface_id) == (interface_id == "0x01ffc9a7")
-
-
-def test_ratings_are_those_of_the_eip(project):
-    abi = project.IBidirectionalRatings.contract_type
-    assert {
-        "rateClient(uint256,uint8)",
-        "rateValidator(uint256,uint8)",
-        "getClientRating(uint256,uint256)",
-        "getValidatorRating(uint256,uint256)",
-    } <= {method.selector for method in abi.methods}
-    assert {event.selector for event in abi.events} == {
-        "ClientRated(uint256,uint256,uint8)",
-        "ValidatorRated(uint256,uint256,uint8)",
-    }

@@ -7,6 +7,9 @@ import pytest
 from ape.utils import ZERO_ADDRESS
 from eth_utils import keccak
 
+from tests.reputation import surface
+from tests.surface import events, functions
+
 CONTRACTS = ["ReputationRegistry", "BidirectionalReputationRegistry"]
 
 
@@ -81,23 +84,13 @@ def test_registry_takes_no_ether(reputation, stranger):
         stranger.transfer(reputation, 1)
 
 
-def test_selectors_and_topics_are_those_of_the_deployed_registries(reputation):
-    methods = {abi.selector for abi in reputation.contract_type.methods}
-    assert {
-        "getIdentityRegistry()",
-        "giveFeedback(uint256,int128,uint8,string,string,string,string,bytes32)",
-        "revokeFeedback(uint256,uint64)",
-        "appendResponse(uint256,address,uint64,string,bytes32)",
-        "getSummary(uint256,address[],string,string)",
-        "readFeedback(uint256,address,uint64)",
-        "readAllFeedback(uint256,address[],string,string,bool)",
-        "getResponseCount(uint256,address,uint64,address[])",
-        "getClients(uint256)",
-        "getLastIndex(uint256,address)",
-        "getVersion()",
-    } <= methods
-    assert {event.selector for event in reputation.contract_type.events} >= {
-        "NewFeedback(uint256,address,uint64,int128,uint8,string,string,string,string,string,bytes32)",
-        "FeedbackRevoked(uint256,address,uint64)",
-        "ResponseAppended(uint256,address,uint64,address,string,bytes32)",
-    }
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_functions_and_events_are_those_of_the_deployed_registries(project, name):
+    contract = getattr(project, name)
+    assert functions(contract).items() >= surface.FUNCTIONS.items()
+    assert events(contract) >= surface.EVENTS
+
+
+def test_registry_has_no_other_functions_and_events(reputation):
+    assert functions(reputation) == surface.FUNCTIONS
+    assert events(reputation) == surface.EVENTS

@@ -29,7 +29,7 @@ def request_as(validation, validator, agent_id):
 @pytest.fixture(scope="session")
 def permissive_registry(project, deployer):
     """A validation registry whose identity registry knows every agent id."""
-    return deployer.deploy(project.ValidationRegistry, deployer.deploy(project.MockPermissiveIdentity))
+    return deployer.deploy(project.ValidationRegistry, deployer.deploy(project.IdentityAuthorizesEverybody))
 
 
 def test_request_emits_one_whole_event(request_as, owner, validator, agent_id):

@@ -9,20 +9,25 @@ import ape
 import pytest
 from eth_utils import keccak
 
+from tests.surface import events, functions
+
 ZERO_ADDRESS = "0x" + "00" * 20
 
 OWN_FUNCTIONS = {
-    "validationRequest(address,uint256,string,bytes32)": "",
-    "validationResponse(bytes32,uint8,string,bytes32,string)": "",
-    "getValidationStatus(bytes32)": "address,uint256,uint8,bytes32,string,uint256",
-    "getSummary(uint256,address[],string)": "uint64,uint8",
-    "getAgentValidations(uint256)": "bytes32[]",
-    "getValidatorRequests(address)": "bytes32[]",
-    "getVersion()": "string",
+    "validationRequest(address,uint256,string,bytes32)": "nonpayable",
+    "validationResponse(bytes32,uint8,string,bytes32,string)": "nonpayable",
+    "getValidationStatus(bytes32)": "view returns (address,uint256,uint8,bytes32,string,uint256)",
+    "getSummary(uint256,address[],string)": "view returns (uint64,uint8)",
+    "getAgentValidations(uint256)": "view returns (bytes32[])",
+    "getValidatorRequests(address)": "view returns (bytes32[])",
+    "getVersion()": "pure returns (string)",
 }
-"""What `IValidationRegistry` declares, with the types that it returns."""
+"""What `IValidationRegistry` declares."""
 
-INHERITED_FUNCTIONS = {"getIdentityRegistry()": "address", "supportsInterface(bytes4)": "bool"}
+INHERITED_FUNCTIONS = {
+    "getIdentityRegistry()": "view returns (address)",
+    "supportsInterface(bytes4)": "view returns (bool)",
+}
 
 EVENTS = {
     "ValidationRequest(address indexed validatorAddress, uint256 indexed agentId, string requestURI, "
@@ -38,24 +43,16 @@ def no_explorer(networks, monkeypatch):
     monkeypatch.setitem(vars(networks.provider.network), "explorer", None)
 
 
-def returned(function):
-    return ",".join(str(output.type) for output in function.outputs)
-
-
 def selector(signature):
     return keccak(text=signature)[:4]
 
 
 def test_functions_are_those_of_the_surface_and_no_others(validation):
-    functions = {
-        function.selector: returned(function)
-        for function in [*validation.contract_type.view_methods, *validation.contract_type.mutable_methods]
-    }
-    assert functions == OWN_FUNCTIONS | INHERITED_FUNCTIONS
+    assert functions(validation) == OWN_FUNCTIONS | INHERITED_FUNCTIONS
 
 
 def test_events_are_those_of_the_surface_and_no_others(validation):
-    assert {event.signature for event in validation.contract_type.events} == EVENTS
+    assert events(validation) == EVENTS
 
 
 def test_version_is_that_of_the_surface(validation):
