@@ -159,10 +159,11 @@ class Session:
             title = "Sent"
         if self.output.as_json:
             self.output.result(value)
-        else:
-            result = plain(value.pop("result")) or {}
-            fields = result if isinstance(result, dict) else {"result": result}
-            self.output.result(fields | {name: it for name, it in value.items() if it is not None}, title=title)
+        else:  # where a result's own fields stand beside the transaction's, and may be a hash
+            fields = plain(value["result"]) or {}
+            fields = fields if isinstance(fields, dict) else {"result": fields}
+            sent = {"transaction": value["transaction"] or handle.hash, "gas": handle.gas}
+            self.output.result(fields | sent, title=title)
 
     def wait_for(self, transaction: str, wait: Callable[[float], T]) -> T:
         """Wait for a transaction, and name it if the user interrupts.
