@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from bilateral.cli import agent, auth, feedback, rate, signals, validation
-from bilateral.cli.errors import ExitCode, InterruptionError, UsageProblemError, exit_code
+from bilateral.cli.errors import ExitCode, InterruptionError, UsageProblemError
 from bilateral.cli.keys import refuse_keys
 from bilateral.cli.options import example_text, make_group
 from bilateral.cli.output import Output
@@ -38,12 +38,11 @@ class CommandLine(TyperGroup):
                 raise UsageProblemError("an argument is not valid UTF-8")
             code = super().main(args=arguments, **settings)
         except BilateralError as error:
-            code = _tell(output, error)
+            output.fail(error)
         except typer.TyperException as error:
-            code = _tell(output, UsageProblemError(_usage_message(error)))
-        else:
-            if code == ExitCode.INTERRUPTED:  # Typer makes it of a KeyboardInterrupt
-                _tell(output, InterruptionError())
+            output.fail(UsageProblemError(_usage_message(error)))
+        if code == ExitCode.INTERRUPTED:  # Typer makes it of a KeyboardInterrupt
+            output.fail(InterruptionError())
         sys.exit(code or ExitCode.DONE)
 
 
@@ -69,11 +68,6 @@ app = make_group(
 
 for group in (agent, feedback, rate, validation, auth, signals):
     app.add_typer(group.app)
-
-
-def _tell(output: Output, error: BilateralError) -> ExitCode:
-    output.error(error)
-    return exit_code(error)
 
 
 def _is_text(argument: str) -> bool:

@@ -14,7 +14,7 @@ from bilateral.cli.errors import ExitCode
 from bilateral.cli.keys import ACCOUNT_VARIABLE, KEY_VARIABLE, PASSPHRASE_FILE_VARIABLE, PASSPHRASE_VARIABLE, aliases
 from bilateral.cli.output import Output
 from bilateral.cli.session import Session, Settings
-from bilateral.errors import InvalidArgumentError
+from bilateral.errors import BilateralError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -262,7 +262,14 @@ def command(  # noqa: PLR0913  # what commands differ in
             as_json = arguments.pop("as_json")
             common = {option: arguments.pop(option) for option in shared if option != "as_json"}
             common["ipfs_gateways"] = tuple(common["ipfs_gateways"] or ())
-            function(Session(Settings(**common), Output(as_json=as_json)), **arguments)
+            output = Output(as_json=as_json)
+            try:
+                function(Session(Settings(**common), output), **arguments)
+            except (BilateralError, KeyboardInterrupt) as error:
+                output.fail(error)
+            except Exception as mistake:  # of ours: it ends in a traceback, which shows the note
+                mistake.add_note(f"sent: {', '.join(output.sent) or 'nothing'}")
+                raise
 
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
         options = [

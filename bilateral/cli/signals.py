@@ -49,13 +49,14 @@ def publish(
     name = period if period is not None else week_of(datetime.now(UTC))
     with session.client() as client:
         batch = session.send(lambda: client.publish_signals(signals, name))
+        session.output.sent = [handle.hash for handle in batch.handles if handle.hash]
         value: dict[str, Any] = {"period": name, "hashes": [handle.hash for handle in batch.handles]}
         value["already_published"] = batch.already_published
         value["results"] = None
         if session.settings.wait and not session.settings.dry_run:
-            for sent in value["hashes"]:
+            for sent in session.output.sent:
                 session.output.note(f"sent {sent}")  # all of them first, for whoever does not see the end
-            value["results"] = [session.wait_for(str(handle.hash), handle.wait) for handle in batch.handles]
+            value["results"] = [session.wait_for(handle.wait) for handle in batch.handles]
     session.output.result(value, title=f"Signals of {name}")
 
 
