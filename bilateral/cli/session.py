@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NOT_SENT: Final = "Not sent (dry run): this would be accepted"
+
 _POLL_SECONDS: Final = 0.25
 """A person waits for the answer, and blocks come every two seconds or sooner on the chains in use."""
 
@@ -148,8 +150,8 @@ class Session:
         self.output.sent = [handle.hash] if handle.hash else []
         value: dict[str, Any] = {"hash": handle.hash, "gas": handle.gas, "transaction": None, "result": None}
         if self.settings.dry_run:
-            value["transaction"] = {"from": self.signer.address, **handle.transaction}
-            title = "Not sent (dry run): this would be accepted"
+            value["transaction"] = self.unsent(handle)
+            title = NOT_SENT
         elif self.settings.wait:
             self.output.note(f"sent {handle.hash}")
             value["result"] = self.wait_for(wait)
@@ -162,6 +164,14 @@ class Session:
             fields = fields if isinstance(fields, dict) else {"result": fields}
             sent = {"transaction": value["transaction"] or handle.hash, "gas": handle.gas}
             self.output.result(fields | sent, title=title)
+
+    def unsent(self, handle: Handle[Any]) -> dict[str, Any]:
+        """The transaction that would be signed, were it not a dry run.
+
+        Args:
+            handle: What was tried.
+        """
+        return {"from": self.signer.address, **handle.transaction}
 
     def wait_for(self, wait: Callable[[float], T]) -> T:
         """Wait for a transaction.
