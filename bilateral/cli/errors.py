@@ -132,6 +132,20 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
 _NOT_ARGUMENTS: Final = frozenset({"advice", "arguments", "content", "data", "error", "raw", "reason", "transaction"})
 
 
+_IN_COMMANDS: Final[dict[type[BilateralError], str]] = {
+    errors.MissingRegistryError: "the deployment on chain {chain_id} has no {registry} registry: "
+    "name a record that has it by --deployment",
+    errors.UnknownDeploymentError: "where the registries of chain {chain_id} are is not known: "
+    "name their deployment record by --deployment",
+}
+"""What errors say here, where what the SDK advises cannot be done."""
+
+
+def message_of(error: BilateralError) -> str:
+    """What an error says to whoever uses commands."""
+    return _IN_COMMANDS.get(type(error), "").format_map(vars(error)) or str(error)
+
+
 def exit_code(error: BilateralError) -> ExitCode:
     """The exit code of a command that ends with an error."""
     return next((code for code, kinds in _CODES if isinstance(error, kinds)), ExitCode.UNEXPECTED)

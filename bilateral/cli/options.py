@@ -74,7 +74,7 @@ _READING: Final[dict[str, tuple[Any, Any]]] = {
                 "--deployment",
                 envvar="BILATERAL_DEPLOYMENT",
                 metavar="FILE",
-                help="A deployment record, instead of the one that is packaged for the node's chain.",
+                help="Where the registries are: a deployment record, instead of the one packaged for the chain.",
                 rich_help_panel=_NODE,
             ),
         ],

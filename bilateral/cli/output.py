@@ -26,6 +26,7 @@ from bilateral.cli.errors import (
     UnwrittenError,
     arguments_of,
     exit_code,
+    message_of,
     transaction_of,
 )
 from bilateral.cli.keys import without_keys
@@ -138,7 +139,7 @@ class Output:
         """
         sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ())]))
         transaction = transaction_of(error) or (sent[0] if len(sent) == 1 else None)
-        message, arguments = str(error), plain(arguments_of(error))
+        message, arguments = message_of(error), plain(arguments_of(error))
         if len(sent) > 1:
             arguments["hashes"] = sent
         if unnamed := [hash_ for hash_ in dict.fromkeys([*sent, transaction]) if hash_ and hash_ not in message]:

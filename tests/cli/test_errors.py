@@ -163,6 +163,11 @@ def test_a_registry_that_the_deployment_has_not_is_named(refused, tmp_path, iden
     assert (error["reason"], error["arguments"]) == ("missing_registry", {"registry": "reputation", "chain_id": 31337})
 
 
+def test_who_names_no_deployment_is_told_the_option(bilateral):
+    told = "error: where the registries of chain 31337 are is not known: name their deployment record by --deployment\n"
+    assert bilateral("agent", "show", 1, BILATERAL_DEPLOYMENT=None).err == told
+
+
 def test_a_node_of_another_chain_is_refused(refused, tmp_path, record):
     other = tmp_path / "record.json"
     other.write_text(record.read_text().replace("31337", "84532"))
