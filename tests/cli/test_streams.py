@@ -53,8 +53,8 @@ def test_a_write_whose_result_cannot_be_written_names_the_transaction(
 
 @pytest.mark.parametrize(
     ("redirection", "arguments"),
-    [(">/dev/full", ["agent", "show", "1", "--json"]), (">&-", ["agent", "show", "1"])],
-    ids=["full", "closed"],
+    [(">/dev/full", ["agent", "show", "1", "--json"]), (">&-", ["agent", "show", "1"]), (">/dev/full", ["--help"])],
+    ids=["full", "closed", "help"],
 )
 def test_what_cannot_be_written_is_an_error(run_into, redirection, arguments):
     code, err = run_into(redirection, *arguments)
@@ -70,8 +70,9 @@ def test_errors_that_nobody_takes_leave_the_exit_code(run_into, redirection, opt
     assert run_into(redirection, "agent", "show", "404", *options) == (ExitCode.REFUSED, "")
 
 
-def test_a_reader_who_leaves_early_is_no_accident(start):
-    process = start("agent", "show", "1")
+@pytest.mark.parametrize("arguments", [["agent", "show", "1"], ["--help"]], ids=" ".join)
+def test_a_reader_who_leaves_early_is_no_accident(start, arguments):
+    process = start(*arguments)
     process.stdout.close()
     assert process.wait(timeout=60) == ExitCode.READER_LEFT
     assert process.stderr.read() == ""
