@@ -102,7 +102,7 @@ class Output:
     def results(
         self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, none: str = "none"
     ) -> None:
-        """Show a list, one row an entry.
+        """Show a list, one row an entry; or one line a field of each, where rows are wider than the terminal.
 
         Args:
             values: What the SDK returned.
@@ -117,10 +117,15 @@ class Output:
             return
         table = Table()
         for column in columns:
-            table.add_column(column, overflow="fold")
+            table.add_column(column, no_wrap=True)
         for value in values:
             table.add_row(*(shown(plain(column(value))) for column in columns.values()))
-        self._print(table)
+        wide = self._console.options.update(width=_WIDTH)
+        if self._console.measure(table, options=wide).maximum <= self._console.width:
+            self._print(table)
+            return
+        for value in values:  # one line a field, so that identifiers stay in one piece
+            self.result({name: column(value) for name, column in columns.items()}, title=" ")
 
     def note(self, text: str) -> None:
         """Tell people something beside the result; machines are not told."""
