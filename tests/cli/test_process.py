@@ -46,7 +46,7 @@ def test_who_interrupts_is_told_what_is_on_its_way(start, stalled, owner):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")
-    assert err == f"error: interrupted. Sent, and may still take effect: {sent[1]}.\n"
+    assert err.splitlines()[-1] == f"error: interrupted. Sent, and may still take effect: {sent[1]}."
 
 
 def test_who_waits_too_long_is_told_what_is_on_its_way(run, stalled, owner):

@@ -39,7 +39,9 @@ def shown(monkeypatch):
     return show
 
 
-@pytest.mark.parametrize(("width", "tag"), [(80, "uptime"), (120, "uptime"), (120, "x" * 300)], ids=["narrow", "wide", "long tag"])
+@pytest.mark.parametrize(
+    ("width", "tag"), [(80, "uptime"), (120, "uptime"), (120, "x" * 300)], ids=["narrow", "wide", "long tag"]
+)
 def test_an_id_is_in_one_line(shown, width, tag):
     lines, ids = shown(width, tag)
     assert [sum(it in line for line in lines) for it in ids] == [1, 1]

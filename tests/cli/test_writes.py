@@ -10,7 +10,7 @@ import pytest
 
 from bilateral.cli.errors import ExitCode
 from tests.helpers import logged
-from tests.sdk.client.unreliable import UnreliableNode, times
+from tests.sdk.client.unreliable import UnreliableNode
 
 pytestmark = pytest.mark.usefixtures("agent")
 
@@ -178,8 +178,14 @@ def test_who_waits_in_vain_for_signals_is_told_all_that_was_sent(refused, bilate
     assert len(set(re.findall("0x[0-9a-f]{64}", told))) == 3
 
 
-def test_signals_of_which_one_is_refused_name_it_and_all_that_was_sent(refused, chain, node, measured, client):
-    node.interference["eth_getTransactionReceipt"] = times(1, lambda _, forward: forward(), then=without_logs)
+def test_signals_of_which_one_is_refused_name_it_and_all_that_was_sent(refused, node, measured, client):
+    asked = []
+
+    def without_later_logs(parameters, forward):
+        asked.extend(parameters)
+        return forward() if parameters == asked[:1] else without_logs(parameters, forward)
+
+    node.interference["eth_getTransactionReceipt"] = without_later_logs
     error = refused(8, "signals", "publish", measured, key=client, BILATERAL_RPC_URL=node.url)
     assert error["reason"] == "unexpected_answer"
     assert error["transaction"] == error["arguments"]["hashes"][1]
