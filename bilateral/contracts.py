@@ -106,17 +106,19 @@ class Deployment:
         Raises:
             DeploymentRecordError: The text is no record, or records no identity registry.
         """
+        from bilateral.documents.encoding import decode_object  # noqa: PLC0415  # heavy, and for few uses of the ABIs
+
         try:
-            value = json.loads(record)
+            value = decode_object(record.encode() if isinstance(record, str) else record)
             found = {name: contract["address"] for name, contract in value["contracts"].items()}
-            blocks = [contract.get("block") for contract in value["contracts"].values()]
+            blocks = [_block(contract.get("block")) for contract in value["contracts"].values()]
             return cls(
-                chain_id=int(value["chainId"]),
+                chain_id=_whole(value["chainId"]),
                 identity=found[Registry.IDENTITY],
                 reputation=found.get(Registry.BIDIRECTIONAL) or found.get(Registry.REPUTATION),
                 authorized=found.get(Registry.AUTHORIZED),
                 validation=found.get(Registry.VALIDATION),
-                first_block=0 if None in blocks else min(blocks),
+                first_block=min(blocks),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DeploymentRecordError(f"the deployment record cannot be read: {error!r}") from None
@@ -125,6 +127,18 @@ class Deployment:
     def agent_registry(self) -> AccountId:
         """The identity registry as an agent registry string, for files and global ids."""
         return AccountId(ChainId.evm(self.chain_id), self.identity)
+
+
+def _block(value: object) -> int:
+    """The block of a contract, or the first of all where it is not known."""
+    return 0 if value is None else _whole(value)
+
+
+def _whole(value: object) -> int:
+    """A whole number as JSON has it: neither a text, nor true, which is 1 in Python."""
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is not a whole number")
+    return value
 
 
 def packaged_deployment(chain_id: int) -> Deployment | None:

@@ -167,9 +167,18 @@ class DeploymentRecordError(BilateralError, ValueError):
 
 
 class UnexpectedAnswerError(BilateralError):
-    """What is at a registry's address does not answer as the registry does."""
+    """What is at a registry's address does not answer as the registry does.
+
+    Attributes:
+        transaction: The hash of the transaction that it did not answer in a block; None if it was only asked.
+    """
 
     reason = "unexpected_answer"
+
+    def __init__(self, message: str, transaction: str | None = None) -> None:
+        """Keep the message and the hash."""
+        super().__init__(message)
+        self.transaction = transaction
 
 
 class MalformedAuthorizationError(BilateralError, ValueError):

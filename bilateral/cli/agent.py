@@ -12,9 +12,11 @@ from bilateral.cli.options import Agent, command, make_group, moment
 from bilateral.cli.session import Session
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
-from bilateral.text import printable
+from bilateral.text import printable, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bilateral.client.inputs import TransactionSigner
     from bilateral.documents import RegistrationFile
 
@@ -58,7 +60,7 @@ def register(
             raise InvalidArgumentError("--domain goes with neither a URI nor a file nor metadata")
         session.write("Agent registered", lambda client: client.new_agent(domain))
         return
-    entries = dict(_split(entry) for entry in metadata or ())
+    entries = _metadata(metadata or ())
     document = _registration(session, file)
     session.write("Agent registered", lambda client: client.register_agent(uri, file=document, metadata=entries))
 
@@ -263,12 +265,17 @@ def hexadecimal(text: str) -> bytes:
         raise InvalidArgumentError("expected bytes as hexadecimal digits in pairs") from None
 
 
-def _split(entry: str) -> tuple[str, str]:
-    """`key=value` in two."""
-    key, equals, value = entry.partition("=")
-    if not equals:
-        raise InvalidArgumentError("metadata is given as KEY=VALUE")
-    return key, value
+def _metadata(entries: Sequence[str]) -> dict[str, str]:
+    """Metadata by its keys."""
+    found: dict[str, str] = {}
+    for entry in entries:
+        key, equals, value = entry.partition("=")
+        if not equals:
+            raise InvalidArgumentError("metadata is given as KEY=VALUE")
+        if key in found:
+            raise InvalidArgumentError(f"the metadata {quoted(key)} is given twice")
+        found[key] = value
+    return found
 
 
 def _registration(session: Session, path: Path | None) -> RegistrationFile | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import version as distribution_version
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from bilateral.cli import agent, auth, feedback, rate, signals, validation
-from bilateral.cli.errors import ExitCode, InterruptionError, UsageProblemError, exit_code
+from bilateral.cli.errors import ExitCode, InterruptionError, UsageProblemError
+from bilateral.cli.help import ExampleGroup, example_text
 from bilateral.cli.keys import refuse_keys
-from bilateral.cli.options import example_text, make_group
+from bilateral.cli.options import make_group, show_help
 from bilateral.cli.output import Output
 from bilateral.errors import BilateralError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class CommandLine(TyperGroup):
+class CommandLine(ExampleGroup):
     """Runs a command, and turns what went wrong into a message and an exit code."""
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]  # passed on
@@ -38,12 +39,11 @@ class CommandLine(TyperGroup):
                 raise UsageProblemError("an argument is not valid UTF-8")
             code = super().main(args=arguments, **settings)
         except BilateralError as error:
-            code = _tell(output, error)
+            output.fail(error)
         except typer.TyperException as error:
-            code = _tell(output, UsageProblemError(_usage_message(error)))
-        else:
-            if code == ExitCode.INTERRUPTED:  # Typer makes it of a KeyboardInterrupt
-                _tell(output, InterruptionError())
+            output.fail(UsageProblemError(_usage_message(error)))
+        if code == ExitCode.INTERRUPTED:  # Typer makes it of a KeyboardInterrupt
+            output.fail(InterruptionError())
         sys.exit(code or ExitCode.DONE)
 
 
@@ -51,13 +51,15 @@ app = make_group(
     "bilateral",
     """Two-sided trust for AI agents: register, rate, validate, and check before money moves.
 
+    Where the registries are, a deployment record says (--deployment): none is packaged yet.
+
     Keys come from Ape's keystores (--account) or from BILATERAL_PRIVATE_KEY, never from an argument.
     """,
     cls=CommandLine,
     pretty_exceptions_enable=False,  # they would show the values of variables, keys among them
     epilog=example_text(
         [
-            "export BILATERAL_RPC_URL=https://sepolia.base.org",
+            "export BILATERAL_RPC_URL=https://sepolia.base.org BILATERAL_DEPLOYMENT=84532.json",
             "bilateral agent show 42",
             "bilateral feedback summary 42 --reviewer 0x8004B663056A597Dffe9eCcC1965A193B7388713",
             "bilateral feedback give 42 87 --tag1 starred --account alice",
@@ -67,13 +69,20 @@ app = make_group(
 )
 
 
+@app.callback()
+def run(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Tell the version.")] = False,
+) -> None:
+    """Tell the version, or show the help if no command is named."""
+    if version:
+        Output(as_json=False).raw(f"bilateral {distribution_version('bilateral')}")
+        raise typer.Exit
+    show_help(context)
+
+
 for group in (agent, feedback, rate, validation, auth, signals):
     app.add_typer(group.app)
-
-
-def _tell(output: Output, error: BilateralError) -> ExitCode:
-    output.error(error)
-    return exit_code(error)
 
 
 def _is_text(argument: str) -> bool:

@@ -11,7 +11,7 @@ import typer
 from bilateral.cli.agent import hexadecimal
 from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, moment
 from bilateral.cli.session import Session
-from bilateral.errors import MissingRegistryError
+from bilateral.errors import InvalidArgumentError, MissingRegistryError
 from bilateral.signatures import Domain, decode_feedback_auth, recover_feedback_auth_signer
 
 app = make_group("auth", "Authorise feedback as an agent's owner, give it as a client, look at it.")
@@ -146,13 +146,20 @@ def _encoded(session: Session, text: str) -> bytes:
 
 
 def _shape(encoded: bytes) -> dict[str, Any]:
-    """An authorisation taken apart. Its numbers may be of any size, so the large ones are text."""
+    """An authorisation taken apart. Its numbers may be of any size, so the large ones are text.
+
+    So is an expiry in Unix seconds that no calendar reaches.
+    """
     auth, signature = decode_feedback_auth(encoded)
+    try:
+        expiry: Any = moment(auth.expiry)
+    except InvalidArgumentError:
+        expiry = str(auth.expiry)
     return {
         "agent_id": str(auth.agent_id),
         "client": auth.client_address,
         "index_limit": auth.index_limit,
-        "expiry": str(auth.expiry),
+        "expiry": expiry,
         "chain_id": str(auth.chain_id),
         "signature": signature,
         "encoded": encoded,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ from bilateral.errors import BilateralError
 from bilateral.reverts import ContractRevertError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 class ExitCode(IntEnum):
@@ -26,7 +27,9 @@ class ExitCode(IntEnum):
     KEY = 7
     DEPLOYMENT = 8
     UNSETTLED = 9
+    UNWRITTEN = 10
     INTERRUPTED = 130
+    READER_LEFT = 141
 
 
 class KeyUnavailableError(BilateralError):
@@ -50,15 +53,39 @@ class InterruptionError(BilateralError):
 
     reason = "interrupted"
 
-    def __init__(self, note: str = "", hash: str | None = None) -> None:  # noqa: A002  # what everybody calls it
-        """Say what is on its way."""
-        super().__init__(f"interrupted. {note}" if note else "interrupted")
-        self.hash = hash
+    def __init__(self, sent: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
+        """Say what is on its way.
+
+        Args:
+            sent: The hashes of what was sent.
+            notes: What the client says of a transaction in whose sending it was interrupted.
+        """
+        on_its_way = f"Sent, and may still take effect: {', '.join(sent)}." if sent else ""
+        super().__init__(" ".join(["interrupted.", *notes, on_its_way]).strip())
+        self.hash = next(iter(re.findall(r"0x[0-9a-f]{64}", " ".join(notes))), None)
+
+
+class UnwrittenError(BilateralError):
+    """The standard output does not take a result."""
+
+    reason = "unwritten"
+
+    def __init__(self, why: str) -> None:
+        """Compose the message from what the system says."""
+        super().__init__(f"the result cannot be written: {why}")
+
+
+class ReaderLeftError(UnwrittenError):
+    """The program that was to read a result has ended."""
+
+    reason = "reader_left"
 
 
 _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
     (ExitCode.USAGE, (UsageProblemError,)),
     (ExitCode.INTERRUPTED, (InterruptionError,)),
+    (ExitCode.READER_LEFT, (ReaderLeftError,)),
+    (ExitCode.UNWRITTEN, (UnwrittenError,)),
     (
         ExitCode.INPUT,
         (
@@ -102,7 +129,21 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
 )
 """The exit code of each kind of error; the first that fits counts."""
 
-_NOT_ARGUMENTS: Final = frozenset({"advice", "arguments", "content", "data", "error", "raw", "reason"})
+_NOT_ARGUMENTS: Final = frozenset({"advice", "arguments", "content", "data", "error", "raw", "reason", "transaction"})
+
+
+_IN_COMMANDS: Final[dict[type[BilateralError], str]] = {
+    errors.MissingRegistryError: "the deployment on chain {chain_id} has no {registry} registry: "
+    "name a record that has it by --deployment",
+    errors.UnknownDeploymentError: "where the registries of chain {chain_id} are is not known: "
+    "name their deployment record by --deployment",
+}
+"""What errors say here, where what the SDK advises cannot be done."""
+
+
+def message_of(error: BilateralError) -> str:
+    """What an error says to whoever uses commands."""
+    return _IN_COMMANDS.get(type(error), "").format_map(vars(error)) or str(error)
 
 
 def exit_code(error: BilateralError) -> ExitCode:
@@ -116,3 +157,11 @@ def arguments_of(error: BilateralError) -> Mapping[str, Any]:
     if arguments is not None:
         return dict(arguments)
     return {name: value for name, value in vars(error).items() if name not in _NOT_ARGUMENTS}
+
+
+def transaction_of(error: BaseException | None) -> str | None:
+    """The hash of the transaction that an error is about; if it names none, that of what caused the error."""
+    if not isinstance(error, BilateralError):
+        return None
+    named = getattr(error, "transaction", None) or getattr(error, "hash", None)
+    return named or transaction_of(error.__cause__)

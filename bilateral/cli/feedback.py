@@ -66,6 +66,7 @@ Names = Annotated[
     list[str] | None, typer.Option("--name", metavar="NAME", help="A name of such a capability; may be repeated.")
 ]
 WithRevoked = Annotated[bool, typer.Option("--revoked", help="Include revoked feedback.")]
+STARRED: Final = "starred"
 BINARY: Final = {"true": True, "false": False}
 
 
@@ -295,6 +296,8 @@ def respond(
 
     if (text is None) == (not uri):
         raise InvalidArgumentError("give the answer as --text, or as --uri")
+    if text == "":
+        raise InvalidArgumentError("the answer is empty")
     if text is not None and file_hash is not None:
         raise InvalidArgumentError("--hash goes with --uri: that of a text is worked out")
     found = FeedbackId.parse(feedback)
@@ -326,5 +329,7 @@ def _said(session: Session, value: str, stars: bool, tag1: str, path: Path | Non
         FeedbackFile.from_bytes(session.read_file(path)) if path else prepare_feedback_file(**given) if given else None
     )
     if stars:
-        return _Said(stars_to_value(value), tag1 or "starred", file)
+        if tag1 not in ("", STARRED):
+            raise InvalidArgumentError(f"--stars rates under the tag {STARRED}: leave out --tag1, or --stars")
+        return _Said(stars_to_value(value), STARRED, file)
     return _Said(BINARY.get(value, value), tag1, file)

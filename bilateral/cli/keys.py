@@ -6,7 +6,6 @@ refused before anything else is done, and nothing repeats it.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -34,6 +33,12 @@ PASSPHRASE_FILE_VARIABLE: Final = "BILATERAL_PASSPHRASE_FILE"  # noqa: S105  # l
 
 Ask: TypeAlias = Callable[[str], str]
 """Shows a question at the terminal and returns what is typed, unseen."""
+
+_UNOPENED: Final = (
+    *(ValueError, KeyError, NotImplementedError),
+    *(TypeError, AttributeError, AssertionError, OverflowError),  # of parameters that no keystore has
+)
+"""What `eth_account` raises for a keystore that it does not open."""
 
 _FORBIDDEN_OPTION = re.compile(
     r"--?(private|secret|signing)?[-_]?(key|keys|secret|mnemonic|seed|seed[-_]phrase|passphrase|password)(=.*)?",
@@ -78,7 +83,7 @@ class KeystoreSigner:
             passphrase = _passphrase(self._alias, self._passphrase_file, self._ask)
             try:
                 account = Account.from_key(Account.decrypt(self._keystore, passphrase))
-            except (ValueError, TypeError, KeyError, NotImplementedError):
+            except _UNOPENED:
                 raise KeyUnavailableError(
                     "wrong_passphrase", f"the passphrase does not open the keystore of {quoted(self._alias)}"
                 ) from None
@@ -195,8 +200,10 @@ def aliases() -> list[str]:
 
 def _read_keystore(alias: str, path: Path) -> tuple[dict[str, Any], str]:
     """A keystore, and the address that it says it is for."""
+    from bilateral.documents.encoding import decode_object  # noqa: PLC0415  # heavy, and for few commands
+
     try:
-        keystore = json.loads(path.read_bytes())
+        keystore = decode_object(path.read_bytes())
         address = str(keystore["address"])
     except (OSError, ValueError, KeyError, TypeError):
         address = ""

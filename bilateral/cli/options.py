@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bilateral.cli.errors import ExitCode
+from bilateral.cli.help import ExampleCommand, ExampleGroup, example_text
 from bilateral.cli.keys import ACCOUNT_VARIABLE, KEY_VARIABLE, PASSPHRASE_FILE_VARIABLE, PASSPHRASE_VARIABLE, aliases
 from bilateral.cli.output import Output
 from bilateral.cli.session import Session, Settings
-from bilateral.errors import InvalidArgumentError
+from bilateral.errors import BilateralError, InvalidArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 Agent = Annotated[
     str, typer.Argument(metavar="AGENT", help="An agent: 42, 84532:42 or eip155:84532:0x…#42.", show_default=False)
@@ -74,7 +75,7 @@ _READING: Final[dict[str, tuple[Any, Any]]] = {
                 "--deployment",
                 envvar="BILATERAL_DEPLOYMENT",
                 metavar="FILE",
-                help="A deployment record, instead of the one that is packaged for the node's chain.",
+                help="Where the registries are: a deployment record, instead of the one packaged for the chain.",
                 rich_help_panel=_NODE,
             ),
         ],
@@ -214,15 +215,16 @@ def make_group(name: str, about: str, **settings: Any) -> typer.Typer:
         about: What it is for.
         **settings: Typer's own.
     """
-    group = typer.Typer(name=name, help=about, invoke_without_command=True, **settings)
-
-    @group.callback()
-    def run(context: typer.Context) -> None:
-        if context.invoked_subcommand is None:
-            typer.echo(context.get_help())
-            raise typer.Exit(ExitCode.USAGE)
-
+    group = typer.Typer(name=name, help=about, invoke_without_command=True, **{"cls": ExampleGroup} | settings)
+    group.callback()(show_help)
     return group
+
+
+def show_help(context: typer.Context) -> None:
+    """Show a group's help if no command is named."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(ExitCode.USAGE)
 
 
 def command(  # noqa: PLR0913  # what commands differ in
@@ -262,7 +264,14 @@ def command(  # noqa: PLR0913  # what commands differ in
             as_json = arguments.pop("as_json")
             common = {option: arguments.pop(option) for option in shared if option != "as_json"}
             common["ipfs_gateways"] = tuple(common["ipfs_gateways"] or ())
-            function(Session(Settings(**common), Output(as_json=as_json)), **arguments)
+            output = Output(as_json=as_json)
+            try:
+                function(Session(Settings(**common), output), **arguments)
+            except (BilateralError, KeyboardInterrupt) as error:
+                output.fail(error)
+            except Exception as mistake:  # of ours: it ends in a traceback, which shows the note
+                mistake.add_note(f"sent: {', '.join(output.sent) or 'nothing'}")
+                raise
 
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
         options = [
@@ -274,20 +283,10 @@ def command(  # noqa: PLR0913  # what commands differ in
         run.__annotations__ = {}
         app.command(
             name,
+            cls=ExampleCommand,
             epilog=example_text(examples),
             context_settings={"ignore_unknown_options": True} if takes_negative_numbers else None,
         )(run)
         return function
 
     return decorate
-
-
-def example_text(examples: Sequence[str]) -> str | None:
-    """How a command is used, as its help shows it.
-
-    Args:
-        examples: Command lines.
-    """
-    if not examples:
-        return None
-    return "\n\n".join(["Examples:", *(f"  {example}".replace("[", r"\[") for example in examples)])

@@ -6,18 +6,29 @@ not search for markup; JSON is written in ASCII, with everything else as escapes
 
 from __future__ import annotations
 
+import errno
 import getpass
 import json
+import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bilateral.cli.errors import ExitCode, arguments_of, exit_code
+from bilateral.cli.errors import (
+    ExitCode,
+    InterruptionError,
+    ReaderLeftError,
+    UnwrittenError,
+    arguments_of,
+    exit_code,
+    message_of,
+    transaction_of,
+)
 from bilateral.cli.keys import without_keys
 from bilateral.cli.shapes import plain
 from bilateral.text import printable
@@ -54,11 +65,13 @@ class Output:
 
     Attributes:
         as_json: Whether results and errors are written as JSON, and nothing else is.
+        sent: The hashes of the transactions that were sent. Whatever goes wrong from then on, they are named.
     """
 
     def __init__(self, *, as_json: bool) -> None:
         """Take the streams as they are now."""
         self.as_json = as_json
+        self.sent: list[str] = []
         self._console = _console(is_error=False)
         self._errors = _console(is_error=True)
         self._status: Status | None = None
@@ -89,7 +102,7 @@ class Output:
     def results(
         self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, none: str = "none"
     ) -> None:
-        """Show a list, one row an entry.
+        """Show a list, one row an entry; or one line a field of each, where rows are wider than the terminal.
 
         Args:
             values: What the SDK returned.
@@ -104,34 +117,58 @@ class Output:
             return
         table = Table()
         for column in columns:
-            table.add_column(column, overflow="fold")
+            table.add_column(column, no_wrap=True)
         for value in values:
             table.add_row(*(shown(plain(column(value))) for column in columns.values()))
-        self._print(table)
+        wide = self._console.options.update(width=_WIDTH)
+        if self._console.measure(table, options=wide).maximum <= self._console.width:
+            self._print(table)
+            return
+        for value in values:  # one line a field, so that identifiers stay in one piece
+            self.result({name: column(value) for name, column in columns.items()}, title=" ")
 
     def note(self, text: str) -> None:
         """Tell people something beside the result; machines are not told."""
         if not self.as_json:
-            self._errors.print(Text(_unescaped(text)))
+            self._tell(Text(_unescaped(text)))
 
     def raw(self, text: str) -> None:
         """Write a text that is itself the result, such as an authorisation to hand on."""
-        sys.stdout.write(text + "\n")
+        _write(text)
 
     def error(self, error: BilateralError) -> None:
-        """Tell what went wrong.
+        """Tell what went wrong, and which transactions were sent before it did.
 
         Args:
             error: What went wrong.
         """
-        value = {"reason": error.reason, "message": str(error), "arguments": plain(arguments_of(error))}
-        message = json.dumps(value) if self.as_json else _unescaped(str(error))
+        sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ())]))
+        transaction = transaction_of(error) or (sent[0] if len(sent) == 1 else None)
+        message, arguments = message_of(error), plain(arguments_of(error))
+        if len(sent) > 1:
+            arguments["hashes"] = sent
+        if unnamed := [hash_ for hash_ in dict.fromkeys([*sent, transaction]) if hash_ and hash_ not in message]:
+            message += f" (sent: {', '.join(unnamed)})"
+        if self.as_json:
+            value = {"reason": error.reason, "message": message, "arguments": arguments, "transaction": transaction}
+            message = json.dumps(value)
+        else:
+            message = _unescaped(message)
         if exit_code(error) in _OF_ARGUMENTS:
             message = without_keys(message)
-        if self.as_json:
-            sys.stderr.write(message + "\n")
-        else:
-            self._errors.print(Text.assemble(("error: ", "bold red"), message))
+        self._tell(message if self.as_json else Text.assemble(("error: ", "bold red"), message))
+
+    def fail(self, error: BilateralError | KeyboardInterrupt) -> NoReturn:
+        """Tell what went wrong, and end the process with the exit code of such errors.
+
+        Args:
+            error: What went wrong.
+        """
+        if isinstance(error, KeyboardInterrupt):
+            error = InterruptionError(self.sent, getattr(error, "__notes__", ()))
+        if self.sent or not isinstance(error, ReaderLeftError):  # who reads no further need not be told
+            self.error(error)
+        sys.exit(exit_code(error))
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
@@ -178,14 +215,47 @@ class Output:
     def _print(self, renderable: RenderableType) -> None:
         """Print for people; without the spaces with which tables fill their lines, where nobody looks at columns."""
         if self._console.is_terminal:
-            self._console.print(renderable)
+            with writing():
+                self._console.print(renderable)
             return
         with self._console.capture() as captured:
             self._console.print(renderable)
-        sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+        _write("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
     def _write_json(self, shape: Any) -> None:
-        sys.stdout.write(json.dumps(shape, indent=2) + "\n")
+        _write(json.dumps(shape, indent=2))
+
+    def _tell(self, message: str | Text) -> None:
+        """Write to the standard error output. Where that fails, there is nobody to tell, and no reason to stop."""
+        try:
+            if isinstance(message, Text):
+                self._errors.print(message)
+            elif sys.stderr is not None:
+                sys.stderr.write(f"{message}\n")
+                sys.stderr.flush()
+        except OSError:
+            _discard(sys.stderr)
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Write to the standard output, and make sure that it is taken.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        UnwrittenError: It is not taken.
+    """
+    if sys.stdout is None:  # it was closed when the process began
+        raise UnwrittenError(os.strerror(errno.EBADF))
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        _discard(sys.stdout)
+        kind = ReaderLeftError if isinstance(error, BrokenPipeError) else UnwrittenError
+        raise kind(error.strerror or str(error)) from None
 
 
 def shown(value: Any) -> Text:
@@ -246,9 +316,28 @@ def _unescaped(text: str) -> str:
     return text if text.isprintable() else printable(text)
 
 
+def _write(text: str) -> None:
+    with writing():
+        sys.stdout.write(f"{text}\n")
+
+
+def _discard(stream: TextIO | None) -> None:
+    """Let what a stream still holds go nowhere: the interpreter would fail over it in the end."""
+    if stream is not None:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Console(Console):
+    """A console that leaves it to its user what it means that a reader has left, and does not end the process."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass the error on."""
+        raise  # noqa: PLE0704  # Rich calls it where it has caught the error
+
+
 def _console(*, is_error: bool) -> Console:
     """A console that takes text as it is."""
     stream = sys.stderr if is_error else sys.stdout
-    return Console(
-        stderr=is_error, width=None if stream.isatty() else _WIDTH, highlight=False, markup=False, emoji=False
-    )
+    is_terminal = stream is not None and stream.isatty()
+    return _Console(stderr=is_error, width=None if is_terminal else _WIDTH, highlight=False, markup=False, emoji=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from bilateral.cli.errors import InterruptionError, UsageProblemError
+from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.keys import find_signer
 from bilateral.cli.shapes import plain
 from bilateral.errors import DocumentTooLargeError, InvalidArgumentError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bilateral.documents import Store
 
 T = TypeVar("T")
+
+NOT_SENT: Final = "Not sent (dry run): this would be accepted"
 
 _POLL_SECONDS: Final = 0.25
 """A person waits for the answer, and blocks come every two seconds or sooner on the chains in use."""
@@ -129,16 +131,13 @@ class Session:
             self.show_write(title, handle, handle.wait)
 
     def send(self, send: Callable[[], T]) -> T:
-        """Send something, and pass on what the client knows of it if the user interrupts.
+        """Send something.
 
         Args:
             send: Sends it.
         """
-        try:
-            with self.output.waiting("Checking and sending"):
-                return send()
-        except KeyboardInterrupt as interruption:
-            raise InterruptionError(" ".join(getattr(interruption, "__notes__", ()))) from None
+        with self.output.waiting("Checking and sending"):
+            return send()
 
     def show_write(self, title: str, handle: Handle[Any], wait: Callable[[float], Any]) -> None:
         """Wait for what was sent, unless told not to, and show what became of it.
@@ -148,35 +147,40 @@ class Session:
             handle: What was sent.
             wait: Waits for its result.
         """
+        self.output.sent = [handle.hash] if handle.hash else []
         value: dict[str, Any] = {"hash": handle.hash, "gas": handle.gas, "transaction": None, "result": None}
         if self.settings.dry_run:
-            value["transaction"] = {"from": self.signer.address, **handle.transaction}
-            title = "Not sent (dry run): this would be accepted"
+            value["transaction"] = self.unsent(handle)
+            title = NOT_SENT
         elif self.settings.wait:
             self.output.note(f"sent {handle.hash}")
-            value["result"] = self.wait_for(str(handle.hash), wait)
+            value["result"] = self.wait_for(wait)
         else:
             title = "Sent"
         if self.output.as_json:
             self.output.result(value)
-        else:
-            result = plain(value.pop("result")) or {}
-            fields = result if isinstance(result, dict) else {"result": result}
-            self.output.result(fields | {name: it for name, it in value.items() if it is not None}, title=title)
+        else:  # where a result's own fields stand beside the transaction's, and may be a hash
+            fields = plain(value["result"]) or {}
+            fields = fields if isinstance(fields, dict) else {"result": fields}
+            sent = {"transaction": value["transaction"] or handle.hash, "gas": handle.gas}
+            self.output.result(fields | sent, title=title)
 
-    def wait_for(self, transaction: str, wait: Callable[[float], T]) -> T:
-        """Wait for a transaction, and name it if the user interrupts.
+    def unsent(self, handle: Handle[Any]) -> dict[str, Any]:
+        """The transaction that would be signed, were it not a dry run.
 
         Args:
-            transaction: Its hash.
+            handle: What was tried.
+        """
+        return {"from": self.signer.address, **handle.transaction}
+
+    def wait_for(self, wait: Callable[[float], T]) -> T:
+        """Wait for a transaction.
+
+        Args:
             wait: Waits for its result.
         """
-        try:
-            with self.output.waiting("Waiting for it to get into a block"):
-                return wait(self.settings.timeout)
-        except KeyboardInterrupt:
-            note = f"Transaction {transaction} was sent and may still take effect."
-            raise InterruptionError(note, transaction) from None
+        with self.output.waiting("Waiting for it to get into a block"):
+            return wait(self.settings.timeout)
 
     def read_file(self, path: Path) -> bytes:
         """Read a file that the user names; `-` is the standard input.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bilateral.cli.options import command, make_group
-from bilateral.cli.session import Session
+from bilateral.cli.session import NOT_SENT, Session
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -49,14 +49,24 @@ def publish(
     name = period if period is not None else week_of(datetime.now(UTC))
     with session.client() as client:
         batch = session.send(lambda: client.publish_signals(signals, name))
-        value: dict[str, Any] = {"period": name, "hashes": [handle.hash for handle in batch.handles]}
-        value["already_published"] = batch.already_published
-        value["results"] = None
-        if session.settings.wait and not session.settings.dry_run:
-            for sent in value["hashes"]:
+        session.output.sent = [handle.hash for handle in batch.handles if handle.hash]
+        value: dict[str, Any] = {
+            "period": name,
+            "hashes": [handle.hash for handle in batch.handles],
+            "gas": [handle.gas for handle in batch.handles],
+            "transactions": None,
+            "already_published": batch.already_published,
+            "results": None,
+        }
+        title = f"Signals of {name}"
+        if session.settings.dry_run:
+            value["transactions"] = [session.unsent(handle) for handle in batch.handles]
+            title = NOT_SENT
+        elif session.settings.wait:
+            for sent in session.output.sent:
                 session.output.note(f"sent {sent}")  # all of them first, for whoever does not see the end
-            value["results"] = [session.wait_for(str(handle.hash), handle.wait) for handle in batch.handles]
-    session.output.result(value, title=f"Signals of {name}")
+            value["results"] = [session.wait_for(handle.wait) for handle in batch.handles]
+    session.output.result(value, title=title)
 
 
 def _signals(content: bytes) -> Sequence[Signal]:

@@ -56,10 +56,16 @@ def chain_of(provider: ProviderAPI) -> Chain:
         The chain.
 
     Raises:
-        DeploymentError: If it is not reached through the node that the user named.
+        DeploymentError: If it is not reached through the node that the user named, or if Ape would sign for another.
     """
     _require_given_node()
-    return Chain(provider.web3, f"{provider.network.ecosystem.name}:{provider.network.name}")
+    chain = Chain(provider.web3, f"{provider.network.ecosystem.name}:{provider.network.name}")
+    if provider.chain_id != chain.chain_id:  # of a local node Ape does not ask, but takes it for one of Geth's
+        raise DeploymentError(
+            f"The node is of chain {chain.chain_id}, and Ape would sign for chain {provider.chain_id}. "
+            f"Set node: ethereum: local: chain_id: {chain.chain_id} in ape-config.yaml."
+        )
+    return chain
 
 
 def _require_given_node() -> None:

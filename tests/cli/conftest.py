@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +123,7 @@ def refused(bilateral):
     def run(code, *arguments, **settings):
         ran = bilateral(*arguments, "--json", **settings)
         assert (ran.code, ran.out) == (code, "")
-        assert ran.error.keys() == {"reason", "message", "arguments"}
+        assert ran.error.keys() == {"reason", "message", "arguments", "transaction"}
         return ran.error
 
     return run
@@ -152,3 +154,43 @@ def agent(identity, owner):
 def command():
     """The console script, as it was installed."""
     return str(Path(sys.executable).parent / "bilateral")
+
+
+@pytest.fixture
+def start(command, environment):
+    """Starts a command in a process of its own."""
+
+    def start(*arguments, key=None, **variables):
+        keys = {"BILATERAL_PRIVATE_KEY": key.private_key} if key else {}
+        return subprocess.Popen(  # noqa: S603
+            [command, *map(str, arguments)],
+            env=environment | {"PATH": os.environ["PATH"]} | keys | variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+@pytest.fixture
+def run(start):
+    """Runs a command to its end: `(exit code, standard output, standard error output)`."""
+
+    def run(*arguments, **settings):
+        process = start(*arguments, **settings)
+        out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    return run
+
+
+@pytest.fixture
+def stalled(chain):
+    """The chain takes transactions, and puts none into a block."""
+    provider = chain.provider
+    provider.make_request("evm_setAutomine", [False])
+    yield lambda: int(provider.make_request("txpool_status", [])["pending"], 16)
+    provider.make_request("anvil_dropAllTransactions", [])
+    provider.make_request("evm_setAutomine", [True])

@@ -189,6 +189,11 @@ def test_a_written_result_is_shown_as_a_table(bilateral, owner):
     assert ran.err.startswith("sent 0x")
 
 
+def test_metadata_that_is_given_twice_is_refused(refused, owner):
+    error = refused(3, "agent", "register", "--metadata", "tier=gold", "--metadata", "tier=lead", key=owner)
+    assert (error["reason"], error["message"]) == ("invalid_argument", 'the metadata "tier" is given twice')
+
+
 @pytest.mark.parametrize("metadata", ["tier", ""])
 def test_metadata_without_a_value_is_refused(refused, owner, metadata):
     assert refused(3, "agent", "register", "--metadata", metadata, key=owner)["reason"] == "invalid_argument"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from eth_account import Account
 
 from bilateral.signatures import Domain, FeedbackAuth, decode_feedback_auth, sign_feedback_auth
+
+FAR = 2**256 - 1
 
 pytestmark = pytest.mark.usefixtures("agent")
 
@@ -72,9 +76,19 @@ def test_only_the_owner_authorises(refused, client, stranger):
 def test_limit_and_expiry_are_as_asked_for(done, chain, owner, client):
     expiry = chain.pending_timestamp + 1000
     shown = done("auth", "create", 1, client.address, "--index-limit", 7, "--expiry", expiry, key=owner)
-    assert (shown["index_limit"], shown["expiry"]) == (7, str(expiry))
+    assert (shown["index_limit"], shown["expiry"]) == (7, f"{datetime.fromtimestamp(expiry, UTC):%Y-%m-%dT%H:%M:%SZ}")
     auth, _ = decode_feedback_auth(bytes.fromhex(shown["encoded"][2:]))
     assert (auth.index_limit, auth.expiry) == (7, expiry)
+
+
+@pytest.mark.parametrize(
+    ("expiry", "shown"), [(253402300799, "9999-12-31T23:59:59Z"), (253402300800, "253402300800"), (FAR, str(FAR))]
+)
+def test_an_expiry_is_a_time_as_far_as_calendars_reach(done, authorized, owner, client, expiry, shown):
+    auth = FeedbackAuth(1, client.address, 1, expiry, 31337)
+    encoded = sign_feedback_auth(auth, Domain(31337, authorized.address), Account.from_key(owner.private_key))
+    for options in ({}, {"BILATERAL_RPC_URL": None}):
+        assert done("auth", "show", "0x" + encoded.hex(), **options)["expiry"] == shown
 
 
 @pytest.mark.parametrize("text", ["0x12", "zz", "0x" + "ff" * 225], ids=["short", "no digits", "no address"])

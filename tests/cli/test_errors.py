@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from bilateral import errors
-from bilateral.cli.errors import ExitCode, InterruptionError, exit_code
+from bilateral.cli.errors import ExitCode, exit_code
 from bilateral.cli.output import Output
-from bilateral.cli.session import Session, Settings
 from bilateral.errors import BilateralError
 from bilateral.reverts import ContractRevertError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+DIGEST = "0x" + "07" * 32
 UNREACHABLE = "http://127.0.0.1:9"
 
 
@@ -162,6 +163,11 @@ def test_a_registry_that_the_deployment_has_not_is_named(refused, tmp_path, iden
     assert (error["reason"], error["arguments"]) == ("missing_registry", {"registry": "reputation", "chain_id": 31337})
 
 
+def test_who_names_no_deployment_is_told_the_option(bilateral):
+    told = "error: where the registries of chain 31337 are is not known: name their deployment record by --deployment\n"
+    assert bilateral("agent", "show", 1, BILATERAL_DEPLOYMENT=None).err == told
+
+
 def test_a_node_of_another_chain_is_refused(refused, tmp_path, record):
     other = tmp_path / "record.json"
     other.write_text(record.read_text().replace("31337", "84532"))
@@ -180,16 +186,15 @@ def test_numbers_that_not_every_reader_takes_are_text(refused, owner, client):
     assert error["arguments"] == {"tokenId": str(2**53)}
 
 
-def test_who_interrupts_the_sending_is_told_what_the_client_knows(environment, owner, monkeypatch):
-    monkeypatch.setenv("BILATERAL_PRIVATE_KEY", owner.private_key)
-    session = Session(Settings(rpc_url=environment["BILATERAL_RPC_URL"]), Output(as_json=True))
-
-    def interrupted(client):
-        interruption = KeyboardInterrupt()
-        interruption.add_note(f"A transaction of {client.address} may have been sent.")
-        raise interruption
-
-    with pytest.raises(InterruptionError) as raised:
-        session.write("Sent", interrupted)
-    assert str(raised.value) == f"interrupted. A transaction of {owner.address} may have been sent."
-    assert exit_code(raised.value) == ExitCode.INTERRUPTED
+def test_who_interrupts_the_sending_is_told_what_the_client_knows(capsys):
+    interruption = KeyboardInterrupt()
+    interruption.add_note(f"Transaction {DIGEST} may have been sent.")
+    with pytest.raises(SystemExit) as end:
+        Output(as_json=True).fail(interruption)
+    assert end.value.code == ExitCode.INTERRUPTED
+    assert json.loads(capsys.readouterr().err) == {
+        "reason": "interrupted",
+        "message": f"interrupted. Transaction {DIGEST} may have been sent.",
+        "arguments": {"hash": DIGEST},
+        "transaction": DIGEST,
+    }

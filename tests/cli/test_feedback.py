@@ -28,7 +28,7 @@ def given(reputation, client):
         (["-3.2", "--tag1", "tradingYield", "--tag2", "week"], (-32, 1, "tradingYield", "week")),
         (["true", "--tag1", "reachable"], (1, 0, "reachable", "")),
         (["4.5", "--stars"], (90, 0, "starred", "")),
-        (["4.5", "--stars", "--tag1", "mine"], (90, 0, "mine", "")),
+        (["4.5", "--stars", "--tag1", "starred"], (90, 0, "starred", "")),
     ],
 )
 def test_feedback_is_given(done, reputation, client, arguments, stored):
@@ -80,6 +80,7 @@ def test_a_file_that_is_kept_elsewhere_is_named(done, client):
         (["1e3"], "unrepresentable_value"),
         (["101", "--tag1", "uptime"], "unrepresentable_value"),
         (["6", "--stars"], "unrepresentable_value"),
+        (["4.5", "--stars", "--tag1", "uptime"], "invalid_argument"),
         (["87", "--hash", "0x12"], "invalid_argument"),
         (["87", "--file", "-", "--text", "both"], "invalid_argument"),
         (["87", "--store-url", "https://files.example"], "invalid_argument"),
@@ -112,8 +113,8 @@ def test_a_feedback_is_shown_with_its_answers(done, bilateral, given, owner, cli
 
 @pytest.mark.parametrize(
     "options",
-    [[], ["--text", "x", "--uri", "ipfs://x"], ["--text", "x", "--hash", "0x" + "07" * 32]],
-    ids=["neither", "both", "a text with a hash"],
+    [[], ["--text", ""], ["--text", "x", "--uri", "ipfs://x"], ["--text", "x", "--hash", "0x" + "07" * 32]],
+    ids=["neither", "an empty text", "both", "a text with a hash"],
 )
 def test_an_answer_is_a_text_or_a_uri(refused, given, owner, options):
     assert refused(3, "feedback", "respond", given, *options, key=owner)["reason"] == "invalid_argument"

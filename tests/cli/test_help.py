@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -29,17 +30,24 @@ def test_the_page_lists_the_commands():
 @pytest.mark.parametrize(("group", "name"), COMMANDS, ids=" ".join)
 def test_each_command_says_what_it_does_and_how_it_is_used(bilateral, group, name):
     ran = bilateral(group, name, "--help")
+    narrow = bilateral(group, name, "--help", COLUMNS="40")
     assert (ran.code, ran.err) == (0, "")
     command = COMMAND.commands[group].commands[name]
     assert command.help.endswith(".")
     assert all(parameter.help for parameter in command.params if parameter.name != "help")
-    examples = command.epilog.replace("\\[", "[").split("\n\n")[1:]
+    _, *examples = command.epilog.splitlines()
     assert examples
     for example in examples:
+        assert f"\n{example}\n" in narrow.out
         line = next(part for part in example.split("|") if f"{group} {name}" in part).split(" > ")[0]
         _, first, second, *arguments = shlex.split(line)
         assert (first, second) == (group, name)
         command.make_context(name, arguments)  # refuses what it does not take
+
+
+def test_the_version_is_the_packages(bilateral):
+    ran = bilateral("--version")
+    assert (ran.code, ran.out, ran.err) == (0, f"bilateral {version('bilateral')}\n", "")
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

@@ -147,6 +147,8 @@ def test_a_refusal_comes_before_the_passphrase_is_needed(refused, agent, strange
         ({"BILATERAL_ACCOUNT": "alice", "BILATERAL_PASSPHRASE": "wrong"}, "wrong_passphrase"),
         ({"BILATERAL_ACCOUNT": "alice", "BILATERAL_PASSPHRASE_FILE": "/nonexistent"}, "no_passphrase"),
         ({"BILATERAL_ACCOUNT": "broken"}, "malformed_keystore"),
+        ({"BILATERAL_ACCOUNT": "deep"}, "malformed_keystore"),
+        ({"BILATERAL_ACCOUNT": "strange", "BILATERAL_PASSPHRASE": PASSPHRASE}, "wrong_passphrase"),
         ({"BILATERAL_ACCOUNT": "swapped", "BILATERAL_PASSPHRASE": PASSPHRASE}, "malformed_keystore"),
     ],
 )
@@ -154,6 +156,10 @@ def test_a_key_that_cannot_be_had_is_told_apart(refused, keystore, owner, strang
     folder = keystore("alice", owner)
     keystore("swapped", owner)
     (tmp_path / "accounts" / "broken.json").write_text("{")
+    (tmp_path / "accounts" / "deep.json").write_text("[" * 100_000)
+    strange = json.loads((tmp_path / "accounts" / "alice.json").read_text())
+    strange["crypto"]["kdfparams"]["prf"] = None
+    (tmp_path / "accounts" / "strange.json").write_text(json.dumps(strange))
     swapped = tmp_path / "accounts" / "swapped.json"
     swapped.write_text(json.dumps(json.loads(swapped.read_text()) | {"address": stranger.address}))
     error = refused(7, "agent", "register", **folder, **variables)

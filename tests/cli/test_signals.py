@@ -39,7 +39,16 @@ def test_decimals_are_published_as_they_are_written(done, reputation, client):
 def test_a_dry_run_publishes_nothing(done, reputation, client):
     ran = done("signals", "publish", "-", "--dry-run", key=client, stdin=json.dumps(MEASURED))
     assert (ran["hashes"], ran["results"]) == ([None, None], None)
+    assert [each["from"] for each in ran["transactions"]] == [client.address] * 2
+    assert [each["nonce"] for each in ran["transactions"]] == [client.nonce, client.nonce + 1]
+    assert all(each["to"] == reputation.address for each in ran["transactions"])
+    assert [each["gas"] > gas > 21_000 for each, gas in zip(ran["transactions"], ran["gas"], strict=True)] == [True] * 2
     assert reputation.getLastIndex(1, client) == 0
+
+
+def test_people_see_that_a_dry_run_publishes_nothing(bilateral, client):
+    ran = bilateral("signals", "publish", "-", "--dry-run", key=client, stdin=json.dumps(MEASURED))
+    assert ran.out.startswith("Not sent (dry run)")
 
 
 @pytest.mark.parametrize(

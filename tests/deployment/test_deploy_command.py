@@ -89,6 +89,16 @@ def test_wrong_chain_id_is_an_error(deploy, node):
     )
 
 
+def test_local_node_for_whose_chain_ape_would_not_sign_is_an_error(deploy, node, tmp_path):
+    result = deploy(f"ethereum:local:{node}", "--yes")
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == (
+        f"Error: The node is of chain {BASE_SEPOLIA}, and Ape would sign for chain 1337. "
+        f"Set node: ethereum: local: chain_id: {BASE_SEPOLIA} in ape-config.yaml."
+    )
+    assert not list(tmp_path.glob("*.json"))
+
+
 def test_unknown_network_is_an_error(deploy):
     result = deploy("base:sepulia")
     assert result.exit_code == 2

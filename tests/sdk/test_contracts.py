@@ -84,11 +84,23 @@ def test_the_registry_with_ratings_is_preferred(names):
         record(),
         record(IdentityRegistry="0x1"),
         record(IdentityRegistry=None),
+        record(IdentityRegistry=EVM_ADDRESS).replace("84532", "true"),
+        record(IdentityRegistry=EVM_ADDRESS).replace("84532", '"84532"'),
+        record(IdentityRegistry=EVM_ADDRESS).replace("84532", "84532.0"),
+        record(IdentityRegistry=EVM_ADDRESS).replace("84532", "-1"),
+        record(IdentityRegistry=EVM_ADDRESS).replace("}}", ', "block": "5"}}'),
+        record(IdentityRegistry=EVM_ADDRESS).replace("}}", ', "block": true}}'),
+        record(IdentityRegistry=EVM_ADDRESS).replace("}}", ', "block": -1}}'),
     ],
 )
 def test_what_is_no_record_is_refused(text):
     with pytest.raises(DeploymentRecordError, match="cannot be read"):
         Deployment.from_record(text)
+
+
+def test_a_record_that_is_nested_too_deeply_is_refused():
+    with pytest.raises(DeploymentRecordError, match="nested deeper"):
+        Deployment.from_record("[" * 100_000)
 
 
 @given(st.text(max_size=50))

@@ -331,7 +331,7 @@ def _outcome(sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation
         try:
             return sent.decode(logs)
         except UnexpectedAnswerError as error:
-            raise UnexpectedAnswerError(f"transaction {hash_}: {error}") from None
+            raise UnexpectedAnswerError(f"transaction {hash_}: {error}", hash_) from None
     block = answers.quantity(receipt.get("blockNumber"))
     call = {name: sent.transaction[name] for name in ("to", "data")} | {
         "from": receipt.get("from"),

@@ -1,0 +1,192 @@
+"""What is shown of a write: its result, the transaction, and whatever went wrong after it was sent."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+
+from bilateral.cli.errors import ExitCode
+from tests.helpers import logged
+from tests.sdk.client.unreliable import UnreliableNode
+
+pytestmark = pytest.mark.usefixtures("agent")
+
+DIGEST = "0x" + "07" * 32
+
+
+def fields_of(table):
+    """The fields that a table shows, by name."""
+    return dict(re.findall(r"^ *(\w+) +(\S.*)$", table, re.MULTILINE))
+
+
+@pytest.fixture
+def shown(bilateral, chain):
+    """Runs a write that must succeed: the fields that people see, and those of the event that it logged."""
+
+    def run(*arguments, **settings):
+        ran = bilateral(*arguments, **settings)
+        assert ran.code == 0
+        sent = ran.err.removeprefix("sent ").strip()
+        fields = fields_of(ran.out)
+        assert fields["transaction"] == sent
+        ((_, event),) = logged(chain.provider.get_receipt(sent))
+        return fields, event
+
+    return run
+
+
+def test_an_answers_hash_is_the_documents(shown, reputation, owner, client):
+    reputation.giveFeedback(1, 87, 0, "", "", "", "", bytes(32), sender=client)
+    fields, event = shown("feedback", "respond", f"31337:1:{client.address}:0", "--text", "sorry", key=owner)
+    assert fields["hash"] == "0x" + event["responseHash"].hex()
+
+
+def test_an_authorised_feedbacks_hash_is_the_documents(bilateral, shown, owner, client):
+    authorization = bilateral("auth", "create", 1, client.address, key=owner).out.strip()
+    fields, event = shown("auth", "give", 1, 92, authorization, "--text", "good", key=client)
+    assert fields["hash"] == "0x" + event["filehash"].hex()
+
+
+def test_a_validations_hash_is_the_evidences(shown, validation, owner, validator):
+    validation.validationRequest(validator, 1, "ipfs://work", DIGEST, sender=owner)
+    evidence = "0x" + "08" * 32
+    options = ["--uri", "ipfs://proof", "--hash", evidence]
+    fields, event = shown("validation", "respond", DIGEST, 100, *options, key=validator)
+    assert fields["hash"] == "0x" + event["responseHash"].hex() == evidence
+
+
+@pytest.fixture
+def node(environment):
+    """A node that misbehaves as a test wants it to."""
+    with UnreliableNode(environment["BILATERAL_RPC_URL"]) as running:
+        yield running
+
+
+@pytest.fixture
+def assistant(identity, owner, approved):
+    """May act for the agent until that is handed on."""
+    identity.approve(approved, 1, sender=owner)
+    return approved
+
+
+@pytest.fixture
+def overtaken(start, assistant, stalled, chain, identity, owner, stranger):
+    """Starts a write that is accepted when it is sent, and refused in its block; its hash, and how it ended.
+
+    Meanwhile the owner, who pays more, has handed the agent on.
+    """
+
+    def run(*options):
+        process = start("agent", "set-uri", "1", "https://agent.example", *options, key=assistant)
+        wait_until(lambda: stalled() == 1)
+        (pending,) = pending_of(chain, assistant)
+        chain.provider.make_request(
+            "eth_sendTransaction",
+            [
+                {
+                    "from": owner.address,
+                    "to": identity.address,
+                    "data": identity.transferFrom.encode_input(owner, stranger, 1).to_0x_hex(),
+                    "maxFeePerGas": hex(10**12),
+                    "maxPriorityFeePerGas": hex(10**12),
+                }
+            ],
+        )
+        chain.provider.make_request("anvil_mine", [])
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (ExitCode.REFUSED, "")
+        return pending, err
+
+    return run
+
+
+def pending_of(chain, account):
+    """The hashes of an account's transactions that are in no block, in the order of their nonces."""
+    content = chain.provider.make_request("txpool_content", [])["pending"]
+    (found,) = [sent for sender, sent in content.items() if sender.lower() == account.address.lower()]
+    return [found[nonce]["hash"] for nonce in sorted(found, key=int)]
+
+
+def wait_until(condition):
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def without_logs(_, forward):
+    """Takes the events out of a receipt."""
+    answer = forward()
+    if answer["result"]:
+        answer["result"]["logs"] = []
+    return answer
+
+
+def test_a_refusal_in_a_block_names_the_transaction_to_machines(overtaken):
+    sent, err = overtaken("--json")
+    error = json.loads(err)
+    assert error["reason"] == "not_authorized"
+    assert error["transaction"] == sent
+    assert sent in error["message"]
+
+
+def test_a_refusal_in_a_block_names_the_transaction_to_people(overtaken):
+    sent, err = overtaken()
+    first, second = err.splitlines()
+    assert first == f"sent {sent}"
+    assert second.startswith("error: the registry refuses: ")
+    assert second.endswith(f" (sent: {sent})")
+
+
+def test_a_refusal_before_sending_names_no_transaction(refused, bilateral, stranger):
+    error = refused(4, "agent", "set-uri", 1, "https://agent.example", key=stranger)
+    assert (error["reason"], error["transaction"]) == ("not_authorized", None)
+    assert "sent" not in bilateral("agent", "set-uri", 1, "https://agent.example", key=stranger).err
+
+
+def test_an_answer_that_no_registry_gives_names_the_transaction(refused, chain, node, client):
+    node.interference["eth_getTransactionReceipt"] = without_logs
+    error = refused(8, "feedback", "give", 1, 87, key=client, BILATERAL_RPC_URL=node.url)
+    sent = chain.blocks[-1].transactions[0].txn_hash.to_0x_hex()
+    assert (error["reason"], error["transaction"], error["arguments"]) == ("unexpected_answer", sent, {})
+
+
+@pytest.fixture
+def measured(tmp_path):
+    path = tmp_path / "measured.json"
+    tags = ("uptime", "successRate", "responseTime")
+    path.write_text(json.dumps([{"agent": "1", "tag": tag, "value": "99"} for tag in tags]))
+    return path
+
+
+@pytest.mark.usefixtures("stalled")
+def test_who_waits_in_vain_for_signals_is_told_all_that_was_sent(refused, bilateral, chain, measured, client):
+    options = ["signals", "publish", measured, "--timeout", "0.1"]
+    error = refused(9, *options, "--period", "A", key=client)
+    hashes = pending_of(chain, client)
+    assert len(hashes) == 3
+    assert error["reason"] == "transaction_pending"
+    assert error["transaction"] == error["arguments"]["hash"] == hashes[0]
+    assert error["arguments"]["hashes"] == hashes
+    assert all(sent in error["message"] for sent in hashes)
+    chain.provider.make_request("anvil_mine", [])
+    ran = bilateral(*options, "--period", "B", key=client)
+    *_, told = ran.err.splitlines()
+    assert len(set(re.findall("0x[0-9a-f]{64}", told))) == 3
+
+
+def test_signals_of_which_one_is_refused_name_it_and_all_that_was_sent(refused, node, measured, client):
+    asked = []
+
+    def without_later_logs(parameters, forward):
+        asked.extend(parameters)
+        return forward() if parameters == asked[:1] else without_logs(parameters, forward)
+
+    node.interference["eth_getTransactionReceipt"] = without_later_logs
+    error = refused(8, "signals", "publish", measured, key=client, BILATERAL_RPC_URL=node.url)
+    assert error["reason"] == "unexpected_answer"
+    assert error["transaction"] == error["arguments"]["hashes"][1]
+    assert len(error["arguments"]["hashes"]) == 3
