@@ -72,11 +72,12 @@ def test_contract_that_the_project_lacks_is_refused():
         (f"IdentityRegistry: {{salt: '{SALTS[0]}', argument: 1}}", "IdentityRegistry.argument: Extra inputs are not"),
         ("IdentityRegistry: [", "while parsing a flow node"),
         ("", "Input should be a valid dictionary"),
+        (b"IdentityRegistry: \xff", "unacceptable character #x00ff: invalid start byte"),
     ],
 )
 def test_parameters_are_checked_against_their_schema(tmp_path, text, mistake):
     path = tmp_path / "parameters.yaml"
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(DeploymentError) as refusal:
         load_parameters(path)
     assert refusal.value.message.startswith(f"{path}: ")
