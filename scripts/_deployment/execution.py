@@ -139,6 +139,9 @@ class _Step:
         if recorded and recorded.address == self.contract.address and _is_there(self.chain, self.contract):
             if f"0x{keccak(self._read_back()).hex()}" != recorded.code_hash:
                 raise DeploymentError(f"{name}: the code at {recorded.address} is not the one on record.")
+            creation = self._created_anew(recorded)
+            if creation:
+                return self._written(record, State.FOUND, creation, 0)
             return Outcome(self.contract, State.IN_PLACE, recorded)
 
         receipt = self._earlier(pending) if pending else None
@@ -149,6 +152,14 @@ class _Step:
         if _is_there(self.chain, self.contract):  # somebody else was faster
             return self._written(record, State.FOUND, self.chain.find_creation(self.contract), 0)
         raise DeploymentError(f"{name}: the transaction {record.pending[name]} reverted.")
+
+    def _created_anew(self, recorded: ContractRecord) -> Creation | None:
+        """Another creation than the recorded one: somebody else's, after the chain was started anew."""
+        if recorded.transaction is None or self.chain.sender_of(recorded.transaction):
+            return None
+        creation = self.chain.find_creation(self.contract)
+        forgotten = creation.block is None or creation.transaction == recorded.transaction
+        return None if forgotten else creation
 
     def _earlier(self, transaction: str) -> Receipt | None:
         """The outcome of what an earlier run sent, if it has created the contract."""
