@@ -13,7 +13,7 @@ from scripts._deployment.command import NetworkCommand, chain_of, make_console
 from scripts._deployment.errors import DeploymentError, explained
 from scripts._deployment.execution import State, execute, survey
 from scripts._deployment.parameters import load_parameters
-from scripts._deployment.plan import make_plan
+from scripts._deployment.plan import make_plan, require_locked
 from scripts._deployment.records import Records
 from scripts._deployment.report import ether, outcome_table, plan_table
 from scripts._deployment.wallet import Wallet
@@ -58,6 +58,8 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
             missing = [contract for contract in plan if states[contract.name] is State.MISSING]
             console.print(plan_table(chain, plan, states))
             if missing:
+                if not provider.network.is_dev:
+                    require_locked(missing)
                 cost = chain.gas_price() * sum(contract.estimated_gas for contract in missing)
                 balance = chain.balance(account.address)
                 console.print(f"It costs about {ether(cost)}; {account.address} has {ether(balance)}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from eth_account import Account
 from web3 import Web3
 
 from scripts._anvil import running_anvil
+from scripts._build import LOCK
+from scripts._deployment import plan
+from scripts._deployment.plan import DEPLOYER
 from scripts._deployment.records import Records
 from scripts.deploy import cli
 from tests.deployment.conftest import BASE_SEPOLIA, DEPLOYER_KEY, FUJI, PASSPHRASE, SALTS, run_ape
@@ -78,6 +82,41 @@ def test_account_without_funds_is_told_what_it_lacks(deploy, network, tmp_path):
     assert result.exit_code == 1
     assert f"Error: {network.account.address} cannot pay for it: it lacks 0.0" in result.output
     assert not (tmp_path / f"{BASE_SEPOLIA}.json").exists()
+
+
+@pytest.mark.parametrize("balance_short_of", [0, 1], ids=["enough", "one wei too little"])
+@pytest.fixture
+def mock_parameters(tmp_path) -> Path:
+    path = tmp_path / "mock.yaml"
+    path.write_text(f"MockWallet: {{salt: '{SALTS[0]}', arguments: {{key: '{DEPLOYER}'}}}}")
+    return path
+
+
+def test_contract_that_is_not_locked_is_not_deployed_to_a_live_network(deploy, network, mock_parameters, tmp_path):
+    result = deploy(f"base:sepolia:{network.url}", "--yes", "--parameters", str(mock_parameters))
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == (
+        "Error: MockWallet: its creation code is not in contracts/bytecode.lock, so it is not for live networks."
+    )
+    assert network.sent == 0
+    assert not (tmp_path / f"{BASE_SEPOLIA}.json").exists()
+
+
+def test_contract_that_is_not_locked_is_deployed_to_a_local_network(deploy, mock_parameters):
+    result = deploy("ethereum:local:foundry", "--parameters", str(mock_parameters))
+    assert result.exit_code == 0, result.output
+
+
+def test_contract_that_is_locked_with_other_code_is_not_deployed_to_a_live_network(
+    deploy, network, tmp_path, monkeypatch
+):
+    lock = tmp_path / "bytecode.lock"
+    lock.write_text(re.sub("(IdentityRegistry 0x).*", rf"\g<1>{1:064x}", LOCK.read_text()))
+    monkeypatch.setattr(plan, "LOCK", lock)
+    result = deploy(f"base:sepolia:{network.url}", "--yes")
+    assert result.exit_code == 1
+    assert "Error: IdentityRegistry: its creation code is not in contracts/bytecode.lock" in result.output
+    assert network.sent == 0
 
 
 def test_wrong_chain_id_is_an_error(deploy, node):

@@ -13,7 +13,7 @@ from tests.deployment.etherscan import KEY, block_explorer
 
 PARAMETERS = {
     "IdentityRegistry": {"salt": SALTS[0]},
-    "MockRegistry": {"salt": SALTS[1], "arguments": {"identityRegistry": "$IdentityRegistry"}},
+    "ValidationRegistry": {"salt": SALTS[1], "arguments": {"identityRegistry": "$IdentityRegistry"}},
 }
 
 
