@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ape.cli import ConnectedProviderCommand
 from rich.console import Console
 
-from scripts._deployment.chain import Chain
+from scripts._deployment.chain import LOCAL_CHAIN_IDS, Chain
 from scripts._deployment.errors import DeploymentError, explained
 
 if TYPE_CHECKING:
@@ -56,10 +56,14 @@ def chain_of(provider: ProviderAPI) -> Chain:
         The chain.
 
     Raises:
-        DeploymentError: If it is not reached through the node that the user named.
+        DeploymentError: If it is not reached through the node that the user named, or is a live one that the user
+            took for a local one.
     """
     _require_given_node()
-    return Chain(provider.web3, f"{provider.network.ecosystem.name}:{provider.network.name}")
+    chain = Chain(provider.web3, f"{provider.network.ecosystem.name}:{provider.network.name}")
+    if provider.network.is_local and chain.chain_id not in LOCAL_CHAIN_IDS:
+        raise DeploymentError(f"{chain.network} is a local network, but the node serves chain {chain.chain_id}.")
+    return chain
 
 
 def _require_given_node() -> None:

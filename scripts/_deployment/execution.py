@@ -93,6 +93,18 @@ def survey(chain: Chain, plan: Sequence[PlannedContract], record: ChainRecord) -
     return states
 
 
+def with_margin(gas: int) -> int:
+    """The most gas that a transaction may take.
+
+    Args:
+        gas: The estimate.
+
+    Returns:
+        Gas.
+    """
+    return int(gas * GAS_MARGIN)
+
+
 def execute(  # noqa: PLR0913  # the three actors, and how to go about it
     chain: Chain,
     wallet: Wallet,
@@ -180,11 +192,11 @@ class _Step:
                 if _is_there(self.chain, self.contract):
                     return None
                 raise
-            signed = self.wallet.sign(DEPLOYER, self.contract.calldata, int(gas * GAS_MARGIN))
+            signed = self.wallet.sign(DEPLOYER, self.contract.calldata, with_margin(gas))
             record.pending[self.contract.name] = signed.hash
             self.records.save(record)
             self.tell(f"{self.contract.name}: sending {signed.hash} …")
-            if not self._published(signed):
+            if not self._published(signed, record):
                 continue
             receipt = self._outcome(signed.hash, self.wallet.address, signed.nonce)
             if receipt or _is_there(self.chain, self.contract):
@@ -194,13 +206,20 @@ class _Step:
             "stop what else uses the account, and run the same command again."
         )
 
-    def _published(self, signed: SignedTransaction) -> bool:
+    def _published(self, signed: SignedTransaction, record: ChainRecord) -> bool:
         """Whether the node took the transaction, rather than refuse it because its nonce was taken meanwhile."""
         try:
             self.chain.send(signed.raw)
         except Web3RPCError as refusal:
             if self.chain.sender_of(signed.hash):
                 return True
+            if "insufficient funds" in str(refusal).lower():
+                del record.pending[self.contract.name]
+                self.records.save(record)
+                raise DeploymentError(
+                    f"{self.contract.name}: {self.wallet.address} cannot pay for it; fund the account, and run the "
+                    "same command again."
+                ) from refusal
             if "nonce" in str(refusal).lower() or "underpriced" in str(refusal).lower():
                 self.tell(f"{self.contract.name}: nonce {signed.nonce} was taken meanwhile, signing anew …")
                 time.sleep(POLL)

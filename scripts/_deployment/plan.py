@@ -114,6 +114,11 @@ class PlannedContract:
             + CODE_BYTE_GAS * len(self.build.runtime_code)
         )
 
+    @property
+    def required_gas(self) -> int:
+        """About what the transaction must offer, which is more than it takes: a 64th is kept from CREATE2 (EIP-150)."""
+        return self.estimated_gas * 64 // 63
+
 
 def make_plan(parameters: Mapping[str, ContractParameters]) -> list[PlannedContract]:
     """Build the contracts and work out their addresses.

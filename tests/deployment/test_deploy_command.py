@@ -15,12 +15,15 @@ from web3 import Web3
 from scripts._anvil import running_anvil
 from scripts._build import LOCK
 from scripts._deployment import plan
-from scripts._deployment.plan import DEPLOYER
+from scripts._deployment.execution import with_margin
+from scripts._deployment.parameters import ContractParameters
+from scripts._deployment.plan import DEPLOYER, make_plan
 from scripts._deployment.records import Records
 from scripts.deploy import cli
 from tests.deployment.conftest import BASE_SEPOLIA, DEPLOYER_KEY, FUJI, PASSPHRASE, SALTS, run_ape
 
 DEVNET = 4242
+LOCAL = 31337
 
 
 @pytest.fixture
@@ -85,6 +88,41 @@ def test_account_without_funds_is_told_what_it_lacks(deploy, network, tmp_path):
 
 
 @pytest.mark.parametrize("balance_short_of", [0, 1], ids=["enough", "one wei too little"])
+def test_account_has_what_it_costs_at_the_highest_fee_and_with_the_gas_margin(
+    deploy, network, tmp_path, balance_short_of
+):
+    (contract,) = make_plan({"IdentityRegistry": ContractParameters(salt=SALTS[0])})
+    limit = network.wallet.highest_fee() * with_margin(contract.required_gas)
+    network.request("anvil_setBalance", network.account.address, hex(limit - balance_short_of))
+    result = deploy(f"base:sepolia:{network.url}", "--yes")
+    assert result.exit_code == balance_short_of, result.output
+    assert ("it lacks 0.000000000000000001 ETH." in result.output) is bool(balance_short_of)
+    assert (tmp_path / f"{BASE_SEPOLIA}.json").exists() is not bool(balance_short_of)
+
+
+def test_highest_fee_is_the_one_that_is_signed(network):
+    highest = network.wallet.highest_fee()
+    network.chain.send(network.wallet.sign(network.account.address, b"", 21_000).raw)
+    (transaction,) = network.request("eth_getBlockByNumber", "latest", True)["transactions"]
+    assert int(transaction["maxFeePerGas"], 16) == highest > network.chain.gas_price()
+
+
+def test_local_node_of_the_users_own_is_deployed_to(deploy, tmp_path):
+    with running_anvil() as url:
+        result = deploy(f"ethereum:local:{url}")
+        assert result.exit_code == 0, result.output
+        assert Web3(Web3.HTTPProvider(url)).eth.get_code(address_on_record(tmp_path, LOCAL))
+    assert not Records(tmp_path).load(LOCAL).pending
+
+
+def test_live_chain_is_not_taken_for_a_local_one(deploy, network, tmp_path):
+    result = deploy(f"ethereum:local:{network.url}", "--yes")
+    assert result.exit_code == 1
+    assert result.output == "Error: ethereum:local is a local network, but the node serves chain 84532.\n"
+    assert network.sent == 0
+    assert not (tmp_path / f"{BASE_SEPOLIA}.json").exists()
+
+
 @pytest.fixture
 def mock_parameters(tmp_path) -> Path:
     path = tmp_path / "mock.yaml"

@@ -212,6 +212,22 @@ def test_record_is_left_as_it_is_when_the_node_has_forgotten_the_creation(networ
     assert records.load(BASE_SEPOLIA) == record
 
 
+def test_account_that_runs_out_of_funds_is_told_so_and_the_run_is_resumed(network, plan, records):
+    run = network.deploy(plan, records)
+    next(run)
+    network.request("anvil_setBalance", network.account.address, hex(10**9))
+    with pytest.raises(DeploymentError) as refusal:
+        next(run)
+    assert refusal.value.message == (
+        f"MockRegistry: {network.account.address} cannot pay for it; fund the account, and run the same command again."
+    )
+    record = records.load(BASE_SEPOLIA)
+    assert (list(record.contracts), record.pending) == (["IdentityRegistry"], {})
+
+    network.request("anvil_setBalance", network.account.address, hex(10**18))
+    assert states(network.deploy(plan, records)) == [State.IN_PLACE, State.DEPLOYED, State.DEPLOYED]
+
+
 def test_chain_without_the_deployer_is_explained_and_the_explanation_works(networks, account, plan, records):
     with (
         running_anvil("--chain-id", str(BASE_SEPOLIA), "--disable-default-create2-deployer") as url,
