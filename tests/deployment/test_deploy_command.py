@@ -118,7 +118,9 @@ def test_local_node_of_the_users_own_is_deployed_to(deploy, tmp_path):
 def test_live_chain_is_not_taken_for_a_local_one(deploy, network, tmp_path):
     result = deploy(f"ethereum:local:{network.url}", "--yes")
     assert result.exit_code == 1
-    assert result.output == "Error: ethereum:local is a local network, but the node serves chain 84532.\n"
+    assert result.output.splitlines()[-1] == (
+        "Error: ethereum:local is a local network, but the node serves chain 84532."
+    )
     assert network.sent == 0
     assert not (tmp_path / f"{BASE_SEPOLIA}.json").exists()
 
