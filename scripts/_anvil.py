@@ -24,7 +24,7 @@ LISTENING = "Listening on "
 POOL_TIMEOUT = 10
 """How many seconds anvil may take to mine what it was sent."""
 
-INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interrupted(BaseException):
@@ -48,7 +48,8 @@ class Interrupted(BaseException):
 def running_anvil(*options: str) -> Iterator[str]:
     """Run anvil on a free port.
 
-    A signal that would end this process ends anvil first, also if it comes while anvil is being started.
+    A signal that would end this process ends anvil first, also if it comes while anvil is being started. After SIGKILL,
+    which no process can handle, anvil is ended too.
 
     Args:
         *options: Further options of anvil, as `--chain-id`, `84532`.
@@ -64,13 +65,14 @@ def running_anvil(*options: str) -> Iterator[str]:
             [ANVIL, "--port", "0", *options], stdout=subprocess.PIPE, text=True, start_new_session=True
         )
         try:
-            release()
-            address = next((line for line in anvil.stdout or () if line.startswith(LISTENING)), None)
-            if address is None:
-                raise RuntimeError(f"anvil ended before it was ready, with exit code {anvil.wait()}")
-            # Anvil logs every request; a pipe that nobody empties would block it.
-            threading.Thread(target=anvil.communicate, daemon=True).start()
-            yield f"http://{address.removeprefix(LISTENING).strip()}"
+            with _ended_after_us(anvil):
+                release()
+                address = next((line for line in anvil.stdout or () if line.startswith(LISTENING)), None)
+                if address is None:
+                    raise RuntimeError(f"anvil ended before it was ready, with exit code {anvil.wait()}")
+                # Anvil logs every request; a pipe that nobody empties would block it.
+                threading.Thread(target=anvil.communicate, daemon=True).start()
+                yield f"http://{address.removeprefix(LISTENING).strip()}"
         finally:
             anvil.terminate()
             try:
@@ -112,6 +114,18 @@ def await_empty_pool(provider: TestProviderAPI) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"anvil's pool is not empty after {POOL_TIMEOUT} seconds")
         time.sleep(0.001)
+
+
+@contextmanager
+def _ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
+    """End a process when this one is killed: that breaks the pipe at which a shell waits."""
+    command = ["sh", "-c", "read -r _; kill $0", str(process.pid)]
+    watcher = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  # ours
+    try:
+        yield
+    finally:
+        watcher.kill()
+        watcher.communicate()
 
 
 @contextmanager

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
 ROOT = Path(__file__).parent.parent
+LOCK = ROOT / "contracts" / "bytecode.lock"
 CACHE = ROOT / ".cache" / "builds"
 NOT_DEPLOYED = ("interfaces", "libraries", "mocks")
 """Folders of `contracts/` with nothing that is deployed to real networks."""
@@ -65,6 +66,11 @@ class Build:
         """The constructor's parameters as in the ABI; none if it has no constructor."""
         inputs = [entry["inputs"] for entry in self.abi if entry["type"] == "constructor"]
         return inputs[0] if inputs else []
+
+    @property
+    def lock_line(self) -> str:
+        """The hash of its creation code, as in `contracts/bytecode.lock`."""
+        return f"{self.name} 0x{keccak(self.creation_code).hex()}\n"
 
     def has_function(self, name: str) -> bool:
         """Whether the contract has an external function of this name.
@@ -184,4 +190,4 @@ def bytecode_lock() -> str:
         What belongs into `contracts/bytecode.lock`: a line a contract, sorted by name.
     """
     builds = build_all(deployable_contracts())
-    return "".join(f"{name} 0x{keccak(builds[name].creation_code).hex()}\n" for name in sorted(builds))
+    return "".join(builds[name].lock_line for name in sorted(builds))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import click
 
-from scripts._build import ROOT, bytecode_lock
+from scripts._build import LOCK, ROOT, bytecode_lock
 from scripts._files import write_atomically
-
-LOCK = ROOT / "contracts" / "bytecode.lock"
 
 
 @click.command()

@@ -11,9 +11,9 @@ from ape.cli import account_option
 from scripts._build import ROOT
 from scripts._deployment.command import NetworkCommand, chain_of, make_console
 from scripts._deployment.errors import DeploymentError, explained
-from scripts._deployment.execution import State, execute, survey
+from scripts._deployment.execution import State, execute, survey, with_margin
 from scripts._deployment.parameters import load_parameters
-from scripts._deployment.plan import make_plan
+from scripts._deployment.plan import make_plan, require_locked
 from scripts._deployment.records import Records
 from scripts._deployment.report import ether, outcome_table, plan_table
 from scripts._deployment.wallet import Wallet
@@ -57,15 +57,19 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
             states = survey(chain, plan, store.load(chain.chain_id, chain.network))
             missing = [contract for contract in plan if states[contract.name] is State.MISSING]
             console.print(plan_table(chain, plan, states))
+            wallet = Wallet(account, chain.chain_id)
             if missing:
+                if not provider.network.is_dev:
+                    require_locked(missing)
                 cost = chain.gas_price() * sum(contract.estimated_gas for contract in missing)
+                limit = wallet.highest_fee() * sum(with_margin(contract.required_gas) for contract in missing)
                 balance = chain.balance(account.address)
-                console.print(f"It costs about {ether(cost)}; {account.address} has {ether(balance)}.")
-                if balance < cost:
-                    raise DeploymentError(f"{account.address} cannot pay for it: it lacks {ether(cost - balance)}.")
+                costs = f"It costs about {ether(cost)}, at the highest fee {ether(limit)}"
+                console.print(f"{costs}; {account.address} has {ether(balance)}.")
+                if balance < limit:
+                    raise DeploymentError(f"{account.address} cannot pay for it: it lacks {ether(limit - balance)}.")
                 if not provider.network.is_dev and not yes:
                     click.confirm(f"Deploy to {chain.network} (chain {chain.chain_id})?", abort=True)
-            wallet = Wallet(account)
             if missing and yes:
                 wallet.sign_unattended()
             outcomes = list(execute(chain, wallet, plan, store, timeout=timeout, tell=console.print))

@@ -283,7 +283,7 @@ class Stage:
     def _deploy(self, records: Records, url: str) -> None:
         self.chapter("Deployment")
         chain = Chain(self._web3, "ethereum:local")
-        deployer = Wallet(self.account("deployer"))
+        deployer = Wallet(self.account("deployer"), chain.chain_id)
         plan = make_plan(load_parameters(PARAMETERS))
         survey(chain, plan, records.load(chain.chain_id, chain.network))
         with self.step("A local chain is up.") as step:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scripts._deployment.chain import LOCAL_CHAIN_IDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -11,8 +13,6 @@ if TYPE_CHECKING:
 
 BEGIN = "<!-- addresses: written by `make addresses` from deployments/ -->\n"
 END = "<!-- end of addresses -->\n"
-LOCAL_CHAIN_IDS = {1337, 31337}
-"""Chains that are gone when their process ends."""
 
 
 def with_addresses(page: str, records: Iterable[ChainRecord]) -> str:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from scripts._deployment.plan import PlannedContract
 
+LOCAL_CHAIN_IDS = {1337, 31337}
+"""Chains that are gone when their process ends."""
+
 DEPLOYER_CODE_HASH = bytes.fromhex("2fa86add0aed31f33a762c9d88e807c475bd51d0f52bd0955754b2608f7e4989")
 """Keccak-256 of the deterministic deployer's code."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ape.cli import ConnectedProviderCommand
 from rich.console import Console
 
-from scripts._deployment.chain import Chain
+from scripts._deployment.chain import LOCAL_CHAIN_IDS, Chain
 from scripts._deployment.errors import DeploymentError, explained
 
 if TYPE_CHECKING:
@@ -56,15 +56,13 @@ def chain_of(provider: ProviderAPI) -> Chain:
         The chain.
 
     Raises:
-        DeploymentError: If it is not reached through the node that the user named, or if Ape would sign for another.
+        DeploymentError: If it is not reached through the node that the user named, or is a live one that the user
+            took for a local one.
     """
     _require_given_node()
     chain = Chain(provider.web3, f"{provider.network.ecosystem.name}:{provider.network.name}")
-    if provider.chain_id != chain.chain_id:  # of a local node Ape does not ask, but takes it for one of Geth's
-        raise DeploymentError(
-            f"The node is of chain {chain.chain_id}, and Ape would sign for chain {provider.chain_id}. "
-            f"Set node: ethereum: local: chain_id: {chain.chain_id} in ape-config.yaml."
-        )
+    if provider.network.is_local and chain.chain_id not in LOCAL_CHAIN_IDS:
+        raise DeploymentError(f"{chain.network} is a local network, but the node serves chain {chain.chain_id}.")
     return chain
 
 

@@ -60,7 +60,8 @@ def first_mistake(failure: ValidationError) -> str:
         failure: What pydantic raised.
 
     Returns:
-        Where the mistake is and what it is.
+        Where the mistake is, unless it is the whole, and what it is.
     """
     mistake = failure.errors()[0]
-    return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
+    place = ".".join(map(str, mistake["loc"]))
+    return f"{place}: {mistake['msg']}" if place else str(mistake["msg"])

@@ -93,6 +93,18 @@ def survey(chain: Chain, plan: Sequence[PlannedContract], record: ChainRecord) -
     return states
 
 
+def with_margin(gas: int) -> int:
+    """The most gas that a transaction may take.
+
+    Args:
+        gas: The estimate.
+
+    Returns:
+        Gas.
+    """
+    return int(gas * GAS_MARGIN)
+
+
 def execute(  # noqa: PLR0913  # the three actors, and how to go about it
     chain: Chain,
     wallet: Wallet,
@@ -139,6 +151,9 @@ class _Step:
         if recorded and recorded.address == self.contract.address and _is_there(self.chain, self.contract):
             if f"0x{keccak(self._read_back()).hex()}" != recorded.code_hash:
                 raise DeploymentError(f"{name}: the code at {recorded.address} is not the one on record.")
+            creation = self._created_anew(recorded)
+            if creation:
+                return self._written(record, State.FOUND, creation, 0)
             return Outcome(self.contract, State.IN_PLACE, recorded)
 
         receipt = self._earlier(pending) if pending else None
@@ -149,6 +164,14 @@ class _Step:
         if _is_there(self.chain, self.contract):  # somebody else was faster
             return self._written(record, State.FOUND, self.chain.find_creation(self.contract), 0)
         raise DeploymentError(f"{name}: the transaction {record.pending[name]} reverted.")
+
+    def _created_anew(self, recorded: ContractRecord) -> Creation | None:
+        """Another creation than the recorded one: somebody else's, after the chain was started anew."""
+        if recorded.transaction is None or self.chain.sender_of(recorded.transaction):
+            return None
+        creation = self.chain.find_creation(self.contract)
+        forgotten = creation.block is None or creation.transaction == recorded.transaction
+        return None if forgotten else creation
 
     def _earlier(self, transaction: str) -> Receipt | None:
         """The outcome of what an earlier run sent, if it has created the contract."""
@@ -169,11 +192,11 @@ class _Step:
                 if _is_there(self.chain, self.contract):
                     return None
                 raise
-            signed = self.wallet.sign(DEPLOYER, self.contract.calldata, int(gas * GAS_MARGIN))
+            signed = self.wallet.sign(DEPLOYER, self.contract.calldata, with_margin(gas))
             record.pending[self.contract.name] = signed.hash
             self.records.save(record)
             self.tell(f"{self.contract.name}: sending {signed.hash} …")
-            if not self._published(signed):
+            if not self._published(signed, record):
                 continue
             receipt = self._outcome(signed.hash, self.wallet.address, signed.nonce)
             if receipt or _is_there(self.chain, self.contract):
@@ -183,13 +206,20 @@ class _Step:
             "stop what else uses the account, and run the same command again."
         )
 
-    def _published(self, signed: SignedTransaction) -> bool:
+    def _published(self, signed: SignedTransaction, record: ChainRecord) -> bool:
         """Whether the node took the transaction, rather than refuse it because its nonce was taken meanwhile."""
         try:
             self.chain.send(signed.raw)
         except Web3RPCError as refusal:
             if self.chain.sender_of(signed.hash):
                 return True
+            if "insufficient funds" in str(refusal).lower():
+                del record.pending[self.contract.name]
+                self.records.save(record)
+                raise DeploymentError(
+                    f"{self.contract.name}: {self.wallet.address} cannot pay for it; fund the account, and run the "
+                    "same command again."
+                ) from refusal
             if "nonce" in str(refusal).lower() or "underpriced" in str(refusal).lower():
                 self.tell(f"{self.contract.name}: nonce {signed.nonce} was taken meanwhile, signing anew …")
                 time.sleep(POLL)

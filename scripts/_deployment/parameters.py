@@ -66,7 +66,7 @@ def load_parameters(path: Path) -> dict[str, ContractParameters]:
         DeploymentError: If the file is missing or is not what it should be.
     """
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.safe_load(path.read_bytes())
         return TypeAdapter(dict[str, ContractParameters]).validate_python(content)
     except OSError as failure:
         raise DeploymentError(f"{path}: {failure.strerror}") from failure

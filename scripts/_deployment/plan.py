@@ -18,11 +18,11 @@ from hexbytes import HexBytes
 from web3 import Web3
 from web3.exceptions import Web3Exception
 
-from scripts._build import Build, build_all, deployable_contracts
+from scripts._build import LOCK, Build, build_all, deployable_contracts
 from scripts._deployment.errors import DeploymentError, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from eth_typing import ChecksumAddress
 
@@ -114,6 +114,11 @@ class PlannedContract:
             + CODE_BYTE_GAS * len(self.build.runtime_code)
         )
 
+    @property
+    def required_gas(self) -> int:
+        """About what the transaction must offer, which is more than it takes: a 64th is kept from CREATE2 (EIP-150)."""
+        return self.estimated_gas * 64 // 63
+
 
 def make_plan(parameters: Mapping[str, ContractParameters]) -> list[PlannedContract]:
     """Build the contracts and work out their addresses.
@@ -149,3 +154,20 @@ def make_plan(parameters: Mapping[str, ContractParameters]) -> list[PlannedContr
         addresses[name] = planned.address
         plan.append(planned)
     return plan
+
+
+def require_locked(plan: Iterable[PlannedContract]) -> None:
+    """Make sure that contracts are exactly those that the project means to put on live networks.
+
+    Args:
+        plan: The contracts.
+
+    Raises:
+        DeploymentError: If the creation code of one is not in `contracts/bytecode.lock`.
+    """
+    locked = LOCK.read_text().splitlines(keepends=True)
+    for contract in plan:
+        if contract.build.lock_line not in locked:
+            raise DeploymentError(
+                f"{contract.name}: its creation code is not in contracts/bytecode.lock, so it is not for live networks."
+            )

@@ -130,13 +130,15 @@ class Records:
             The record; an empty one if there is none.
 
         Raises:
-            DeploymentError: If the file is not a record of this chain.
+            DeploymentError: If the file cannot be read, or is not a record of this chain.
         """
         path = self.path(chain_id)
-        if not path.exists():
-            return ChainRecord(chain_id=chain_id, network=network)
         try:
-            record = ChainRecord.model_validate_json(path.read_text())
+            record = ChainRecord.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return ChainRecord(chain_id=chain_id, network=network)
+        except OSError as failure:
+            raise DeploymentError(f"{path}: {failure.strerror}") from failure
         except ValidationError as failure:
             raise DeploymentError(f"{path}: {first_mistake(failure)}") from failure
         if record.chain_id != chain_id:

@@ -27,7 +27,7 @@ def ether(wei: int) -> str:
     Returns:
         It, in ether (or whatever the chain's coin is).
     """
-    return f"{wei / WEI:.9f}".rstrip("0").rstrip(".") + " ETH"
+    return f"{(wei / WEI).normalize():f} ETH"
 
 
 def plan_table(chain: Chain, plan: Sequence[PlannedContract], states: Mapping[str, State]) -> Table:

@@ -10,7 +10,7 @@ import ape
 from scripts._deployment.errors import DeploymentError
 
 if TYPE_CHECKING:
-    from ape.api import AccountAPI
+    from ape.api import AccountAPI, TransactionAPI
     from eth_typing import ChecksumAddress
 
 
@@ -35,19 +35,30 @@ class Wallet:
     Signing and sending are separate here, so that a transaction is on record before it is sent.
     """
 
-    def __init__(self, account: AccountAPI) -> None:
+    def __init__(self, account: AccountAPI, chain_id: int) -> None:
         """Use an account.
 
         Args:
             account: The account.
+            chain_id: The chain to sign for. Ape itself takes the node of a local network for one of chain 1337.
         """
         self._account = account
+        self._chain_id = chain_id
         self.address: ChecksumAddress = account.address
 
     def sign_unattended(self) -> None:
         """Sign without asking. A key file takes its passphrase from `APE_ACCOUNTS_<alias>_PASSPHRASE`, or asks once."""
         if hasattr(self._account, "set_autosign"):
             self._account.set_autosign(True)
+
+    def highest_fee(self) -> int:
+        """The most that a unit of gas may cost in a transaction that is signed at present.
+
+        Returns:
+            The fee in wei.
+        """
+        prepared = self._prepared(self.address, b"", 0)
+        return int(getattr(prepared, "gas_price", None) or prepared.max_fee)
 
     def sign(self, receiver: ChecksumAddress, data: bytes, gas_limit: int) -> SignedTransaction:
         """Sign a transaction with the account's next nonce and the network's present fees.
@@ -63,13 +74,19 @@ class Wallet:
         Raises:
             DeploymentError: If the user refuses to sign.
         """
-        ecosystem = ape.networks.provider.network.ecosystem
-        draft = ecosystem.create_transaction(
-            sender=self.address, receiver=receiver, data=data, value=0, gas_limit=gas_limit
-        )
-        signed = self._account.sign_transaction(self._account.prepare_transaction(draft))
+        signed = self._account.sign_transaction(self._prepared(receiver, data, gas_limit))
         if signed is None:
             raise DeploymentError("The transaction was not signed.")
         return SignedTransaction(
             hash=f"0x{bytes(signed.txn_hash).hex()}", nonce=signed.nonce, raw=bytes(signed.serialize_transaction())
         )
+
+    def _prepared(self, receiver: ChecksumAddress, data: bytes, gas_limit: int) -> TransactionAPI:
+        """A transaction with nonce and fees. Whether the account can pay is for the node to say."""
+        provider = ape.networks.provider
+        draft = provider.network.ecosystem.create_transaction(
+            sender=self.address, receiver=receiver, data=data, value=0, gas_limit=gas_limit, nonce=self._account.nonce
+        )
+        prepared = provider.prepare_transaction(draft)
+        prepared.chain_id = self._chain_id
+        return prepared

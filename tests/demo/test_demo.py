@@ -8,10 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
-from scripts._anvil import Interrupted, Release, running_anvil
+from scripts._anvil import INTERRUPTIONS, Interrupted, Release, running_anvil
 from scripts._build import ROOT
 
 DEMO = [ROOT / ".venv" / "bin" / "ape", "run", "demo"]
@@ -40,6 +41,16 @@ demo.CHAPTERS[:] = [play]
 sys.argv = ["demo"]
 demo.cli()
 """
+USER_WHO_IS_KILLED = """
+import os, signal
+from scripts._anvil import running_anvil
+
+with running_anvil() as url:
+    print(url, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+PATIENCE = 30
+"""For how many seconds to wait for the end of a chain that nobody waited for."""
 
 
 def is_listening(port: int) -> bool:
@@ -60,7 +71,7 @@ def test_demo_succeeds_and_stops_its_chain():
     assert not is_listening(port_in(run.stdout))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+@pytest.mark.parametrize("number", INTERRUPTIONS, ids=lambda number: number.name)
 def test_interrupted_demo_stops_its_chain(number):
     demo = subprocess.Popen(  # noqa: S603
         DEMO, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
@@ -101,6 +112,17 @@ def test_chain_is_stopped_when_its_user_fails():
         assert is_listening(port_in(url))
         raise ZeroDivisionError
     assert not is_listening(port_in(url))
+
+
+def test_chain_ends_after_its_user_is_killed():
+    run = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", USER_WHO_IS_KILLED], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == -signal.SIGKILL
+    until = time.monotonic() + PATIENCE
+    while is_listening(port_in(run.stdout)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not is_listening(port_in(run.stdout))
 
 
 def test_chain_that_cannot_start_is_an_error():

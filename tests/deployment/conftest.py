@@ -85,7 +85,8 @@ class Network:
 def connected(networks, account, url: str, choice: str = "base:sepolia") -> Iterator[Network]:
     with networks.parse_network_choice(f"{choice}:{url}") as provider:
         use_explorer(provider.network, None)
-        yield Network(url, Chain(provider.web3, choice), provider, account, Wallet(account))
+        chain = Chain(provider.web3, choice)
+        yield Network(url, chain, provider, account, Wallet(account, chain.chain_id))
 
 
 @pytest.fixture(scope="session")

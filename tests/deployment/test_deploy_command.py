@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,17 @@ from eth_account import Account
 from web3 import Web3
 
 from scripts._anvil import running_anvil
+from scripts._build import LOCK
+from scripts._deployment import plan
+from scripts._deployment.execution import with_margin
+from scripts._deployment.parameters import ContractParameters
+from scripts._deployment.plan import DEPLOYER, make_plan
 from scripts._deployment.records import Records
 from scripts.deploy import cli
 from tests.deployment.conftest import BASE_SEPOLIA, DEPLOYER_KEY, FUJI, PASSPHRASE, SALTS, run_ape
 
 DEVNET = 4242
+LOCAL = 31337
 
 
 @pytest.fixture
@@ -80,6 +87,78 @@ def test_account_without_funds_is_told_what_it_lacks(deploy, network, tmp_path):
     assert not (tmp_path / f"{BASE_SEPOLIA}.json").exists()
 
 
+@pytest.mark.parametrize("balance_short_of", [0, 1], ids=["enough", "one wei too little"])
+def test_account_has_what_it_costs_at_the_highest_fee_and_with_the_gas_margin(
+    deploy, network, tmp_path, balance_short_of
+):
+    (contract,) = make_plan({"IdentityRegistry": ContractParameters(salt=SALTS[0])})
+    limit = network.wallet.highest_fee() * with_margin(contract.required_gas)
+    network.request("anvil_setBalance", network.account.address, hex(limit - balance_short_of))
+    result = deploy(f"base:sepolia:{network.url}", "--yes")
+    assert result.exit_code == balance_short_of, result.output
+    assert ("it lacks 0.000000000000000001 ETH." in result.output) is bool(balance_short_of)
+    assert (tmp_path / f"{BASE_SEPOLIA}.json").exists() is not bool(balance_short_of)
+
+
+def test_highest_fee_is_the_one_that_is_signed(network):
+    highest = network.wallet.highest_fee()
+    network.chain.send(network.wallet.sign(network.account.address, b"", 21_000).raw)
+    (transaction,) = network.request("eth_getBlockByNumber", "latest", True)["transactions"]
+    assert int(transaction["maxFeePerGas"], 16) == highest > network.chain.gas_price()
+
+
+def test_local_node_of_the_users_own_is_deployed_to(deploy, tmp_path):
+    with running_anvil() as url:
+        result = deploy(f"ethereum:local:{url}")
+        assert result.exit_code == 0, result.output
+        assert Web3(Web3.HTTPProvider(url)).eth.get_code(address_on_record(tmp_path, LOCAL))
+    assert not Records(tmp_path).load(LOCAL).pending
+
+
+def test_live_chain_is_not_taken_for_a_local_one(deploy, network, tmp_path):
+    result = deploy(f"ethereum:local:{network.url}", "--yes")
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == (
+        "Error: ethereum:local is a local network, but the node serves chain 84532."
+    )
+    assert network.sent == 0
+    assert not (tmp_path / f"{BASE_SEPOLIA}.json").exists()
+
+
+@pytest.fixture
+def mock_parameters(tmp_path) -> Path:
+    path = tmp_path / "mock.yaml"
+    path.write_text(f"MockWallet: {{salt: '{SALTS[0]}', arguments: {{key: '{DEPLOYER}'}}}}")
+    return path
+
+
+def test_contract_that_is_not_locked_is_not_deployed_to_a_live_network(deploy, network, mock_parameters, tmp_path):
+    result = deploy(f"base:sepolia:{network.url}", "--yes", "--parameters", str(mock_parameters))
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == (
+        "Error: MockWallet: its creation code is not in contracts/bytecode.lock, so it is not for live networks."
+    )
+    assert network.sent == 0
+    assert not (tmp_path / f"{BASE_SEPOLIA}.json").exists()
+
+
+def test_contract_that_is_not_locked_is_deployed_to_a_local_network(deploy, mock_parameters):
+    result = deploy("ethereum:local:foundry", "--parameters", str(mock_parameters))
+    assert result.exit_code == 0, result.output
+
+
+def test_contract_that_is_locked_with_other_code_is_not_deployed_to_a_live_network(
+    deploy, network, tmp_path, monkeypatch
+):
+    lock = tmp_path / "bytecode.lock"
+    lock.write_text(re.sub("(IdentityRegistry 0x).*", rf"\g<1>{1:064x}", LOCK.read_text()))
+    monkeypatch.setattr(plan, "LOCK", lock)
+    result = deploy(f"base:sepolia:{network.url}", "--yes")
+    assert result.exit_code == 1
+    assert "Error: IdentityRegistry: its creation code is not in contracts/bytecode.lock" in result.output
+    assert network.sent == 0
+
+
 def test_wrong_chain_id_is_an_error(deploy, node):
     result = deploy(f"ethereum:sepolia:{node}", "--yes")
     assert result.exit_code == 1
@@ -87,16 +166,6 @@ def test_wrong_chain_id_is_an_error(deploy, node):
         "Error: The network cannot be used: NetworkMismatchError: Provider connected to chain ID '84532', which does "
         "not match network chain ID '11155111'."
     )
-
-
-def test_local_node_for_whose_chain_ape_would_not_sign_is_an_error(deploy, node, tmp_path):
-    result = deploy(f"ethereum:local:{node}", "--yes")
-    assert result.exit_code == 1
-    assert result.output.splitlines()[-1] == (
-        f"Error: The node is of chain {BASE_SEPOLIA}, and Ape would sign for chain 1337. "
-        f"Set node: ethereum: local: chain_id: {BASE_SEPOLIA} in ape-config.yaml."
-    )
-    assert not list(tmp_path.glob("*.json"))
 
 
 def test_unknown_network_is_an_error(deploy):

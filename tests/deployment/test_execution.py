@@ -180,6 +180,54 @@ def test_record_of_a_chain_that_was_started_anew_is_replaced(network, plan, reco
     assert records.load(BASE_SEPOLIA).contracts["IdentityRegistry"].address == moved[0].address
 
 
+def test_contracts_are_deployed_again_to_a_chain_that_was_started_anew(network, plan, records):
+    snapshot = network.request("evm_snapshot")
+    list(network.deploy(plan, records))
+    network.restore(snapshot)
+    assert states(network.deploy(plan, records)) == [State.DEPLOYED] * 3
+
+
+def test_record_of_a_chain_where_somebody_else_has_deployed_anew_is_rewritten(network, plan, records, stranger):
+    snapshot = network.request("evm_snapshot")
+    list(network.deploy(plan[:1], records))
+    network.restore(snapshot)
+    pay(network, stranger)
+    deploy_as(network, stranger, plan[0])
+    (outcome,) = network.deploy(plan[:1], records)
+    assert outcome.state is State.FOUND
+    entry = records.load(BASE_SEPOLIA).contracts["IdentityRegistry"]
+    transaction = network.provider.web3.eth.get_transaction(entry.transaction)
+    assert (transaction["from"], transaction["blockNumber"]) == (stranger.address, entry.block)
+    assert entry.deployer == stranger.address
+    assert states(network.deploy(plan[:1], records)) == [State.IN_PLACE]
+
+
+def test_record_is_left_as_it_is_when_the_node_has_forgotten_the_creation(network, plan, records):
+    list(network.deploy(plan[:1], records))
+    network.request("anvil_mine", "0x200")  # anvil, as it is started here, keeps the states of 256 blocks
+    record = records.load(BASE_SEPOLIA)
+    record.contracts["IdentityRegistry"].transaction = "0x" + "11" * 32
+    records.save(record)
+    assert states(network.deploy(plan[:1], records)) == [State.IN_PLACE]
+    assert records.load(BASE_SEPOLIA) == record
+
+
+def test_account_that_runs_out_of_funds_is_told_so_and_the_run_is_resumed(network, plan, records):
+    run = network.deploy(plan, records)
+    next(run)
+    network.request("anvil_setBalance", network.account.address, hex(10**9))
+    with pytest.raises(DeploymentError) as refusal:
+        next(run)
+    assert refusal.value.message == (
+        f"MockRegistry: {network.account.address} cannot pay for it; fund the account, and run the same command again."
+    )
+    record = records.load(BASE_SEPOLIA)
+    assert (list(record.contracts), record.pending) == (["IdentityRegistry"], {})
+
+    network.request("anvil_setBalance", network.account.address, hex(10**18))
+    assert states(network.deploy(plan, records)) == [State.IN_PLACE, State.DEPLOYED, State.DEPLOYED]
+
+
 def test_chain_without_the_deployer_is_explained_and_the_explanation_works(networks, account, plan, records):
     with (
         running_anvil("--chain-id", str(BASE_SEPOLIA), "--disable-default-create2-deployer") as url,
@@ -200,6 +248,10 @@ def test_something_else_in_the_place_of_the_deployer_is_an_error(network, plan, 
     network.request("anvil_setCode", DEPLOYER, "0x6000")
     with pytest.raises(DeploymentError, match=rf"has something else than the usual deployer at {DEPLOYER}\.$"):
         list(network.deploy(plan, records))
+
+
+def deploy_as(network, somebody, contract):
+    network.send({"from": somebody.address, "to": DEPLOYER, "data": contract.calldata, "gas": 10_000_000})
 
 
 def pay(network, receiver):
@@ -228,8 +280,7 @@ def test_nonce_that_is_taken_again_and_again_is_an_error(network, plan, records,
 def test_contract_that_somebody_else_deploys_meanwhile_is_found(network, plan, records, stranger):
     def be_faster(message):
         if "sending" in message:
-            creation = {"to": DEPLOYER, "data": plan[0].calldata, "gas": 10_000_000}
-            network.send({"from": stranger.address} | creation)
+            deploy_as(network, stranger, plan[0])
 
     (outcome,) = network.deploy(plan[:1], records, tell=be_faster)
     assert outcome.state is State.FOUND

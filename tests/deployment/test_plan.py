@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from scripts._build import ROOT, build, deployable_contracts
 from scripts._deployment.errors import DeploymentError
 from scripts._deployment.parameters import ContractParameters, load_parameters
-from scripts._deployment.plan import make_plan
+from scripts._deployment.plan import DEPLOYER, make_plan
 from tests.deployment.conftest import SALTS
 
 
@@ -32,6 +34,14 @@ def test_every_deployable_contract_in_the_parameters_of_the_project_makes_a_plan
     parameters = load_parameters(ROOT / "deployments" / "parameters.yaml")
     assert parameters.keys() <= set(deployable_contracts())
     assert {contract.name for contract in make_plan(parameters)} == parameters.keys()
+
+
+def test_guide_shows_the_contracts_of_the_project_and_no_address_that_depends_on_their_code():
+    guide = (ROOT / "docs" / "deploying.md").read_text()
+    planned = [contract.name for contract in make_plan(load_parameters(ROOT / "deployments" / "parameters.yaml"))]
+    assert re.findall(r"^│ (\w+) ", guide, re.MULTILINE) == [*planned, *planned]
+    assert re.findall(r"^(\w+): sending", guide, re.MULTILINE) == planned
+    assert set(re.findall(r"0x[0-9a-fA-F]{40}\b", guide)) == {DEPLOYER}
 
 
 @pytest.mark.parametrize(
@@ -72,11 +82,12 @@ def test_contract_that_the_project_lacks_is_refused():
         (f"IdentityRegistry: {{salt: '{SALTS[0]}', argument: 1}}", "IdentityRegistry.argument: Extra inputs are not"),
         ("IdentityRegistry: [", "while parsing a flow node"),
         ("", "Input should be a valid dictionary"),
+        (b"IdentityRegistry: \xff", "unacceptable character #x00ff: invalid start byte"),
     ],
 )
 def test_parameters_are_checked_against_their_schema(tmp_path, text, mistake):
     path = tmp_path / "parameters.yaml"
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(DeploymentError) as refusal:
         load_parameters(path)
     assert refusal.value.message.startswith(f"{path}: ")

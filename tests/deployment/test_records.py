@@ -78,8 +78,32 @@ def test_truncated_file_is_refused(records):
     write(records)
     text = records.path(5).read_text()
     records.path(5).write_text(text[:-10])
-    with pytest.raises(DeploymentError, match=r"5\.json: : Invalid JSON"):
+    with pytest.raises(DeploymentError, match=r"5\.json: Invalid JSON"):
         records.load(5)
+
+
+@pytest.mark.parametrize(
+    ("content", "mistake"),
+    [
+        (b"", "Invalid JSON: EOF while parsing a value at line 1 column 0"),
+        (b"[]", "Input should be an object"),
+        (b'{"network": "\xff"}', "Invalid JSON: invalid unicode code point at line 1 column 14"),
+    ],
+    ids=["empty", "a list", "not UTF-8"],
+)
+def test_file_that_is_nothing_like_a_record_is_refused_in_one_line(records, content, mistake):
+    records.folder.mkdir()
+    records.path(5).write_bytes(content)
+    with pytest.raises(DeploymentError) as refusal:
+        records.load(5)
+    assert refusal.value.message == f"{records.path(5)}: {mistake}"
+
+
+def test_record_that_cannot_be_read_is_refused(records):
+    records.path(5).mkdir(parents=True)
+    with pytest.raises(DeploymentError) as refusal:
+        records.load(5)
+    assert refusal.value.message == f"{records.path(5)}: Is a directory"
 
 
 def test_records_are_listed_by_chain(records):
