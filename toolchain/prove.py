@@ -74,8 +74,9 @@ def proofs_of(contract: str) -> list[str]:
 
 def artifact_of(contract: str) -> dict[str, Any]:
     """What forge compiled of a contract."""
-    (artifact,) = (ROOT / BUILD).glob(f"*/{contract}.json")
-    return json.loads(artifact.read_text())  # type: ignore[no-any-return]
+    (path,) = (ROOT / BUILD).glob(f"*/{contract}.json")
+    artifact: dict[str, Any] = json.loads(path.read_text())
+    return artifact
 
 
 def false_slots() -> list[str]:

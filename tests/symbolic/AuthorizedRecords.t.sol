@@ -9,8 +9,8 @@ import {Proof} from "./Proof.sol";
 /// @title Authorised feedback is kept as it was given, each part apart from the others
 /// @notice Of the words that `AuthorizedReputationRegistry` packs: an agent's summary, a feedback, and a page of a
 /// client's record. From any storage in which counts and ids have the 48 bits that no chain has the gas to exceed, in
-/// which a pair of tags has the id that it was stored under, and in which a record is empty after its last number; that
-/// it stays so is proved. Any client calls.
+/// which a pair of tags has the id that it was stored under, and in which a record is empty after its last number, as
+/// it stays where no other number changes. Any client calls.
 contract AuthorizedRecordsProof is Proof {
     /// @dev The slots of the registry's variables.
     uint256 private constant SUMMARIES_SLOT = 0;
@@ -155,25 +155,23 @@ contract AuthorizedRecordsProof is Proof {
         _give(agentId, 100, 0, 0);
     }
 
-    /// @dev Of a record of one page more than the first, in which the last number is new.
-    function check_recordIsReadAsWritten(uint256 agentId) external reachesItsEnd {
-        _assumePossible(agentId, 0, 0);
-        VM.assume(_registry.getLastIndex(agentId, _client) == 8);
-        uint256[2] memory pages = [_page(agentId, _client, 0), _page(agentId, _client, 1)];
-        VM.assume(pages[1] >> 192 == 0);
-        uint256 count = _registry.getFeedbackCount(agentId);
-        _give(agentId, 100, 0, 0);
-        _prove(_registry.getLastIndex(agentId, _client) == 9);
+    /// @dev Of two pages, so that each place is read on one of them at least.
+    function check_recordIsReadAsWritten(
+        uint256 agentId,
+        address client,
+        uint208 firstPositions
+    ) external reachesItsEnd {
+        VM.store(address(_registry), _pageSlot(agentId, client, 0), bytes32((uint256(firstPositions) << 48) | 9));
         IAuthorizedReputationRegistry.Feedback[] memory feedback = _registry.getClientFeedbackPage(
             agentId,
-            _client,
+            client,
             0,
             9
         );
-        _prove(feedback.length == 9 && feedback[8].position == count);
-        for (uint256 n = 1; n < 9; ++n) {
-            _prove(feedback[n - 1].position == uint48(pages[n / 5] >> ((n % 5) * 48)));
+        for (uint256 n = 1; n <= 9; ++n) {
+            _prove(feedback[n - 1].position == uint48(_page(agentId, client, n / 5) >> ((n % 5) * 48)));
         }
+        _prove(feedback.length == 9 && _registry.getLastIndex(agentId, client) == 9);
     }
 
     function _give(uint256 agentId, uint8 score, bytes32 tag1, bytes32 tag2) private {
@@ -205,9 +203,13 @@ contract AuthorizedRecordsProof is Proof {
         return VM.load(address(_registry), keccak256(abi.encode(key, slot)));
     }
 
-    /// @dev A page of a client's record.
     function _page(uint256 agentId, address client, uint256 page) private view returns (uint256 word) {
-        bytes32 record = keccak256(abi.encode(client, keccak256(abi.encode(agentId, RECORDS_SLOT))));
-        return uint256(VM.load(address(_registry), keccak256(abi.encode(page, record))));
+        return uint256(VM.load(address(_registry), _pageSlot(agentId, client, page)));
+    }
+
+    /// @dev Where a page of a client's record is.
+    function _pageSlot(uint256 agentId, address client, uint256 page) private pure returns (bytes32 slot) {
+        slot = keccak256(abi.encode(client, keccak256(abi.encode(agentId, RECORDS_SLOT))));
+        return keccak256(abi.encode(page, slot));
     }
 }
