@@ -1,9 +1,9 @@
 """`make prove`: proves by symbolic execution what `tests/symbolic/` states, and that no statement is empty.
 
 halmos runs twice over each contract of proofs. First it must find no input for which a statement is false. Then, with
-every statement false (`REACH`, see `tests/symbolic/Proof.sol`), it must find one for each proof: a proof whose
-assumptions contradict each other, or whose calls all revert, states nothing. A time-out, a loop that was not followed
-to its end, and a contract without proofs are failures, too.
+a false statement at the end of each proof (`REACH`, see `tests/symbolic/Proof.sol`), it must find one for each: a proof
+whose assumptions contradict each other, or whose calls all revert, states nothing. A time-out, a loop that was not
+followed to its end, and a contract without proofs are failures, too.
 
     toolchain/prove.sh                     all proofs
     toolchain/prove.sh PackedRatingsProof  those of one contract
@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PROOFS = ROOT / "tests" / "symbolic"
@@ -47,6 +48,7 @@ HALMOS = [
 STORAGE = {
     "AgentOf.t.sol": "IdentityRegistry",
     "ObservedIdentityRegistry.sol": "IdentityRegistry",
+    "FeedbackStore.t.sol": "OpenFeedbackStore",
     "Ratings.t.sol": "BidirectionalReputationRegistry",
     "AuthorizedRecords.t.sol": "AuthorizedReputationRegistry",
     "ValidationWords.t.sol": "ValidationRegistry",
@@ -67,18 +69,23 @@ def contracts_of_proofs() -> list[str]:
 
 def proofs_of(contract: str) -> list[str]:
     """The names of a contract's proofs, from what forge compiled."""
-    (artifact,) = (ROOT / BUILD).glob(f"*/{contract}.json")
-    return [name.split("(")[0] for name in json.loads(artifact.read_text())["methodIdentifiers"] if "check_" in name]
+    return [name.split("(")[0] for name in artifact_of(contract)["methodIdentifiers"] if "check_" in name]
+
+
+def artifact_of(contract: str) -> dict[str, Any]:
+    """What forge compiled of a contract."""
+    (path,) = (ROOT / BUILD).glob(f"*/{contract}.json")
+    artifact: dict[str, Any] = json.loads(path.read_text())
+    return artifact
 
 
 def false_slots() -> list[str]:
     """The slots that the proofs take for those of variables which the compiler put elsewhere."""
     faults = []
     for file, contract in STORAGE.items():
-        artifact = json.loads((ROOT / BUILD / f"{contract}.sol" / f"{contract}.json").read_text())
         slots = {
             re.sub(r"(?<=[a-z])(?=[A-Z])", "_", row["label"].lstrip("_")).upper(): row["slot"]
-            for row in artifact["storageLayout"]["storage"]
+            for row in artifact_of(contract)["storageLayout"]["storage"]
         }
         stated = re.findall(r"constant (\w+)_SLOT = (\d+);", (PROOFS / file).read_text())
         faults += [f"{file}: {name}_SLOT is not {slot}" for name, slot in stated if slots.get(name) != slot]
@@ -117,7 +124,7 @@ def run_halmos(contract: str, progress: Progress, *, reach: bool) -> list[str]:
     Args:
         contract: Its name.
         progress: Where to tell each proof that is done.
-        reach: Whether every statement is false, so that each must be refuted.
+        reach: Whether each proof ends with a false statement, so that it must be refuted.
 
     Returns:
         What went wrong, one line each.

@@ -13,7 +13,13 @@ import {UnpredictableWallet, WatchingReceiver} from "./Parties.sol";
 /// - `agentOf(a) == id && id != 0` implies that `a` owns `id` or is its wallet;
 /// - the agents that are registered are those with the ids 1, 2, … up to their number;
 /// - a call moves at most the one agent that it is about, and an account's balance by as much. So balances are the
-///   numbers of agents that accounts own, and the owner of an agent has one that is not zero.
+///   numbers of agents that accounts own, and the owner of an agent has one that is not zero;
+/// - a wallet is stored only of an agent whose wallet is explicit.
+///
+/// Each proof states besides all that the call does to the words that hold owners, wallets, balances and primary
+/// agents. Of the agent that it is about, its `Outcome`; of other agents, nothing. An account speaks as what it spoke
+/// as before, unless it is the one that starts to speak as the agent, or spoke as it and is neither its owner nor its
+/// wallet any more, so that it speaks as none.
 ///
 /// Who calls, and whom the invariants are about, is any account, and so is who else takes part: they may be all the
 /// same, or all different. Accounts that register or become wallets are odd numbers here, because the prover must see
@@ -21,25 +27,43 @@ import {UnpredictableWallet, WatchingReceiver} from "./Parties.sol";
 /// Ids have 64 bits, which no chain has the gas to exceed. Texts have the lengths that are given here: how a text is
 /// stored depends on its length, but where, and what else is done, does not.
 contract AgentOfProof is Proof {
+    /// @dev What a call leaves of the agent that it is about.
+    /// @param id The agent.
+    /// @param ownership The word that holds its owner, and whether its wallet is explicit.
+    /// @param wallet Its wallet.
+    /// @param speaker Who starts to speak as it; zero: nobody.
+    struct Outcome {
+        uint256 id;
+        uint256 ownership;
+        address wallet;
+        address speaker;
+    }
+
     /// @dev The slots of the registry's `_domains` and `_nextAgentId`.
     uint256 private constant DOMAINS_SLOT = 0;
     uint256 private constant NEXT_AGENT_ID_SLOT = 2;
+
+    /// @dev The bit of a token's word that says so.
+    uint256 private constant EXPLICIT_WALLET = 1 << 160;
 
     ObservedIdentityRegistry private _registry;
     UnpredictableWallet private _wallet;
     WatchingReceiver private _receiver;
 
-    /// @dev Assumes the invariants, lets the caller make a call about the agent `id`, and states the invariants.
-    modifier keepsInvariants(address caller, uint256 id) {
+    /// @dev Assumes the invariants, lets the caller make a call, and states the invariants and what the call does.
+    modifier keepsInvariants(address caller, Outcome memory outcome) {
+        uint256 id = outcome.id;
         (address account, uint256 otherId) = (SVM.createAddress("account"), SVM.createUint(64, "otherId"));
         uint256 firstFree = _registry.nextAgentId();
+        uint256 primary = _registry.agentOf(account);
         VM.assume(account != address(0) && firstFree != 0 && firstFree < type(uint64).max);
-        VM.assume(_registry.agentOf(account) < firstFree && _registry.speaksRightly(account));
-        VM.assume(_registry.isNumberedRightly(id) && _registry.isNumberedRightly(otherId));
-        VM.assume(_registry.isNumberedRightly(_registry.agentOf(account)));
+        VM.assume(primary < firstFree && _registry.speaksRightly(account));
+        VM.assume(_registry.isStoredRightly(id) && _registry.isStoredRightly(otherId));
+        VM.assume(_registry.isStoredRightly(primary));
         VM.assume(_registry.isCounted(id));
-        (address owner, address otherOwner) = (_registry.ownerOrZero(id), _registry.ownerOrZero(otherId));
+        address owner = _registry.ownerOrZero(id);
         uint256 balance = _registry.tokensOf(account);
+        (uint256 ownership, address wallet) = (_registry.ownershipOf(otherId), _registry.walletOf(otherId));
         _receiver.watch(_registry, account);
         VM.prank(caller);
         _;
@@ -47,9 +71,19 @@ contract AgentOfProof is Proof {
         bool counts =
             _registry.tokensOf(account) + _asNumber(owner == account) ==
                 balance + _asNumber(_registry.ownerOrZero(id) == account);
-        bool stays = _or(otherId == id, _registry.ownerOrZero(otherId) == otherOwner);
-        bool numbers = _and(_registry.isNumberedRightly(otherId), _registry.nextAgentId() >= firstFree);
-        _prove(_and(_and(_registry.speaksRightly(account), numbers), _and(stays, counts)));
+        bool stays = _and(
+            _registry.ownershipOf(otherId) == _select(otherId == id, outcome.ownership, ownership),
+            _registry.walletOf(otherId) ==
+                address(uint160(_select(otherId == id, uint160(outcome.wallet), uint160(wallet))))
+        );
+        bool isOwnerOrWallet = _or(account == address(uint160(outcome.ownership)), account == outcome.wallet);
+        uint256 kept = _select(_or(primary != id, isOwnerOrWallet), primary, 0);
+        bool speaks = _registry.agentOf(account) == _select(account == outcome.speaker, id, kept);
+        bool invariants = _and(
+            _and(_registry.speaksRightly(account), _registry.isStoredRightly(otherId)),
+            _registry.nextAgentId() >= firstFree
+        );
+        _prove(_and(_and(invariants, counts), _and(stays, speaks)));
     }
 
     function setUp() public {
@@ -60,19 +94,28 @@ contract AgentOfProof is Proof {
         VM.store(address(_registry), bytes32(NEXT_AGENT_ID_SLOT), SVM.createBytes32("nextAgentId"));
     }
 
-    function check_register() public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
+    function check_register(
+        uint160 caller
+    ) public reachesItsEnd keepsInvariants(address(caller | 1), _registered(address(caller | 1))) {
         _registry.register();
     }
 
-    function check_registerWithShortURI() public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
+    function check_registerWithShortURI(
+        uint160 caller
+    ) public reachesItsEnd keepsInvariants(address(caller | 1), _registered(address(caller | 1))) {
         _registry.register("ipfs://short");
     }
 
-    function check_registerWithLongURI() public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
+    function check_registerWithLongURI(
+        uint160 caller
+    ) public reachesItsEnd keepsInvariants(address(caller | 1), _registered(address(caller | 1))) {
         _registry.register("ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oc");
     }
 
-    function check_registerWithMetadata(bytes32 value) public keepsInvariants(_odd("caller"), _registry.nextAgentId()) {
+    function check_registerWithMetadata(
+        uint160 caller,
+        bytes32 value
+    ) public reachesItsEnd keepsInvariants(address(caller | 1), _registered(address(caller | 1))) {
         IIdentityRegistry.MetadataEntry[] memory entries = new IIdentityRegistry.MetadataEntry[](2);
         entries[0] = IIdentityRegistry.MetadataEntry("category", abi.encodePacked(uint8(uint256(value))));
         entries[1] = IIdentityRegistry.MetadataEntry("agentName", abi.encodePacked(value));
@@ -82,7 +125,7 @@ contract AgentOfProof is Proof {
     function check_newAgent(
         bytes13 domain,
         uint160 caller
-    ) public keepsInvariants(address(caller | 1), _registry.nextAgentId()) {
+    ) public reachesItsEnd keepsInvariants(address(caller | 1), _registered(address(caller | 1))) {
         _registry.newAgent(string(abi.encodePacked(domain)), address(caller | 1));
     }
 
@@ -91,7 +134,7 @@ contract AgentOfProof is Proof {
         uint64 id,
         bytes13 domain,
         address to
-    ) public keepsInvariants(caller, id) {
+    ) public reachesItsEnd keepsInvariants(caller, to == address(0) ? _unchanged(id) : _handedOver(id, to)) {
         _storeDomain(id, domain);
         _registry.updateAgent(id, "", to);
     }
@@ -102,12 +145,15 @@ contract AgentOfProof is Proof {
         bytes13 formerDomain,
         bytes14 domain,
         address to
-    ) public keepsInvariants(caller, id) {
+    ) public reachesItsEnd keepsInvariants(caller, to == address(0) ? _unchanged(id) : _handedOver(id, to)) {
         _storeDomain(id, formerDomain);
         _registry.updateAgent(id, string(abi.encodePacked(domain)), to);
     }
 
-    function check_setPrimaryAgent(address caller, uint64 id) public keepsInvariants(caller, id) {
+    function check_setPrimaryAgent(
+        address caller,
+        uint64 id
+    ) public reachesItsEnd keepsInvariants(caller, _spokenFor(id, caller)) {
         _registry.setPrimaryAgent(id);
     }
 
@@ -119,7 +165,7 @@ contract AgentOfProof is Proof {
         bytes32 r,
         bytes32 s,
         uint8 v
-    ) public keepsInvariants(caller, id) {
+    ) public reachesItsEnd keepsInvariants(caller, _withWallet(id, address(wallet | 1))) {
         address newWallet = address(wallet | 1);
         VM.assume(newWallet != address(_registry) && newWallet != address(_wallet) && newWallet != address(this));
         _registry.setAgentWallet(id, newWallet, deadline, abi.encodePacked(r, s, v));
@@ -130,23 +176,34 @@ contract AgentOfProof is Proof {
         uint64 id,
         uint256 deadline,
         bytes32 signature
-    ) public keepsInvariants(caller, id) {
+    ) public reachesItsEnd keepsInvariants(caller, _withWallet(id, address(_wallet))) {
         _registry.setAgentWallet(id, address(_wallet), deadline, abi.encodePacked(signature));
     }
 
-    function check_unsetAgentWallet(address caller, uint64 id) public keepsInvariants(caller, id) {
+    function check_unsetAgentWallet(
+        address caller,
+        uint64 id
+    ) public reachesItsEnd keepsInvariants(caller, _withWallet(id, address(0))) {
         _registry.unsetAgentWallet(id);
     }
 
-    function check_setAgentURI(address caller, uint64 id) public keepsInvariants(caller, id) {
+    function check_setAgentURI(address caller, uint64 id) public reachesItsEnd keepsInvariants(caller, _unchanged(id)) {
         _registry.setAgentURI(id, "ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oc");
     }
 
-    function check_setMetadata(address caller, uint64 id, bytes32 value) public keepsInvariants(caller, id) {
+    function check_setMetadata(
+        address caller,
+        uint64 id,
+        bytes32 value
+    ) public reachesItsEnd keepsInvariants(caller, _unchanged(id)) {
         _registry.setMetadata(id, "key", abi.encodePacked(value));
     }
 
-    function check_approve(address caller, address approved, uint64 id) public keepsInvariants(caller, id) {
+    function check_approve(
+        address caller,
+        address approved,
+        uint64 id
+    ) public reachesItsEnd keepsInvariants(caller, _unchanged(id)) {
         _registry.approve(approved, id);
     }
 
@@ -154,7 +211,7 @@ contract AgentOfProof is Proof {
         address caller,
         address operator,
         bool isApproved
-    ) public keepsInvariants(caller, 0) {
+    ) public reachesItsEnd keepsInvariants(caller, _unchanged(0)) {
         _registry.setApprovalForAll(operator, isApproved);
     }
 
@@ -163,12 +220,16 @@ contract AgentOfProof is Proof {
         address from,
         address to,
         uint64 id
-    ) public keepsInvariants(caller, id) {
+    ) public reachesItsEnd keepsInvariants(caller, _handedOver(id, to)) {
         _registry.transferFrom(from, to, id);
     }
 
     /// @dev The receiver, when it is called back, finds what is to be proved about the end: nothing is done after it.
-    function check_safeTransferFrom(address caller, address from, uint64 id) public keepsInvariants(caller, id) {
+    function check_safeTransferFrom(
+        address caller,
+        address from,
+        uint64 id
+    ) public reachesItsEnd keepsInvariants(caller, _handedOver(id, address(_receiver))) {
         _registry.safeTransferFrom(from, address(_receiver), id);
         _prove(_receiver.saw());
     }
@@ -178,12 +239,12 @@ contract AgentOfProof is Proof {
         address from,
         uint64 id,
         bytes32 data
-    ) public keepsInvariants(caller, id) {
+    ) public reachesItsEnd keepsInvariants(caller, _handedOver(id, address(_receiver))) {
         _registry.safeTransferFrom(from, address(_receiver), id, abi.encodePacked(data));
         _prove(_receiver.saw());
     }
 
-    function check_viewsOfTheProofsSayWhatTheRegistrySays(uint256 id, address account) public view {
+    function check_viewsOfTheProofsSayWhatTheRegistrySays(uint256 id, address account) public view reachesItsEnd {
         VM.assume(account != address(0) && _registry.nextAgentId() != 0);
         _prove(_registry.walletOf(id) == _registry.getAgentWallet(id));
         _prove(_registry.tokensOf(account) == _registry.balanceOf(account));
@@ -196,8 +257,30 @@ contract AgentOfProof is Proof {
         VM.store(address(_registry), keccak256(abi.encode(id, DOMAINS_SLOT)), bytes32(domain) | bytes32(uint256(13)));
     }
 
-    function _odd(string memory name) private view returns (address account) {
-        return address(uint160(SVM.createUint(160, name) | 1));
+    function _registered(address owner) private view returns (Outcome memory outcome) {
+        return Outcome(_registry.nextAgentId(), uint160(owner), owner, _ifSilent(owner));
+    }
+
+    function _withWallet(uint256 id, address wallet) private view returns (Outcome memory outcome) {
+        return Outcome(id, EXPLICIT_WALLET | _registry.ownershipOf(id), wallet, _ifSilent(wallet));
+    }
+
+    /// @dev It keeps its owner and its wallet.
+    function _spokenFor(uint256 id, address speaker) private view returns (Outcome memory outcome) {
+        return Outcome(id, _registry.ownershipOf(id), _registry.walletOf(id), speaker);
+    }
+
+    function _unchanged(uint256 id) private view returns (Outcome memory outcome) {
+        return _spokenFor(id, address(0));
+    }
+
+    /// @dev The account if it speaks as no agent, else zero.
+    function _ifSilent(address account) private view returns (address speaker) {
+        return address(uint160(_select(_registry.agentOf(account) == 0, uint160(account), 0)));
+    }
+
+    function _handedOver(uint256 id, address to) private pure returns (Outcome memory outcome) {
+        return Outcome(id, EXPLICIT_WALLET | uint160(to), address(0), address(0));
     }
 
     function _asNumber(bool condition) private pure returns (uint256 one) {

@@ -8,8 +8,9 @@ import {Proof} from "./Proof.sol";
 
 /// @title Authorised feedback is kept as it was given, each part apart from the others
 /// @notice Of the words that `AuthorizedReputationRegistry` packs: an agent's summary, a feedback, and a page of a
-/// client's record. From any storage in which counts and ids have the 48 bits that no chain has the gas to exceed, and
-/// in which a pair of tags has the id that it was stored under.
+/// client's record. From any storage in which counts and ids have the 48 bits that no chain has the gas to exceed, in
+/// which a pair of tags has the id that it was stored under, and in which a record is empty after its last number, as
+/// it stays where no other number changes. Any client calls.
 contract AuthorizedRecordsProof is Proof {
     /// @dev The slots of the registry's variables.
     uint256 private constant SUMMARIES_SLOT = 0;
@@ -21,26 +22,60 @@ contract AuthorizedRecordsProof is Proof {
 
     AuthorizedReputationRegistry private _registry;
     UnpredictableIdentity private _identity;
+    address private _client;
+
+    /// @dev Lets the client give feedback to an agent, which is the number `5 * page + place` of its record, and states
+    /// of any page of any record what becomes of it: that number is the feedback's position, the index counts it, and
+    /// any other number is as it was.
+    modifier addsToRecord(uint256 agentId, uint256 place) {
+        (uint256 otherAgentId, address otherClient) = (
+            SVM.createUint(256, "otherAgentId"),
+            SVM.createAddress("otherClient")
+        );
+        uint256 otherPage = SVM.createUint(256, "otherPage");
+        uint256 number = _registry.getLastIndex(agentId, _client) + 1;
+        uint256 page = number / 5;
+        uint256 position = _registry.getFeedbackCount(agentId);
+        VM.assume(number % 5 == place && _page(agentId, _client, page) >> (place * 48) == 0);
+        uint256 former = _page(otherAgentId, otherClient, otherPage);
+        _;
+        bool isOwn = agentId == otherAgentId && otherClient == _client;
+        uint256 added = isOwn && otherPage == page ? position << (place * 48) : 0;
+        uint256 counted = isOwn && otherPage == 0 ? 1 : 0;
+        _prove(_page(otherAgentId, otherClient, otherPage) == (former | added) + counted);
+        _prove(_registry.getLastIndex(agentId, _client) == number);
+    }
 
     function setUp() external {
         _identity = new UnpredictableIdentity();
         _registry = new AuthorizedReputationRegistry(address(_identity));
+        _client = SVM.createAddress("client");
         SVM.enableSymbolicStorage(address(_registry));
         SVM.enableSymbolicStorage(address(_identity));
         VM.store(address(_registry), bytes32(NEXT_TAG_PAIR_ID_SLOT), SVM.createBytes32("nextTagPairId"));
     }
 
-    function check_feedbackIsReadAsGiven(uint256 agentId, uint8 score, bytes32 tag1, bytes32 tag2) external {
+    function check_feedbackIsReadAsGiven(
+        uint256 agentId,
+        uint8 score,
+        bytes32 tag1,
+        bytes32 tag2
+    ) external reachesItsEnd {
         uint64 count = _registry.getFeedbackCount(agentId);
         _assumePossible(agentId, tag1, tag2);
         _give(agentId, score, tag1, tag2);
         IAuthorizedReputationRegistry.Feedback memory feedback = _registry.getFeedback(agentId, count);
-        _prove(feedback.clientAddress == address(this) && feedback.score == score && feedback.position == count);
+        _prove(feedback.clientAddress == _client && feedback.score == score && feedback.position == count);
         _prove(feedback.timestamp == uint40(block.timestamp));
         _prove(feedback.tag1 == tag1 && feedback.tag2 == tag2);
     }
 
-    function check_summaryCountsAndSums(uint256 agentId, uint8 score, bytes32 tag1, uint256 otherAgentId) external {
+    function check_summaryCountsAndSums(
+        uint256 agentId,
+        uint8 score,
+        bytes32 tag1,
+        uint256 otherAgentId
+    ) external reachesItsEnd {
         uint256 former = uint256(_load(SUMMARIES_SLOT, bytes32(otherAgentId)));
         VM.assume(former >> 64 < 2 ** 128);
         _assumePossible(agentId, tag1, 0);
@@ -59,7 +94,7 @@ contract AuthorizedRecordsProof is Proof {
         bytes32 tag2,
         uint256 otherAgentId,
         uint48 position
-    ) external {
+    ) external reachesItsEnd {
         VM.assume(position < _registry.getFeedbackCount(otherAgentId));
         _assumePossible(agentId, tag1, tag2);
         bytes32 slot = keccak256(abi.encode(position, keccak256(abi.encode(otherAgentId, FEEDBACK_SLOT))));
@@ -74,7 +109,7 @@ contract AuthorizedRecordsProof is Proof {
         bytes32 tag1,
         bytes32 tag2,
         uint48 id
-    ) external {
+    ) external reachesItsEnd {
         _assumePossible(agentId, tag1, tag2);
         VM.assume(id < uint256(VM.load(address(_registry), bytes32(NEXT_TAG_PAIR_ID_SLOT))));
         bytes32 slot = keccak256(abi.encode(id, TAG_PAIRS_SLOT));
@@ -85,52 +120,64 @@ contract AuthorizedRecordsProof is Proof {
         _prove(VM.load(address(_registry), bytes32(uint256(slot) + 1)) == stored2);
     }
 
-    function check_recordGetsItsFirstEntry() external {
-        _checkRecord(0);
-    }
-
-    function check_recordGetsTheLastEntryOfItsFirstPage() external {
-        _checkRecord(3);
-    }
-
-    function check_recordGetsTheFirstEntryOfItsSecondPage() external {
-        _checkRecord(4);
-    }
-
-    function check_recordGetsTheLastEntryOfItsSecondPage() external {
-        _checkRecord(8);
-    }
-
-    /// @dev Of a client that has given so much feedback: its next one is added to its record, in which any other
-    /// number, of the pages that exist, and any other client's record stay.
-    function _checkRecord(uint48 lastIndex) private {
-        (uint256 agentId, uint256 otherAgentId) = (SVM.createUint(256, "agentId"), SVM.createUint(256, "otherAgentId"));
-        address otherClient = SVM.createAddress("otherClient");
-        uint256 page = SVM.createUint(256, "page");
-        uint64 position = _registry.getFeedbackCount(agentId);
+    function check_giveFeedbackWritesLowestNumberOfAPage(
+        uint256 agentId
+    ) external reachesItsEnd addsToRecord(agentId, 0) {
         _assumePossible(agentId, 0, 0);
-        VM.assume(_registry.getLastIndex(agentId, address(this)) == lastIndex);
-        uint256 pageOfNext = (lastIndex + 1) / 5;
-        uint256 shift = ((lastIndex + 1) % 5) * 48;
-        bytes32 slotOfNext = _pageSlot(agentId, address(this), pageOfNext);
-        VM.assume(uint256(VM.load(address(_registry), slotOfNext)) >> shift == 0);
-        bytes32 slot = _pageSlot(otherAgentId, otherClient, page);
-        uint256 former = uint256(VM.load(address(_registry), slot));
-
         _give(agentId, 100, 0, 0);
-        uint256 word = uint256(VM.load(address(_registry), slot));
-        uint256 expected = former;
-        if (agentId == otherAgentId && otherClient == address(this)) {
-            if (page == 0) ++expected;
-            if (page == pageOfNext) expected |= uint256(position) << shift;
+    }
+
+    function check_giveFeedbackWritesSecondNumberOfAPage(
+        uint256 agentId
+    ) external reachesItsEnd addsToRecord(agentId, 1) {
+        _assumePossible(agentId, 0, 0);
+        _give(agentId, 100, 0, 0);
+    }
+
+    function check_giveFeedbackWritesThirdNumberOfAPage(
+        uint256 agentId
+    ) external reachesItsEnd addsToRecord(agentId, 2) {
+        _assumePossible(agentId, 0, 0);
+        _give(agentId, 100, 0, 0);
+    }
+
+    function check_giveFeedbackWritesFourthNumberOfAPage(
+        uint256 agentId
+    ) external reachesItsEnd addsToRecord(agentId, 3) {
+        _assumePossible(agentId, 0, 0);
+        _give(agentId, 100, 0, 0);
+    }
+
+    function check_giveFeedbackWritesHighestNumberOfAPage(
+        uint256 agentId
+    ) external reachesItsEnd addsToRecord(agentId, 4) {
+        _assumePossible(agentId, 0, 0);
+        _give(agentId, 100, 0, 0);
+    }
+
+    /// @dev Of two pages, so that each place is read on one of them at least.
+    function check_recordIsReadAsWritten(
+        uint256 agentId,
+        address client,
+        uint208 firstPositions
+    ) external reachesItsEnd {
+        VM.store(address(_registry), _pageSlot(agentId, client, 0), bytes32((uint256(firstPositions) << 48) | 9));
+        IAuthorizedReputationRegistry.Feedback[] memory feedback = _registry.getClientFeedbackPage(
+            agentId,
+            client,
+            0,
+            9
+        );
+        for (uint256 n = 1; n <= 9; ++n) {
+            _prove(feedback[n - 1].position == uint48(_page(agentId, client, n / 5) >> ((n % 5) * 48)));
         }
-        _prove(word == expected);
-        _prove(_registry.getLastIndex(agentId, address(this)) == lastIndex + 1);
+        _prove(feedback.length == 9 && _registry.getLastIndex(agentId, client) == 9);
     }
 
     function _give(uint256 agentId, uint8 score, bytes32 tag1, bytes32 tag2) private {
-        bytes memory auth = abi.encode(agentId, address(this), type(uint64).max, type(uint256).max, block.chainid);
+        bytes memory auth = abi.encode(agentId, _client, type(uint64).max, type(uint256).max, block.chainid);
         bytes memory signature = abi.encodePacked(SVM.createBytes32("r"), SVM.createBytes32("s"), uint8(27));
+        VM.prank(_client);
         _registry.giveFeedback(agentId, score, tag1, tag2, "ipfs://feedback", 0, bytes.concat(auth, signature));
     }
 
@@ -138,7 +185,7 @@ contract AuthorizedRecordsProof is Proof {
         address owner = _identity.ownerOf(agentId);
         VM.assume(_and(owner != address(this), _and(owner != address(_identity), owner != address(_registry))));
         VM.assume(_registry.getFeedbackCount(agentId) < type(uint48).max);
-        VM.assume(_registry.getLastIndex(agentId, address(this)) < type(uint48).max - 1);
+        VM.assume(_registry.getLastIndex(agentId, _client) < type(uint48).max - 1);
         uint256 nextId = uint256(VM.load(address(_registry), bytes32(NEXT_TAG_PAIR_ID_SLOT)));
         VM.assume(_and(nextId != 0, nextId < type(uint48).max));
         uint256 id = uint256(_load(TAG_PAIR_IDS_SLOT, keccak256(abi.encode(tag1, tag2))));
@@ -156,6 +203,11 @@ contract AuthorizedRecordsProof is Proof {
         return VM.load(address(_registry), keccak256(abi.encode(key, slot)));
     }
 
+    function _page(uint256 agentId, address client, uint256 page) private view returns (uint256 word) {
+        return uint256(VM.load(address(_registry), _pageSlot(agentId, client, page)));
+    }
+
+    /// @dev Where a page of a client's record is.
     function _pageSlot(uint256 agentId, address client, uint256 page) private pure returns (bytes32 slot) {
         slot = keccak256(abi.encode(client, keccak256(abi.encode(agentId, RECORDS_SLOT))));
         return keccak256(abi.encode(page, slot));

@@ -9,7 +9,12 @@ contract ClientLedgerProof is Proof {
     int128 private constant MAX_ABS_VALUE = 1e38;
     int256 private constant MOST = 2 ** 159 - 1 - 1e38;
 
-    function check_ledgerOfTwo(int128 value1, uint8 decimals1, int128 value2, uint8 decimals2) external view {
+    function check_ledgerOfTwo(
+        int128 value1,
+        uint8 decimals1,
+        int128 value2,
+        uint8 decimals2
+    ) external view reachesItsEnd {
         ClientLedger ledger = _add(_add(ClientLedger.wrap(0), value1, decimals1), value2, decimals2);
         _assertLedger(ledger, 2, 2, int256(value1) + value2, decimals1 == decimals2 ? decimals1 : 255);
     }
@@ -21,7 +26,7 @@ contract ClientLedgerProof is Proof {
         uint8 decimals2,
         int128 value3,
         uint8 decimals3
-    ) external view {
+    ) external view reachesItsEnd {
         ClientLedger ledger = _add(_add(ClientLedger.wrap(0), value1, decimals1), value2, decimals2);
         ledger = _add(ledger, value3, decimals3);
         bool same = decimals1 == decimals2 && decimals2 == decimals3;
@@ -33,7 +38,7 @@ contract ClientLedgerProof is Proof {
         int128 value2,
         int128 value3,
         uint8 decimals
-    ) external view {
+    ) external view reachesItsEnd {
         ClientLedger ledger = _add(_add(ClientLedger.wrap(0), value1, decimals), value2, decimals);
         ledger = _add(ledger.withoutFeedback(value1), value3, decimals);
         _assertLedger(ledger, 3, 2, int256(value2) + value3, decimals);
@@ -44,7 +49,7 @@ contract ClientLedgerProof is Proof {
         uint8 decimals1,
         int128 value2,
         uint8 decimals2
-    ) external view {
+    ) external view reachesItsEnd {
         ClientLedger ledger = _add(ClientLedger.wrap(0), value1, decimals1).withoutFeedback(value1);
         _prove(ledger.activeCount() == 0 && ledger.activeSum() == 0);
         _assertLedger(_add(ledger, value2, decimals2), 2, 1, value2, decimals2);
@@ -55,7 +60,7 @@ contract ClientLedgerProof is Proof {
         int128[3] calldata values,
         uint8[3] calldata decimals,
         uint8[3] calldata revokedAfter
-    ) external view {
+    ) external view reachesItsEnd {
         ClientLedger ledger = ClientLedger.wrap(0);
         bool[3] memory active;
         uint256 kept = 0;
@@ -81,7 +86,7 @@ contract ClientLedgerProof is Proof {
     }
 
     /// @dev One step from any ledger that can be: its sum is at most what its number of values allows.
-    function check_eachFeedbackAddsItself(uint256 anything, int128 value, uint8 decimals) external view {
+    function check_eachFeedbackAddsItself(uint256 anything, int128 value, uint8 decimals) external view reachesItsEnd {
         ClientLedger ledger = ClientLedger.wrap(anything);
         _assumePossible(ledger);
         ClientLedger next = _add(ledger, value, decimals);
@@ -96,7 +101,7 @@ contract ClientLedgerProof is Proof {
     }
 
     /// @dev One step from any ledger that can be and has active feedback.
-    function check_eachRevocationTakesItselfAway(uint256 anything, int128 value) external view {
+    function check_eachRevocationTakesItselfAway(uint256 anything, int128 value) external view reachesItsEnd {
         ClientLedger ledger = ClientLedger.wrap(anything);
         _assumePossible(ledger);
         VM.assume(ledger.activeCount() != 0);
@@ -111,14 +116,14 @@ contract ClientLedgerProof is Proof {
         );
     }
 
-    function _add(ClientLedger ledger, int128 value, uint8 decimals) private view returns (ClientLedger next) {
+    function _add(ClientLedger ledger, int128 value, uint8 decimals) private pure returns (ClientLedger next) {
         VM.assume(decimals <= 18);
         VM.assume(value >= -MAX_ABS_VALUE && value <= MAX_ABS_VALUE);
         return ledger.withFeedback(value, decimals);
     }
 
     /// @dev 2^32 values of at most 1e38 sum to less than `MOST`.
-    function _assumePossible(ClientLedger ledger) private view {
+    function _assumePossible(ClientLedger ledger) private pure {
         VM.assume(ledger.lastIndex() < MAX_FEEDBACK_INDEX && ledger.activeCount() <= ledger.lastIndex());
         VM.assume(ledger.activeSum() >= -MOST && ledger.activeSum() <= MOST);
         VM.assume(uint24(ClientLedger.unwrap(ledger) >> 72) == 0);
@@ -130,7 +135,7 @@ contract ClientLedgerProof is Proof {
         uint256 activeCount,
         int256 activeSum,
         uint256 decimals
-    ) private view {
+    ) private pure {
         _prove(ledger.lastIndex() == lastIndex);
         _prove(ledger.activeCount() == activeCount);
         _prove(ledger.activeSum() == activeSum);

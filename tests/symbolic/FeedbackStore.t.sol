@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
+import {ClientLedger} from "../../contracts/libraries/ClientLedger.sol";
 import {FeedbackWord} from "../../contracts/libraries/FeedbackWord.sol";
 import {FeedbackStore} from "../../contracts/reputation/FeedbackStore.sol";
 import {Proof} from "./Proof.sol";
 
 /// @title The feedback store, opened
 contract OpenFeedbackStore is FeedbackStore {
+    /// @dev The slot of `_reputations`.
+    uint256 private constant REPUTATIONS_SLOT = 0;
+
     /// @notice Stores a feedback.
     /// @param agentId The agent.
     /// @param client Who gives it.
@@ -59,6 +63,19 @@ contract OpenFeedbackStore is FeedbackStore {
     function nextIndex(uint256 agentId, address client) external view returns (uint64 index) {
         return _nextIndex(agentId, client);
     }
+
+    /// @notice The ledger that is stored.
+    /// @param agentId The agent.
+    /// @param client Whose ledger.
+    /// @return word The ledger.
+    function ledger(uint256 agentId, address client) external view returns (ClientLedger word) {
+        // It is first in a `History`, and those are second in a `Reputation`.
+        uint256 histories = uint256(keccak256(abi.encode(agentId, REPUTATIONS_SLOT))) + 1;
+        bytes32 slot = keccak256(abi.encode(client, histories));
+        assembly ("memory-safe") {
+            word := sload(slot)
+        }
+    }
 }
 
 /// @title A feedback is kept as it was given, but for being revoked and answered, whatever else is given
@@ -76,12 +93,30 @@ contract FeedbackStoreProof is Proof {
         _prove(FeedbackWord.unwrap(_store.read(agentId, client, index)) == FeedbackWord.unwrap(feedback));
     }
 
+    /// @dev Lets a feedback be given, revoked or answered, and states that the ledgers of other clients and of other
+    /// agents are as they were.
+    modifier leavesOtherLedgersAlone(uint256 agentId, address client) {
+        (uint256 otherAgentId, address otherClient) = (
+            SVM.createUint(256, "otherAgentId"),
+            SVM.createAddress("otherClient")
+        );
+        ClientLedger ledger = _store.ledger(otherAgentId, otherClient);
+        _;
+        bool same = otherAgentId == agentId && otherClient == client;
+        _prove(same || _isSame(_store.ledger(otherAgentId, otherClient), ledger));
+    }
+
     function setUp() external {
         _store = new OpenFeedbackStore();
         SVM.enableSymbolicStorage(address(_store));
     }
 
-    function check_feedbackIsReadAsGiven(uint256 agentId, address client, int128 value, uint8 decimals) external {
+    function check_feedbackIsReadAsGiven(
+        uint256 agentId,
+        address client,
+        int128 value,
+        uint8 decimals
+    ) external reachesItsEnd {
         VM.assume(decimals <= 18);
         uint64 expected = _store.nextIndex(agentId, client);
         uint64 index = _store.give(agentId, client, value, decimals, "", "");
@@ -97,7 +132,7 @@ contract FeedbackStoreProof is Proof {
         address client,
         int128 value,
         uint8 decimals
-    ) external leavesFeedbackAlone {
+    ) external reachesItsEnd leavesFeedbackAlone {
         _store.give(agentId, client, value, decimals, "", "");
     }
 
@@ -108,7 +143,7 @@ contract FeedbackStoreProof is Proof {
         uint8 decimals,
         bytes4 tag1,
         bytes6 tag2
-    ) external leavesFeedbackAlone {
+    ) external reachesItsEnd leavesFeedbackAlone {
         string memory longTag = "a tag that is longer than a word of storage";
         _store.give(
             agentId,
@@ -127,7 +162,7 @@ contract FeedbackStoreProof is Proof {
         uint256 otherAgentId,
         address otherClient,
         uint64 otherIndex
-    ) external {
+    ) external reachesItsEnd {
         bool same = agentId == otherAgentId && client == otherClient && index == otherIndex;
         uint256 word = FeedbackWord.unwrap(_store.read(otherAgentId, otherClient, otherIndex));
         _store.revoke(agentId, client, index);
@@ -135,7 +170,7 @@ contract FeedbackStoreProof is Proof {
         _prove(now_ == (same ? word | (1 << 214) : word));
     }
 
-    function check_revokedFeedbackStaysRevoked(uint256 agentId, address client, uint64 index) external {
+    function check_revokedFeedbackStaysRevoked(uint256 agentId, address client, uint64 index) external reachesItsEnd {
         VM.assume(_store.read(agentId, client, index).isRevoked());
         bool refused;
         try _store.revoke(agentId, client, index) {
@@ -154,11 +189,52 @@ contract FeedbackStoreProof is Proof {
         uint256 otherAgentId,
         address otherClient,
         uint64 otherIndex
-    ) external {
+    ) external reachesItsEnd {
         bool same = agentId == otherAgentId && client == otherClient && index == otherIndex;
         uint256 word = FeedbackWord.unwrap(_store.read(otherAgentId, otherClient, otherIndex));
         _store.respond(agentId, client, index, responder);
         uint256 now_ = FeedbackWord.unwrap(_store.read(otherAgentId, otherClient, otherIndex));
         _prove(now_ == (same ? word + (1 << 216) : word));
+    }
+
+    function check_givingAddsToTheLedger(
+        uint256 agentId,
+        address client,
+        int128 value,
+        uint8 decimals
+    ) external reachesItsEnd leavesOtherLedgersAlone(agentId, client) {
+        ClientLedger ledger = _store.ledger(agentId, client);
+        _store.give(agentId, client, value, decimals, "", "");
+        _prove(_isSame(_store.ledger(agentId, client), ledger.withFeedback(value, decimals)));
+    }
+
+    function check_revocationTakesOutOfTheLedger(
+        uint256 agentId,
+        address client,
+        uint64 index
+    ) external reachesItsEnd leavesOtherLedgersAlone(agentId, client) {
+        ClientLedger ledger = _store.ledger(agentId, client);
+        int128 value = _store.read(agentId, client, index).value();
+        _store.revoke(agentId, client, index);
+        _prove(_isSame(_store.ledger(agentId, client), ledger.withoutFeedback(value)));
+    }
+
+    function check_responseLeavesTheLedgerAlone(
+        uint256 agentId,
+        address client,
+        uint64 index,
+        address responder
+    ) external reachesItsEnd leavesOtherLedgersAlone(agentId, client) {
+        ClientLedger ledger = _store.ledger(agentId, client);
+        _store.respond(agentId, client, index, responder);
+        _prove(_isSame(_store.ledger(agentId, client), ledger));
+    }
+
+    function check_ledgersAreWhereTheProofsLook(uint256 agentId, address client) external view reachesItsEnd {
+        _prove(_store.ledger(agentId, client).nextIndex() == _store.nextIndex(agentId, client));
+    }
+
+    function _isSame(ClientLedger one, ClientLedger other) private pure returns (bool same) {
+        return ClientLedger.unwrap(one) == ClientLedger.unwrap(other);
     }
 }

@@ -6,7 +6,12 @@ import {Proof} from "./Proof.sol";
 
 /// @title A feedback's word keeps what is put into it, each part apart from the others
 contract FeedbackWordProof is Proof {
-    function check_packingLosesNothing(int128 value, uint8 decimals, uint40 tag1Id, uint40 tag2Id) external view {
+    function check_packingLosesNothing(
+        int128 value,
+        uint8 decimals,
+        uint40 tag1Id,
+        uint40 tag2Id
+    ) external view reachesItsEnd {
         FeedbackWord word = _pack(value, decimals, tag1Id, tag2Id);
         _assertParts(word, value, decimals, tag1Id, tag2Id);
         _prove(word.exists() && !word.isRevoked() && word.responses() == 0);
@@ -17,7 +22,7 @@ contract FeedbackWordProof is Proof {
         uint8 decimals,
         uint40 tag1Id,
         uint40 tag2Id
-    ) external view {
+    ) external view reachesItsEnd {
         FeedbackWord answered = _pack(value, decimals, tag1Id, tag2Id).withResponse();
         _assertParts(answered, value, decimals, tag1Id, tag2Id);
         _prove(answered.exists() && !answered.isRevoked() && answered.responses() == 1);
@@ -27,21 +32,21 @@ contract FeedbackWordProof is Proof {
         _prove(revoked.exists() && revoked.isRevoked() && revoked.responses() == 2);
     }
 
-    function check_responsesOfAnyWordAreCountedWithoutTouchingTheRest(uint256 anything) external view {
+    function check_responsesOfAnyWordAreCountedWithoutTouchingTheRest(uint256 anything) external view reachesItsEnd {
         FeedbackWord word = FeedbackWord.wrap(anything);
         FeedbackWord answered = word.withResponse();
         _prove(answered.responses() == word.responses() + 1);
         _prove(uint216(FeedbackWord.unwrap(answered)) == uint216(anything));
     }
 
-    function check_revocationOfAnyWordChangesOneBit(uint256 anything) external view {
+    function check_revocationOfAnyWordChangesOneBit(uint256 anything) external view reachesItsEnd {
         FeedbackWord revoked = FeedbackWord.wrap(anything).asRevoked();
         _prove(revoked.isRevoked());
         _prove(FeedbackWord.unwrap(revoked) & ~uint256(1 << 214) == anything & ~uint256(1 << 214));
     }
 
     /// @dev Two words that differ say so: every bit belongs to one part.
-    function check_partsTellWordsApart(uint256 one, uint256 other) external view {
+    function check_partsTellWordsApart(uint256 one, uint256 other) external view reachesItsEnd {
         (FeedbackWord a, FeedbackWord b) = (FeedbackWord.wrap(one), FeedbackWord.wrap(other));
         VM.assume(a.value() == b.value() && a.tag1Id() == b.tag1Id() && a.tag2Id() == b.tag2Id());
         VM.assume(a.decimals() == b.decimals() && a.responses() == b.responses());
@@ -54,7 +59,7 @@ contract FeedbackWordProof is Proof {
         uint40 tag1Id,
         uint40 tag2Id,
         bool includeRevoked
-    ) external view {
+    ) external view reachesItsEnd {
         FeedbackWord word = FeedbackWord.wrap(anything);
         FeedbackFilter memory filter = FeedbackWords.filter(tag1Id, tag2Id, includeRevoked);
         bool isMeant =
@@ -69,12 +74,12 @@ contract FeedbackWordProof is Proof {
         uint8 decimals,
         uint40 tag1Id,
         uint40 tag2Id
-    ) private view returns (FeedbackWord word) {
+    ) private pure returns (FeedbackWord word) {
         VM.assume(decimals <= 18);
         return FeedbackWords.pack(value, decimals, tag1Id, tag2Id);
     }
 
-    function _assertParts(FeedbackWord word, int128 value, uint8 decimals, uint40 tag1Id, uint40 tag2Id) private view {
+    function _assertParts(FeedbackWord word, int128 value, uint8 decimals, uint40 tag1Id, uint40 tag2Id) private pure {
         _prove(word.value() == value);
         _prove(word.decimals() == decimals);
         _prove(word.tag1Id() == tag1Id);

@@ -19,14 +19,16 @@ contract ObservedIdentityRegistry is IdentityRegistry, Branchless {
         return _or(_or(id == 0, _ownerOf(id) == account), walletOf(id) == account);
     }
 
-    /// @notice Whether the agents that are registered have the ids from 1 to their number, and of others nothing is
-    /// stored.
+    /// @notice Whether the agents that are registered have the ids from 1 to their number, nothing is stored of others,
+    /// and a wallet is stored only of an agent that says so.
     /// @param id An agent, registered or not.
     /// @return holds Whether it holds of the agent.
-    function isNumberedRightly(uint256 id) external view returns (bool holds) {
+    function isStoredRightly(uint256 id) external view returns (bool holds) {
         bool isGiven = _and(id != 0, id < nextAgentId());
-        uint256 ownership = _token(id).ownership;
-        return _and((uint160(ownership) != 0) == isGiven, _or(isGiven, ownership == 0));
+        uint256 ownership = ownershipOf(id);
+        bool isFree = _or(isGiven, ownership == 0);
+        bool hidesNoWallet = _or(ownership & EXPLICIT_WALLET != 0, _explicitWallet(id) == 0);
+        return _and(_and((uint160(ownership) != 0) == isGiven, isFree), hidesNoWallet);
     }
 
     /// @notice Whether the owner of an agent is known to own one.
@@ -56,16 +58,15 @@ contract ObservedIdentityRegistry is IdentityRegistry, Branchless {
     /// @param id The agent.
     /// @return wallet The wallet.
     function walletOf(uint256 id) public view returns (address wallet) {
-        uint256 ownership = _token(id).ownership;
-        uint256 slot = uint256(keccak256(abi.encode(id, WALLETS_SLOT)));
-        uint256 explicitWallet;
-        assembly ("memory-safe") {
-            explicitWallet := sload(slot)
-        }
-        unchecked {
-            uint256 mask = 0 - ((ownership >> 160) & 1);
-            return address(uint160((explicitWallet & mask) | (ownership & ~mask)));
-        }
+        uint256 ownership = ownershipOf(id);
+        return address(uint160(_select(ownership & EXPLICIT_WALLET != 0, _explicitWallet(id), ownership)));
+    }
+
+    /// @notice The word that says who owns an agent, and whether its wallet is explicit.
+    /// @param id The agent.
+    /// @return word The word.
+    function ownershipOf(uint256 id) public view returns (uint256 word) {
+        return _token(id).ownership;
     }
 
     /// @notice What `balanceOf` returns.
@@ -73,5 +74,12 @@ contract ObservedIdentityRegistry is IdentityRegistry, Branchless {
     /// @return number How many agents it owns.
     function tokensOf(address account) public view returns (uint256 number) {
         return uint32(_account(account).word);
+    }
+
+    function _explicitWallet(uint256 id) private view returns (uint256 wallet) {
+        bytes32 slot = keccak256(abi.encode(id, WALLETS_SLOT));
+        assembly ("memory-safe") {
+            wallet := sload(slot)
+        }
     }
 }

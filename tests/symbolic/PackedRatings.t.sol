@@ -35,7 +35,7 @@ contract PackedRatingsProof is Proof {
         SVM.enableSymbolicStorage(address(_ratings));
     }
 
-    function check_firstRatingIsKept(uint256 agentId, uint8 rating) external {
+    function check_firstRatingIsKept(uint256 agentId, uint8 rating) external reachesItsEnd {
         VM.assume(rating <= 100);
         (bool hadRating, ) = _ratings.get(agentId);
         VM.assume(!hadRating);
@@ -44,7 +44,7 @@ contract PackedRatingsProof is Proof {
         _prove(hasRating && kept == rating);
     }
 
-    function check_ratingCannotChange(uint256 agentId, uint256 otherId, uint8 otherRating) external {
+    function check_ratingCannotChange(uint256 agentId, uint256 otherId, uint8 otherRating) external reachesItsEnd {
         VM.assume(otherRating <= 100);
         (bool hadRating, uint8 before) = _ratings.get(agentId);
         VM.assume(hadRating);
@@ -54,7 +54,11 @@ contract PackedRatingsProof is Proof {
         _prove(hasRating && kept == before);
     }
 
-    function check_ratingOfOneGivesNoRatingToAnother(uint256 agentId, uint256 otherId, uint8 otherRating) external {
+    function check_ratingOfOneGivesNoRatingToAnother(
+        uint256 agentId,
+        uint256 otherId,
+        uint8 otherRating
+    ) external reachesItsEnd {
         VM.assume(otherRating <= 100 && otherId != agentId);
         (bool hadRating, ) = _ratings.get(agentId);
         VM.assume(!hadRating);

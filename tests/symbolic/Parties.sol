@@ -39,8 +39,8 @@ contract WatchingReceiver {
 /// @title An identity registry of which nothing is known but that it answers
 /// @notice Its answers are what happens to be in its storage, which the proofs leave unknown.
 contract UnpredictableIdentity {
-    /// @notice The agent that whoever asks speaks as.
-    uint256 public raterId;
+    /// @notice The agent that an account speaks as.
+    mapping(address account => uint256 agentId) public agentOf;
 
     /// @notice How many agents there are.
     uint256 public getAgentCount;
@@ -57,17 +57,15 @@ contract UnpredictableIdentity {
     /// @notice Whether somebody may act for an agent.
     mapping(address spender => mapping(uint256 agentId => bool authorized)) public isAuthorizedOrOwner;
 
-    /// @notice The agent that an account speaks as.
-    /// @return agentId The agent.
-    function agentOf(address) external view returns (uint256 agentId) {
-        return raterId;
-    }
-
     /// @notice What a rating needs to know.
+    /// @param rater Who rates.
     /// @param subjectId The agent that is rated.
-    /// @return rater The agent that rates.
+    /// @return raterId The agent that rates.
     /// @return subjectExists Whether the other one exists.
-    function resolveRating(address, uint256 subjectId) external view returns (uint256 rater, bool subjectExists) {
-        return (raterId, agentExists[subjectId]);
+    function resolveRating(
+        address rater,
+        uint256 subjectId
+    ) external view returns (uint256 raterId, bool subjectExists) {
+        return (agentOf[rater], agentExists[subjectId]);
     }
 }

@@ -15,7 +15,7 @@ contract TallyProof is Proof {
         int256 sum,
         uint64 number,
         uint64 count
-    ) external view {
+    ) external view reachesItsEnd {
         VM.assume(sum >= -MOST && sum < MOST);
         for (uint256 decimals = 0; decimals < 19; ++decimals) {
             Tally memory tally;
