@@ -1,10 +1,9 @@
 """`make mutate`: changes the contracts, one change at a time, and sees whether the tests notice.
 
-The changes are universalmutator's, the removal of a statement that spans lines, and the swap of two statements that
-follow each other. A seeded sample, with as many of each kind as there are and equal shares of the rest, is tried in
-copies of the project. A change that does not compile, or that compiles to the same bytecode, is not a mutant; every
-other one must fail a test of those that touch the contract, and fail it again when that test runs alone. Results are
-kept in `.mutants/`, so a run that is stopped goes on where it was.
+A seeded sample of the changes, of which each kind gets the same share while there are any of it, is tried in copies of
+the project. A change that does not compile, or that compiles to the same bytecode, is not a mutant; every other one
+must fail a test of those that touch the contract, and fail it again when that test runs alone. Results are kept in
+`.mutants/`, so a run that is stopped goes on where it was.
 
     make mutate MUTANTS=200 SEED=1 ONLY=contracts/validation
 """
@@ -12,9 +11,7 @@ kept in `.mutants/`, so a run that is stopped goes on where it was.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import hashlib
-import io
 import itertools
 import json
 import os
@@ -27,16 +24,14 @@ import subprocess
 import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from universalmutator.mutator import mutants_regexp
+from mutants import ROOT, Mutant, may_compile, mutants_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-ROOT = Path(__file__).parents[1]
 HOME = ROOT / ".mutants"  # not in .cache, where Ape sees no contracts
 RESULTS = HOME / "results.jsonl"
 BASELINE = HOME / "baseline.json"
@@ -68,26 +63,6 @@ REGISTRIES = {
 }
 """The registry that the tests of a folder are about, and deploy."""
 
-RULES = ["universal.rules", "c_like.rules", "solidity.rules"]
-
-IGNORED = [r"^\s*(//|\*|import |pragma |using |\}|/\*)", r"^\s*(abstract )?(contract|library|interface) "]
-"""Lines that no rule may touch, because they say nothing that runs."""
-
-GROSS = {"selfdestruct(msg.sender);", "revert();", "break;", "continue;"}
-"""Statements that a rule puts where another was. Any test notices them, which would only flatter the tests."""
-
-HEADERS = ("function ", "modifier ", "constructor(", "mapping(", ") ")
-"""How lines begin that declare and do not run."""
-
-NONSENSE = re.compile(r"[A-Za-z_](-1|\(\d+[-+]\d+\))|[=<>!]{3}|><|=<|\+[/%*]")
-"""What rules make of types, names with digits, and operators of two characters."""
-
-TYPES = re.compile(r"\b(u?int|bytes)\d*\b")
-
-NUMBERS = re.compile(r"\b(0x[0-9a-fA-F]+|\d[\d_]*)\b")
-
-CONDITIONS = re.compile(r"^(require|if|for|while) ?\(| \? |&&|\|\||[<>!=]=| [<>] ")
-
 SUFFICIENT = 0.95
 """The share of the mutants that the tests must notice."""
 
@@ -103,63 +78,6 @@ ATTEMPTS = 3
 
 class NoVerdictError(Exception):
     """The tests say nothing about a mutant."""
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A changed contract.
-
-    Attributes:
-        path: The source, relative to the project.
-        line: The first line that is changed.
-        before: What stands there.
-        after: What stands there instead.
-    """
-
-    path: str
-    line: int
-    before: str
-    after: str
-
-    @property
-    def source(self) -> str:
-        """The source as it is."""
-        return (ROOT / self.path).read_text()
-
-    @property
-    def changed(self) -> str:
-        """The source with the change."""
-        lines = self.source.splitlines(keepends=True)
-        lines[self.line - 1 : self.line - 1 + self.before.count("\n")] = [self.after]
-        return "".join(lines)
-
-    @property
-    def identifier(self) -> str:
-        """What names the mutant of this version of its source."""
-        return hashlib.sha256(f"{self.path}\0{self.changed}".encode()).hexdigest()[:16]
-
-    @property
-    def kind(self) -> str:
-        """What is changed."""
-        before, after = self.before.strip(), self.after.strip()
-        if not after or after.startswith(("//", "/*")):
-            return "removed event" if before.startswith("emit ") else "removed statement"
-        if sorted(self.before.splitlines()) == sorted(self.after.splitlines()):
-            return "swapped order"
-        if NUMBERS.sub("", before) == NUMBERS.sub("", after):
-            return "constant"
-        return "condition" if CONDITIONS.search(before) else "operator"
-
-    @property
-    def place(self) -> str:
-        """Where the change is."""
-        return f"{self.path}:{self.line}"
-
-    def __str__(self) -> str:
-        """Show the change."""
-        shown = [f"  - {line.strip()}" for line in self.before.splitlines()]
-        shown += [f"  + {line.strip()}" for line in self.after.splitlines()]
-        return "\n".join([self.place, *shown])
 
 
 class Project:
@@ -343,48 +261,6 @@ def _imports(path: str) -> set[str]:
     return found
 
 
-def _swaps(lines: list[str]) -> list[tuple[int, str, str]]:
-    """Two statements of one line each, in one block, in the other order."""
-    swaps = []
-    for number, (first, second) in enumerate(itertools.pairwise(lines), start=1):
-        indents = {len(line) - len(line.lstrip()) for line in (first, second)}
-        are_statements = all(re.search(r"^\s.*;\s*(//.*)?$", line) for line in (first, second))
-        if are_statements and len(indents) == 1 and first != second:
-            swaps.append((number, first + second, second + first))
-    return swaps
-
-
-def _removals(lines: list[str]) -> list[tuple[int, str, str]]:
-    """Statements that span lines, removed; universalmutator removes single lines."""
-    removals = []
-    for number, first in enumerate(lines, start=1):
-        if re.match(r"\s+(emit )?[\w.]+\($", first):
-            end = next(n for n in range(number, len(lines)) if lines[n].startswith(first[: -len(first.lstrip())] + ")"))
-            removals.append((number, "".join(lines[number - 1 : end + 1]), ""))
-    return removals
-
-
-def mutants_of(path: str) -> list[Mutant]:
-    """All mutants of a source.
-
-    Args:
-        path: The source, relative to the project.
-
-    Returns:
-        The mutants, none twice.
-    """
-    lines = (ROOT / path).read_text().splitlines(keepends=True)
-    with contextlib.redirect_stdout(io.StringIO()):
-        changes = mutants_regexp(lines, RULES, ignorePatterns=IGNORED)
-    found = [
-        Mutant(path, line, lines[line - 1], after)
-        for line, after, *_ in changes
-        if after.strip().rpartition("\n")[2].strip() not in GROSS
-    ]
-    found += [Mutant(path, *change) for change in _removals(lines) + _swaps(lines)]
-    return list(dict.fromkeys(m for m in found if "".join(m.before.split()) != "".join(m.after.split())))
-
-
 def sample(seed: int, only: str) -> list[Mutant]:
     """All mutants of the contracts that have tests and whose path begins so.
 
@@ -394,22 +270,10 @@ def sample(seed: int, only: str) -> list[Mutant]:
     mutants = [mutant for path in paths if path.startswith(only) and tests_of(path) for mutant in mutants_of(path)]
     random.Random(seed).shuffle(mutants)  # noqa: S311  # no secret depends on it
     kinds: dict[str, list[Mutant]] = {}
-    for mutant in filter(_may_compile, mutants):
+    for mutant in filter(may_compile, mutants):
         kinds.setdefault(mutant.kind, []).append(mutant)
     turns = itertools.zip_longest(*(kinds[kind] for kind in sorted(kinds)))
     return [mutant for turn in turns for mutant in turn if mutant]
-
-
-def _may_compile(mutant: Mutant) -> bool:
-    """Whether a change has a chance to compile to something else; most that rules for any language make have none."""
-    before, after = mutant.before, mutant.after
-    return (
-        not before.lstrip().startswith(HEADERS)
-        and all(before.count(bracket) == after.count(bracket) for bracket in "()[]{}")
-        and (NONSENSE.search(before) is not None or NONSENSE.search(after) is None)
-        and TYPES.sub("", before) != TYPES.sub("", after)
-        and not (after.lstrip().startswith("/*") and before.rstrip().endswith(","))
-    )
 
 
 class Trial:

@@ -69,7 +69,7 @@ def publish(session: Session, signals: Sequence[Signal], period: str) -> Operati
         published: Published = yield Exclusive(_publish(session, wanted, period, sent))
     except BatchInterruptedError:
         raise
-    except Exception as error:  # as above
+    except Exception as error:  # whatever a signer or a provider raises
         if not sent:
             raise
         raise _interrupted(sent, len(wanted) - len(sent), str(error)) from error

@@ -1,0 +1,150 @@
+"""The mutants of the contracts: each the change of one line, or of one statement, that a mistake might have made.
+
+They are universalmutator's, the removal of a statement that spans lines, and the swap of two statements that follow
+each other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import itertools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from universalmutator.mutator import mutants_regexp
+
+ROOT = Path(__file__).parents[1]
+
+RULES = ["universal.rules", "c_like.rules", "solidity.rules"]
+
+IGNORED = [r"^\s*(//|\*|import |pragma |using |\}|/\*)", r"^\s*(abstract )?(contract|library|interface) "]
+"""Lines that no rule may touch, because they say nothing that runs."""
+
+GROSS = {"selfdestruct(msg.sender);", "revert();", "break;", "continue;"}
+"""Statements that a rule puts where another was. Any test notices them, which would only flatter the tests."""
+
+HEADERS = ("function ", "modifier ", "constructor(", "mapping(", ") ")
+"""How lines begin that declare and do not run."""
+
+NONSENSE = re.compile(r"[A-Za-z_](-1|\(\d+[-+]\d+\))|[=<>!]{3}|><|=<|\+[/%*]")
+"""What rules make of types, names with digits, and operators of two characters."""
+
+TYPES = re.compile(r"\b(u?int|bytes)\d*\b")
+
+NUMBERS = re.compile(r"\b(0x[0-9a-fA-F]+|\d[\d_]*)\b")
+
+CONDITIONS = re.compile(r"^(require|if|for|while) ?\(| \? |&&|\|\||[<>!=]=| [<>] ")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A changed contract.
+
+    Attributes:
+        path: The source, relative to the project.
+        line: The first line that is changed.
+        before: What stands there.
+        after: What stands there instead.
+    """
+
+    path: str
+    line: int
+    before: str
+    after: str
+
+    @property
+    def source(self) -> str:
+        """The source as it is."""
+        return (ROOT / self.path).read_text()
+
+    @property
+    def changed(self) -> str:
+        """The source with the change."""
+        lines = self.source.splitlines(keepends=True)
+        lines[self.line - 1 : self.line - 1 + self.before.count("\n")] = [self.after]
+        return "".join(lines)
+
+    @property
+    def identifier(self) -> str:
+        """What names the mutant of this version of its source."""
+        return hashlib.sha256(f"{self.path}\0{self.changed}".encode()).hexdigest()[:16]
+
+    @property
+    def kind(self) -> str:
+        """What is changed."""
+        before, after = self.before.strip(), self.after.strip()
+        if not after or after.startswith(("//", "/*")):
+            return "removed event" if before.startswith("emit ") else "removed statement"
+        if sorted(self.before.splitlines()) == sorted(self.after.splitlines()):
+            return "swapped order"
+        if NUMBERS.sub("", before) == NUMBERS.sub("", after):
+            return "constant"
+        return "condition" if CONDITIONS.search(before) else "operator"
+
+    @property
+    def place(self) -> str:
+        """Where the change is."""
+        return f"{self.path}:{self.line}"
+
+    def __str__(self) -> str:
+        """Show the change."""
+        shown = [f"  - {line.strip()}" for line in self.before.splitlines()]
+        shown += [f"  + {line.strip()}" for line in self.after.splitlines()]
+        return "\n".join([self.place, *shown])
+
+
+def may_compile(mutant: Mutant) -> bool:
+    """Whether a change has a chance to compile to something else; most that rules for any language make have none."""
+    before, after = mutant.before, mutant.after
+    return (
+        not before.lstrip().startswith(HEADERS)
+        and all(before.count(bracket) == after.count(bracket) for bracket in "()[]{}")
+        and (NONSENSE.search(before) is not None or NONSENSE.search(after) is None)
+        and TYPES.sub("", before) != TYPES.sub("", after)
+        and not (after.lstrip().startswith("/*") and before.rstrip().endswith(","))
+    )
+
+
+def _swaps(lines: list[str]) -> list[tuple[int, str, str]]:
+    """Two statements of one line each, in one block, in the other order."""
+    swaps = []
+    for number, (first, second) in enumerate(itertools.pairwise(lines), start=1):
+        indents = {len(line) - len(line.lstrip()) for line in (first, second)}
+        are_statements = all(re.search(r"^\s.*;\s*(//.*)?$", line) for line in (first, second))
+        if are_statements and len(indents) == 1 and first != second:
+            swaps.append((number, first + second, second + first))
+    return swaps
+
+
+def _removals(lines: list[str]) -> list[tuple[int, str, str]]:
+    """Statements that span lines, removed; universalmutator removes single lines."""
+    removals = []
+    for number, first in enumerate(lines, start=1):
+        if re.match(r"\s+(emit )?[\w.]+\($", first):
+            end = next(n for n in range(number, len(lines)) if lines[n].startswith(first[: -len(first.lstrip())] + ")"))
+            removals.append((number, "".join(lines[number - 1 : end + 1]), ""))
+    return removals
+
+
+def mutants_of(path: str) -> list[Mutant]:
+    """All mutants of a source.
+
+    Args:
+        path: The source, relative to the project.
+
+    Returns:
+        The mutants, none twice.
+    """
+    lines = (ROOT / path).read_text().splitlines(keepends=True)
+    with contextlib.redirect_stdout(io.StringIO()):
+        changes = mutants_regexp(lines, RULES, ignorePatterns=IGNORED)
+    found = [
+        Mutant(path, line, lines[line - 1], after)
+        for line, after, *_ in changes
+        if after.strip().rpartition("\n")[2].strip() not in GROSS
+    ]
+    found += [Mutant(path, *change) for change in _removals(lines) + _swaps(lines)]
+    return list(dict.fromkeys(m for m in found if "".join(m.before.split()) != "".join(m.after.split())))
