@@ -69,7 +69,6 @@ SUFFICIENT = 0.95
 PATIENCE = 10
 """How many times as long as without a change the tests may take."""
 
-
 TOO_LONG = "the tests took too long"
 
 ATTEMPTS = 3
