@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import io
 import itertools
+import random
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,10 +34,6 @@ NONSENSE = re.compile(r"[A-Za-z_](-1|\(\d+[-+]\d+\))|[=<>!]{3}|><|=<|\+[/%*]")
 """What rules make of types, names with digits, and operators of two characters."""
 
 TYPES = re.compile(r"\b(u?int|bytes)\d*\b")
-
-NUMBERS = re.compile(r"\b(0x[0-9a-fA-F]+|\d[\d_]*)\b")
-
-CONDITIONS = re.compile(r"^(require|if|for|while) ?\(| \? |&&|\|\||[<>!=]=| [<>] ")
 
 
 @dataclass(frozen=True)
@@ -73,16 +70,10 @@ class Mutant:
         return hashlib.sha256(f"{self.path}\0{self.changed}".encode()).hexdigest()[:16]
 
     @property
-    def kind(self) -> str:
-        """What is changed."""
-        before, after = self.before.strip(), self.after.strip()
-        if not after or after.startswith(("//", "/*")):
-            return "removed event" if before.startswith("emit ") else "removed statement"
-        if sorted(self.before.splitlines()) == sorted(self.after.splitlines()):
-            return "swapped order"
-        if NUMBERS.sub("", before) == NUMBERS.sub("", after):
-            return "constant"
-        return "condition" if CONDITIONS.search(before) else "operator"
+    def removes_event(self) -> bool:
+        """Whether an event is no longer emitted."""
+        is_removal = not self.after.strip() or self.after.lstrip().startswith(("/*", "//"))
+        return is_removal and self.before.lstrip().startswith("emit ")
 
     @property
     def place(self) -> str:
@@ -96,16 +87,37 @@ class Mutant:
         return "\n".join([self.place, *shown])
 
 
-def may_compile(mutant: Mutant) -> bool:
-    """Whether a change has a chance to compile to something else; most that rules for any language make have none."""
-    before, after = mutant.before, mutant.after
-    return (
-        not before.lstrip().startswith(HEADERS)
-        and all(before.count(bracket) == after.count(bracket) for bracket in "()[]{}")
-        and (NONSENSE.search(before) is not None or NONSENSE.search(after) is None)
-        and TYPES.sub("", before) != TYPES.sub("", after)
-        and not (after.lstrip().startswith("/*") and before.rstrip().endswith(","))
-    )
+def sample(paths: list[str], seed: int) -> list[Mutant]:
+    """All mutants of some contracts that have a chance to compile.
+
+    Args:
+        paths: The contracts.
+        seed: Decides the order, but that those come first that remove an event: they are few, and easily overlooked.
+    """
+    mutants = [mutant for path in paths for mutant in mutants_of(path)]
+    random.Random(seed).shuffle(mutants)  # noqa: S311  # no secret depends on it
+    return sorted(filter(_may_compile, mutants), key=lambda mutant: not mutant.removes_event)
+
+
+def mutants_of(path: str) -> list[Mutant]:
+    """All mutants of a source.
+
+    Args:
+        path: The source, relative to the project.
+
+    Returns:
+        The mutants, none twice.
+    """
+    lines = (ROOT / path).read_text().splitlines(keepends=True)
+    with contextlib.redirect_stdout(io.StringIO()):
+        changes = mutants_regexp(lines, RULES, ignorePatterns=IGNORED)
+    found = [
+        Mutant(path, line, lines[line - 1], after)
+        for line, after, *_ in changes
+        if after.strip().rpartition("\n")[2].strip() not in GROSS
+    ]
+    found += [Mutant(path, *change) for change in _removals(lines) + _swaps(lines)]
+    return list(dict.fromkeys(m for m in found if "".join(m.before.split()) != "".join(m.after.split())))
 
 
 def _swaps(lines: list[str]) -> list[tuple[int, str, str]]:
@@ -129,22 +141,13 @@ def _removals(lines: list[str]) -> list[tuple[int, str, str]]:
     return removals
 
 
-def mutants_of(path: str) -> list[Mutant]:
-    """All mutants of a source.
-
-    Args:
-        path: The source, relative to the project.
-
-    Returns:
-        The mutants, none twice.
-    """
-    lines = (ROOT / path).read_text().splitlines(keepends=True)
-    with contextlib.redirect_stdout(io.StringIO()):
-        changes = mutants_regexp(lines, RULES, ignorePatterns=IGNORED)
-    found = [
-        Mutant(path, line, lines[line - 1], after)
-        for line, after, *_ in changes
-        if after.strip().rpartition("\n")[2].strip() not in GROSS
-    ]
-    found += [Mutant(path, *change) for change in _removals(lines) + _swaps(lines)]
-    return list(dict.fromkeys(m for m in found if "".join(m.before.split()) != "".join(m.after.split())))
+def _may_compile(mutant: Mutant) -> bool:
+    """Whether a change has a chance to compile to something else; most that rules for any language make have none."""
+    before, after = mutant.before, mutant.after
+    return (
+        not before.lstrip().startswith(HEADERS)
+        and all(before.count(bracket) == after.count(bracket) for bracket in "()[]{}")
+        and (NONSENSE.search(before) is not None or NONSENSE.search(after) is None)
+        and TYPES.sub("", before) != TYPES.sub("", after)
+        and not (after.lstrip().startswith("/*") and before.rstrip().endswith(","))
+    )

@@ -1,9 +1,9 @@
 """`make mutate`: changes the contracts, one change at a time, and sees whether the tests notice.
 
-A seeded sample of the changes, of which each kind gets the same share while there are any of it, is tried in copies of
-the project. A change that does not compile, or that compiles to the same bytecode, is not a mutant; every other one
-must fail a test of those that touch the contract, and fail it again when that test runs alone. Results are kept in
-`.mutants/`, so a run that is stopped goes on where it was.
+Each removal of an event and a seeded sample of all other changes are tried in copies of the project. A change that does
+not compile, or that compiles to the same bytecode, is not a mutant; every other one must fail a test of those that
+touch the contract: by an assertion, or else twice, because what else fails may be the machine's doing. Results are kept
+in `.mutants/`, so a run that is stopped goes on where it was.
 
     make mutate MUTANTS=200 SEED=1 ONLY=contracts/validation
 """
@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import itertools
 import json
 import os
 import queue
-import random
 import re
 import shutil
 import signal
@@ -24,10 +22,11 @@ import subprocess
 import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mutants import ROOT, Mutant, may_compile, mutants_of
+from mutants import ROOT, Mutant, sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,10 +68,21 @@ SUFFICIENT = 0.95
 PATIENCE = 10
 """How many times as long as without a change the tests may take."""
 
-TOO_LONG = "the tests took too long"
-
 ATTEMPTS = 3
 """How often to try again when a test fails and then, alone, does not."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What tests say of a mutant.
+
+    Attributes:
+        test: The test that failed.
+        is_sure: Whether it did by the mutant's doing: an assertion failed, or something ran for ever.
+    """
+
+    test: str
+    is_sure: bool
 
 
 class NoVerdictError(Exception):
@@ -179,7 +189,7 @@ class Project:
         sources = (file.read_bytes() for file in files if file.suffix in (".py", ".sol"))
         return hashlib.sha256(b"\0".join(sources)).hexdigest()[:16]
 
-    def failure(self, tests: list[str], timeout: float | None = None) -> str | None:
+    def failure(self, tests: list[str], timeout: float | None = None) -> Failure | None:
         """Run tests until the first that fails, those first that failed before.
 
         Args:
@@ -187,7 +197,7 @@ class Project:
             timeout: After how many seconds they are ended.
 
         Returns:
-            The test that failed, `TOO_LONG`, or None if all passed.
+            The first failure, or None if all passed.
 
         Raises:
             NoVerdictError: They did not run.
@@ -206,13 +216,14 @@ class Project:
                 output, _ = process.communicate(timeout=timeout)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)  # with all that they started
-                return TOO_LONG
+                return Failure("the tests took too long", is_sure=True)
         if process.returncode == 0:
             return None
-        failed = re.search(r"^(?:FAILED|ERROR) (tests/\S+?::.+?)(?: - .*)?$", output, re.MULTILINE)
+        failed = re.search(r"^(FAILED|ERROR) (tests/\S+?::.+?)(?: - (.*))?$", output, re.MULTILINE)
         if process.returncode != 1 or not failed:
             raise NoVerdictError(output)
-        return failed[1]
+        asserted = failed[1] == "FAILED" and re.match("Assertion|assert|Failed: DID NOT", failed[3] or "")
+        return Failure(failed[2], is_sure=bool(asserted))
 
     def judge(self, mutant: Mutant, patience: float) -> str:
         """Try a mutant.
@@ -237,9 +248,9 @@ class Project:
             failed = self.failure(tests_of(mutant.path), patience)
             if failed is None:
                 return "survived"
-            if failed == TOO_LONG or self.failure([failed], patience) in {failed, TOO_LONG}:
+            if failed.is_sure or self.failure([failed.test], patience):
                 return "killed"
-        raise NoVerdictError(f"{failed} fails now and then\n{mutant}")
+        raise NoVerdictError(f"some test fails now and then\n{mutant}")
 
 
 def tests_of(path: str) -> list[str]:
@@ -260,19 +271,10 @@ def _imports(path: str) -> set[str]:
     return found
 
 
-def sample(seed: int, only: str) -> list[Mutant]:
-    """All mutants of the contracts that have tests and whose path begins so.
-
-    They are in an order that the seed decides, but that the kinds take turns.
-    """
+def tested_contracts(beginning: str) -> list[str]:
+    """The contracts that have tests and whose path begins so."""
     paths = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "contracts").rglob("*.sol"))
-    mutants = [mutant for path in paths if path.startswith(only) and tests_of(path) for mutant in mutants_of(path)]
-    random.Random(seed).shuffle(mutants)  # noqa: S311  # no secret depends on it
-    kinds: dict[str, list[Mutant]] = {}
-    for mutant in filter(may_compile, mutants):
-        kinds.setdefault(mutant.kind, []).append(mutant)
-    turns = itertools.zip_longest(*(kinds[kind] for kind in sorted(kinds)))
-    return [mutant for turn in turns for mutant in turn if mutant]
+    return [path for path in paths if path.startswith(beginning) and tests_of(path)]
 
 
 class Trial:
@@ -312,7 +314,7 @@ class Trial:
             print(f"mutate: running {folder} as it is ...", flush=True)
             start = time.monotonic()
             if failed := project.failure([folder]):
-                sys.exit(f"mutate: {failed} fails without any change")
+                sys.exit(f"mutate: {failed.test} fails without any change")
             self._patience[folder] = known[version] = PATIENCE * self._jobs * (time.monotonic() - start) + 60
             BASELINE.write_text(json.dumps(known))
         self._start = time.monotonic()
@@ -356,11 +358,8 @@ class Trial:
         survived = list(self.verdicts.values()).count("survived")
         pace = (time.monotonic() - self._start) / self._tried
         left = pace * (self.wanted - len(self.verdicts)) / 60
-        print(
-            f"mutate: {len(self.verdicts)} of {self.wanted}, {survived} survived, {left:.0f} min left; "
-            f"{verdict}: {mutant.place}",
-            flush=True,
-        )
+        progress = f"{len(self.verdicts)} of {self.wanted}, {survived} survived, {left:.0f} min left"
+        print(f"mutate: {progress}; {verdict}: {mutant.place}", flush=True)
 
     def _count(self, mutant: Mutant, verdict: str) -> None:
         """Count a valid mutant."""
@@ -382,7 +381,7 @@ def main() -> int:
     options = parser.parse_args()
 
     projects = [Project(HOME / f"project{number}") for number in range(options.jobs)]
-    mutants = sample(options.seed, options.only)
+    mutants = sample(tested_contracts(options.only), options.seed)
     trial = Trial(options.mutants, projects)
     trial.measure(projects[0], sorted({folder for mutant in mutants for folder in tests_of(mutant.path)}))
     trial.run(mutants)
