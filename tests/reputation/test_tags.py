@@ -99,7 +99,8 @@ def test_no_tag_follows_the_last(dictionary_of, give, reputation, client):
 
 
 def test_known_and_empty_tags_are_taken_from_a_full_dictionary(dictionary_of, give, reputation, agent, client):
-    give(client, tag1="known")
+    give(client, tag1="known", tag2="known")
     dictionary_of(LAST_TAG_ID)
     give(client, tag1="known", tag2="")
     assert tuple(reputation.getSummary(agent, [client], "known", "")) == (2, 87, 0)
+    assert tuple(reputation.readFeedback(agent, client, 2)) == (87, 0, "known", "", False)
