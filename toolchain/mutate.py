@@ -11,6 +11,7 @@ in `.mutants/`, so a run that is stopped goes on where it was.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -24,12 +25,8 @@ import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mutants import ROOT, Mutant, sample
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 HOME = ROOT / ".mutants"  # not in .cache, where Ape sees no contracts
 RESULTS = HOME / "results.jsonl"
@@ -69,7 +66,7 @@ PATIENCE = 10
 """How many times as long as without a change the tests may take."""
 
 ATTEMPTS = 3
-"""How often to try again when a test fails and then, alone, does not."""
+"""How often to try when the tests do not run, or when a test fails and then, alone, does not."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +125,7 @@ class Project:
         others = set(REGISTRIES.values()) - {REGISTRIES[folder] for folder in tests_of(path)}
         return [name for name in self.build["sources"] if path in _imports(name) and Path(name).stem not in others]
 
-    def compile(self, names: Iterable[str], mutant: Mutant | None = None) -> dict[str, tuple[str, str]] | None:
+    def compile(self, names: list[str], mutant: Mutant | None = None) -> dict[str, tuple[str, str]] | None:
         """Compile the contracts of some sources.
 
         Args:
@@ -245,12 +242,13 @@ class Project:
             return "invalid"
         self.install(codes)
         for _ in range(ATTEMPTS):
-            failed = self.failure(tests_of(mutant.path), patience)
-            if failed is None:
-                return "survived"
-            if failed.is_sure or self.failure([failed.test], patience):
-                return "killed"
-        raise NoVerdictError(f"some test fails now and then\n{mutant}")
+            with contextlib.suppress(NoVerdictError):
+                failed = self.failure(tests_of(mutant.path), patience)
+                if failed is None:
+                    return "survived"
+                if failed.is_sure or self.failure([failed.test], patience):
+                    return "killed"
+        raise NoVerdictError(str(mutant))
 
 
 def tests_of(path: str) -> list[str]:
@@ -301,7 +299,7 @@ class Trial:
 
     def measure(self, project: Project, folders: list[str]) -> None:
         """Run tests on the contracts as they are, to know that they pass and how long that takes."""
-        codes = project.compile(project.build["sources"])
+        codes = project.compile(list(project.build["sources"]))
         if codes is None:
             sys.exit("mutate: the contracts do not compile")
         project.install(codes)

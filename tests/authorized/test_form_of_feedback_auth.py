@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import ape
 import pytest
+from eth_utils import to_checksum_address
 
 from bilateral.signatures import FeedbackAuth, encode_feedback_auth
 from tests.authorized.helpers import FIELDS_LENGTH, MAX_UINT256, Given, refusal, sign
@@ -35,6 +36,14 @@ def test_client_address_with_dirty_upper_bits_is_refused(registry, give, given, 
     word = int(client.address, 16) | 1 << bit
     with ape.reverts(registry.ClientAddressOutOfRange, word=word):
         give(with_word(given.feedback_auth, CLIENT_WORD, word))
+
+
+def test_highest_client_address_is_in_range_and_somebody_elses(registry, give, given, client):
+    highest = 2**160 - 1
+    with ape.reverts(
+        registry.ClientNotAuthorized, caller=client.address, authorizedClient=to_checksum_address(f"{highest:#x}")
+    ):
+        give(with_word(given.feedback_auth, CLIENT_WORD, highest))
 
 
 @pytest.mark.parametrize("bit", [64, 65, 128, 255])

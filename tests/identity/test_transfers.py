@@ -14,6 +14,9 @@ from tests.identity.events import handover, transferred
 
 ACCOUNT_BALANCE_LIMIT = 2**32 - 1
 
+NEXT_AGENT_ID_SLOT = 2
+"""`AgentDirectory._nextAgentId`."""
+
 
 def plain(identity, sender, receiver, agent_id, caller):
     return identity.transferFrom(sender, receiver, agent_id, sender=caller)
@@ -296,3 +299,15 @@ def test_agent_can_be_sent_around_and_comes_back_unharmed(identity, agent, owner
         assert logged(receipt)[-1] == transferred(sender, receiver, agent)
     assert identity.ownerOf(agent) == owner
     assert [identity.balanceOf(account) for account in (owner, other_owner, stranger)] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("agent_id", [100, 2**32 - 1, 2**32, 2**40 + 1])
+def test_agents_of_any_id_are_transferred(identity, networks, owner, other_owner, agent_id):
+    networks.provider.set_storage(identity.address, NEXT_AGENT_ID_SLOT, encode(["uint256"], [agent_id]))
+    for _ in range(2):
+        identity.register(sender=owner)
+    identity.transferFrom(owner, other_owner, agent_id, sender=owner)
+    assert (identity.ownerOf(agent_id), identity.ownerOf(agent_id + 1)) == (other_owner, owner)
+    assert (identity.getAgentWallet(agent_id), identity.getAgentWallet(agent_id + 1)) == (ZERO_ADDRESS, owner)
+    identity.setPrimaryAgent(agent_id, sender=other_owner)
+    assert (identity.agentOf(owner), identity.agentOf(other_owner)) == (0, agent_id)
