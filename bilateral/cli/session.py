@@ -106,7 +106,7 @@ class Session:
         Yields:
             The client.
         """
-        with self._connected(self.signer) as client, self.output.waiting(what):
+        with self.client() as client, self.output.waiting(what):
             yield client
 
     @contextmanager

@@ -65,7 +65,7 @@ class Log:
 
 def address_of(session: Session) -> str | None:
     """The signer's address, if there is a signer."""
-    return None if session.signer is None else checksummed(session.signer.address)
+    return None if session.signer is None else require_address(session)
 
 
 def require_signer(session: Session) -> TransactionSigner:
@@ -77,6 +77,15 @@ def require_signer(session: Session) -> TransactionSigner:
     if session.signer is None:
         raise MissingSignerError("this needs a signer: give the client signer=…, such as an eth-account LocalAccount")
     return session.signer
+
+
+def require_address(session: Session) -> str:
+    """The signer's address.
+
+    Raises:
+        MissingSignerError: There is no signer.
+    """
+    return checksummed(require_signer(session).address)
 
 
 def connect(session: Session) -> Operation[Deployment]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def new_agent(session: Session, domain: str) -> Operation[Sent[Registered]]:
     """See `Client.new_agent`."""
     deployment = yield from chain.connect(session)
-    owner = checksummed(chain.require_signer(session).address)
+    owner = chain.require_address(session)
 
     def decode(logs: Sequence[Log]) -> Registered:
         registered = transactions.the(logs, "Registered")

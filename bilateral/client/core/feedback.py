@@ -14,7 +14,7 @@ from bilateral.client.results import FeedbackEntry, FeedbackEvent, FeedbackRespo
 from bilateral.contracts import Registry
 from bilateral.documents.encoding import encode_object
 from bilateral.errors import InvalidArgumentError
-from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, checksummed
+from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId
 from bilateral.values import FeedbackValue, value_for_tag
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def revoke(
 ) -> Operation[Sent[FeedbackRevocation]]:
     """See `Client.revoke_feedback`."""
     deployment = yield from chain.connect(session)
-    signer = checksummed(chain.require_signer(session).address)
+    signer = chain.require_address(session)
     feedback = (
         named(deployment, agent_id, None, feedback_index)
         if isinstance(agent_id, FeedbackId)
@@ -155,7 +155,7 @@ def file_link(session: Session, agent: AgentId, draft: Draft) -> Operation[tuple
     if draft.link != ("", None):
         raise InvalidArgumentError("give a file or its URI and hash, not both")
     deployment = yield from chain.connect(session)
-    client = checksummed(chain.require_signer(session).address)
+    client = chain.require_address(session)
     complete = draft.file.complete(
         GlobalAgentId(deployment.agent_registry, str(agent.token_id)),
         AccountId(ChainId.evm(deployment.chain_id), client),

@@ -14,7 +14,6 @@ from bilateral.client.core import answers, chain, feedback, reading, transaction
 from bilateral.client.steps import Exclusive, Pause, Rpc
 from bilateral.contracts import Registry
 from bilateral.errors import BatchInterruptedError, InvalidArgumentError
-from bilateral.identifiers import checksummed
 from bilateral.values import FeedbackValue, value_for_tag
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def _settled_nonce(session: Session, sent: dict[_Key, Sent[FeedbackEntry]], unse
 
 def _present(session: Session, agents: Iterable[AgentId], period: str) -> Operation[set[_Key]]:
     """The signals of the period that the chain has of the signer."""
-    me = [checksummed(chain.require_signer(session).address)]
+    me = [chain.require_address(session)]
     found: set[_Key] = set()
     for agent in agents:
         entries = yield from reading.read_all(session, agent, me, reading.Selection(tag2=period))

@@ -112,7 +112,7 @@ def prepare(
         InsufficientFundsError: The signer cannot pay.
         DocumentError: A document cannot be stored.
     """
-    sender = chain.require_signer(session).address
+    sender = chain.require_address(session)
     if documents.are_published(session, arguments):
         yield from prepare(session, registry, signature, documents.rehearsed(arguments), decode)
     arguments = yield from documents.settled(session, arguments)
