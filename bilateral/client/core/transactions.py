@@ -222,17 +222,14 @@ def the(logs: Sequence[Log], event: str) -> Mapping[str, Any]:
 
 def _send_with_next_nonce(session: Session, prepared: Sent[T]) -> Operation[Sent[T]]:
     """Send with the next nonce, and with a later one where somebody else with the same key was faster."""
-    for _ in range(_NONCE_TRIES - 1):
+    refusal = ""
+    for _ in range(_NONCE_TRIES):
         nonce = yield from next_nonce(session)
         try:
             return (yield from send_with_nonce(session, prepared, nonce))
-        except NonceTakenError:
-            continue
-    nonce = yield from next_nonce(session)
-    try:
-        return (yield from send_with_nonce(session, prepared, nonce))
-    except NonceTakenError as taken:
-        raise NodeError("eth_sendRawTransaction", None, str(taken)) from None
+        except NonceTakenError as taken:
+            refusal = str(taken)
+    raise NodeError("eth_sendRawTransaction", None, refusal)
 
 
 def _refuse(session: Session, failure: Exception, hash_: str, raw: bytes, *, is_certain: bool) -> None:
