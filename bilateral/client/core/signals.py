@@ -7,7 +7,7 @@ which signals of a period there are already. A run that was cut off is completed
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bilateral.client.core import answers, chain, feedback, reading, transactions
@@ -47,6 +47,31 @@ class Published:
     already: tuple[Signal, ...]
 
 
+@dataclass
+class _Batch:
+    """How far the publishing of a period's signals has come.
+
+    Attributes:
+        wanted: The signals.
+        present: Those that the chain has, as far as it was asked.
+        sent: Those that were sent now, whatever became of them.
+    """
+
+    wanted: dict[_Key, Signal]
+    present: set[_Key] = field(default_factory=set)
+    sent: dict[_Key, Sent[FeedbackEntry]] = field(default_factory=dict)
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """The hashes of what was sent."""
+        return tuple(str(each.hash) for each in self.sent.values())
+
+    def interrupted(self, why: str) -> BatchInterruptedError:
+        """The error that says how far the publishing came."""
+        missing = self.wanted.keys() - self.present - self.sent.keys()
+        return BatchInterruptedError(self.hashes, len(missing), why)
+
+
 def publish(session: Session, signals: Sequence[Signal], period: str) -> Operation[Published]:
     """See `Client.publish_signals`."""
     deployment = yield from chain.connect(session)
@@ -63,38 +88,38 @@ def publish(session: Session, signals: Sequence[Signal], period: str) -> Operati
         if key in wanted:
             raise InvalidArgumentError(f"there are two signals {signal.tag} for agent {key[0]}")
         wanted[key] = signal
-    sent: dict[_Key, Sent[FeedbackEntry]] = {}
+    batch = _Batch(wanted)
     try:
-        published: Published = yield Exclusive(_publish(session, wanted, period, sent))
+        published: Published = yield Exclusive(_publish(session, batch, period))
     except BatchInterruptedError:
         raise
     except Exception as error:  # whatever a signer or a provider raises
-        if not sent:
+        if not batch.sent:
             raise
-        raise _interrupted(sent, len(wanted) - len(sent), str(error)) from error
+        raise batch.interrupted(str(error)) from error
     except BaseException as interruption:  # an interrupt, or a task that is cancelled: it passes, with all hashes
-        if sent:
-            interruption.add_note(f"These transactions were sent: {', '.join(str(it.hash) for it in sent.values())}.")
+        if batch.sent:
+            interruption.add_note(f"These transactions were sent: {', '.join(batch.hashes)}.")
         raise
     return published
 
 
-def _publish(
-    session: Session, wanted: dict[_Key, Signal], period: str, sent: dict[_Key, Sent[FeedbackEntry]]
-) -> Operation[Published]:
+def _publish(session: Session, batch: _Batch, period: str) -> Operation[Published]:
     """Publish what is missing. Where another run with the same key takes a nonce, see again what is missing.
 
     The nonces are taken in order from one at which nothing was on its way, so of two runs at the same time only one
-    can send each. What was sent is in `sent`, whatever happens.
+    can send each. How far it came is in `batch`, whatever happens.
     """
     for _ in range(_ROUNDS):
-        nonce = yield from _settled_nonce(session, sent, len(wanted) - len(sent))
-        present = yield from _present(session, dict.fromkeys(agent for agent, _ in wanted), period)
-        missing = [key for key in wanted if key not in present]
+        nonce = yield from _settled_nonce(session, batch)
+        batch.present = yield from _present(session, dict.fromkeys(agent for agent, _ in batch.wanted), period)
+        absent = {key: signal for key, signal in batch.wanted.items() if key not in batch.present}
         prepared = []
-        for key in missing:
-            prepared.append((yield from _prepare(session, key, wanted[key], period)))  # noqa: PERF401  # it yields
-        already = tuple(signal for key, signal in wanted.items() if key in present and key not in sent)
+        for key, signal in absent.items():
+            prepared.append((yield from _prepare(session, key, signal, period)))
+        already = tuple(
+            signal for key, signal in batch.wanted.items() if key in batch.present and key not in batch.sent
+        )
         if session.dry_run:
             tried = [
                 replace(each, transaction=each.transaction | {"nonce": nonce + number})
@@ -102,17 +127,17 @@ def _publish(
             ]
             return Published(tuple(tried), already)
         try:
-            for number, (key, each) in enumerate(zip(missing, prepared, strict=True)):
-                sent[key] = yield from transactions.send_with_nonce(session, each, nonce + number)
+            for number, (key, each) in enumerate(zip(absent, prepared, strict=True)):
+                batch.sent[key] = yield from transactions.send_with_nonce(session, each, nonce + number)
         except transactions.NonceTakenError:
             continue
         except Exception as error:  # whatever a signer or a provider raises
-            raise _interrupted(sent, len([key for key in missing if key not in sent]), str(error)) from error
-        return Published(tuple(sent.values()), already)
-    raise _interrupted(sent, len([key for key in missing if key not in sent]), "another program has the same key")
+            raise batch.interrupted(str(error)) from error
+        return Published(tuple(batch.sent.values()), already)
+    raise batch.interrupted("another program has the same key")
 
 
-def _settled_nonce(session: Session, sent: dict[_Key, Sent[FeedbackEntry]], unsent: int) -> Operation[int]:
+def _settled_nonce(session: Session, batch: _Batch) -> Operation[int]:
     """The signer's next nonce, once nothing of the signer's is on its way any more."""
     end = time.monotonic() + _SETTLING_SECONDS
     while True:
@@ -120,7 +145,7 @@ def _settled_nonce(session: Session, sent: dict[_Key, Sent[FeedbackEntry]], unse
         if mined >= (yield from transactions.next_nonce(session)):
             return mined
         if time.monotonic() >= end:
-            raise _interrupted(sent, unsent, "earlier transactions of the signer are still on their way")
+            raise batch.interrupted("earlier transactions of the signer are still on their way")
         yield Pause(session.poll_interval)
 
 
@@ -145,8 +170,3 @@ def _prepare(session: Session, key: _Key, signal: Signal, period: str) -> Operat
 def _draft(signal: Signal, period: str) -> feedback.Draft:
     """A signal as feedback."""
     return feedback.Draft(signal.value, signal.tag, period, signal.endpoint)
-
-
-def _interrupted(sent: dict[_Key, Sent[FeedbackEntry]], missing: int, why: str) -> BatchInterruptedError:
-    """The error that says how far the publishing came."""
-    return BatchInterruptedError(tuple(str(it.hash) for it in sent.values()), missing, why)
