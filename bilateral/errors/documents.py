@@ -1,0 +1,123 @@
+"""What can be wrong with a document, or keep it from being loaded or stored."""
+
+from __future__ import annotations
+
+from bilateral.errors.base import BilateralError
+from bilateral.text import quoted
+
+
+class DocumentError(BilateralError):
+    """A registration or feedback file cannot be read, trusted or stored."""
+
+    reason = "document"
+
+
+class MalformedDocumentError(DocumentError, ValueError):
+    """A document is not what its format says: no JSON object, a field of the wrong type, a required field missing."""
+
+    reason = "malformed_document"
+
+
+class UnsupportedUriError(DocumentError, ValueError):
+    """A URI is malformed, or of a scheme that is not loaded here."""
+
+    reason = "unsupported_uri"
+
+
+class ForbiddenAddressError(DocumentError):
+    """A URI leads to an address that is not public, such as the machine itself, its network or a cloud's metadata.
+
+    Attributes:
+        host: The host as the URI names it.
+        address: The address that the host stands for.
+    """
+
+    reason = "forbidden_address"
+
+    def __init__(self, host: str, address: str) -> None:
+        """Compose the message from the host and its address."""
+        super().__init__(f"{quoted(host)} leads to {address}, which is not a public address")
+        self.host = host
+        self.address = address
+
+
+class DocumentTooLargeError(DocumentError):
+    """A document is larger than the limit.
+
+    Attributes:
+        limit: The limit, in bytes.
+    """
+
+    reason = "document_too_large"
+
+    def __init__(self, limit: int) -> None:
+        """Compose the message from the limit."""
+        super().__init__(f"the document exceeds the limit of {limit} bytes")
+        self.limit = limit
+
+
+class DocumentTimeoutError(DocumentError, TimeoutError):
+    """A document did not arrive in time.
+
+    Attributes:
+        seconds: The time that was allowed for everything: names, connections, redirects, blocks and content.
+    """
+
+    reason = "document_timeout"
+
+    def __init__(self, seconds: float) -> None:
+        """Compose the message from the time allowed."""
+        super().__init__(f"the document did not arrive within {seconds:g} seconds")
+        self.seconds = seconds
+
+
+class TooManyRedirectsError(DocumentError):
+    """A server redirects more often than the limit allows, or from https to http."""
+
+    reason = "too_many_redirects"
+
+
+class UnreachableDocumentError(DocumentError):
+    """No server delivers the document: no such name, no connection, an untrusted certificate, or an error status."""
+
+    reason = "unreachable_document"
+
+
+class HashMismatchError(DocumentError):
+    """A document is not the one whose hash is on chain.
+
+    Attributes:
+        content: The document.
+        expected: The hash on chain.
+        actual: The keccak-256 hash of the document.
+        variant: The known other serialisation or digest of the same document that has the expected hash, if one has.
+            The content then is what its author meant, though not byte for byte what the author hashed.
+    """
+
+    reason = "hash_mismatch"
+
+    def __init__(self, content: bytes, expected: bytes, actual: bytes, variant: str | None) -> None:
+        """Compose the message from both hashes."""
+        known = f"; the expected hash is that of {variant}" if variant else ""
+        super().__init__(f"the document's hash is 0x{actual.hex()}, but 0x{expected.hex()} was expected{known}")
+        self.content = content
+        self.expected = expected
+        self.actual = actual
+        self.variant = variant
+
+
+class CidMismatchError(DocumentError):
+    """A gateway delivers content that is not what the CID identifies.
+
+    Attributes:
+        expected: The CID that was asked for.
+        actual: The CID of what was delivered.
+    """
+
+    reason = "cid_mismatch"
+
+    def __init__(self, expected: str, actual: str) -> None:
+        """Compose the message from both identifiers."""
+        super().__init__(f"the content's CID is {actual}, but {expected} was asked for")
+        self.expected = expected
+        self.actual = actual
