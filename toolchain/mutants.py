@@ -1,7 +1,7 @@
 """The mutants of the contracts: each the change of one line, or of one statement, that a mistake might have made.
 
 They are universalmutator's, the removal of a statement that spans lines, and the swap of two statements that follow
-each other.
+each other. Those are left out of which the text alone shows that they change nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ HEADERS = ("function ", "modifier ", "constructor(", "mapping(", ") ")
 
 NONSENSE = re.compile(r"[A-Za-z_](-1|\(\d+[-+]\d+\))|[=<>!]{3}|><|=<|\+[/%*]")
 """What rules make of types, names with digits, and operators of two characters."""
+
+UNTIL_EQUAL = re.compile(r"(for \(uint256 (\w+) = 0; \2) != (?=[\w.]+; \+\+\2\) )")
+"""How a loop begins that counts up by one from zero until it is at its bound. With `<` it ends there, too."""
+
+ASSIGNED = re.compile(r"([\w.]+(?:\[[^=]*\])?) (?:[-+*/|&^]|<<|>>)?= ")
+"""What a statement assigns to."""
 
 TYPES = re.compile(r"\b(u?int|bytes)\d*\b")
 
@@ -133,9 +139,16 @@ def _swaps(lines: list[str]) -> list[tuple[int, str, str]]:
     for number, (first, second) in enumerate(itertools.pairwise(lines), start=1):
         indents = {len(line) - len(line.lstrip()) for line in (first, second)}
         are_statements = all(re.search(r"^\s.*;\s*(//.*)?$", line) for line in (first, second))
-        if are_statements and len(indents) == 1 and first != second:
+        if are_statements and len(indents) == 1 and first != second and _depend(first, second):
             swaps.append((number, first + second, second + first))
     return swaps
+
+
+def _depend(first: str, second: str) -> bool:
+    """Whether the order of two statements can matter: one assigns what the other mentions, or both do more."""
+    assigned = [ASSIGNED.findall(statement) for statement in (first, second)]
+    is_mentioned = any(name in second for name in assigned[0]) or any(name in first for name in assigned[1])
+    return is_mentioned or not any(assigned)
 
 
 def _removals(lines: list[str]) -> list[tuple[int, str, str]]:
@@ -156,5 +169,6 @@ def _may_compile(mutant: Mutant) -> bool:
         and all(before.count(bracket) == after.count(bracket) for bracket in "()[]{}")
         and (NONSENSE.search(before) is not None or NONSENSE.search(after) is None)
         and TYPES.sub("", before) != TYPES.sub("", after)
+        and UNTIL_EQUAL.sub(r"\1 < ", before) != UNTIL_EQUAL.sub(r"\1 < ", after)
         and not (after.lstrip().startswith("/*") and before.rstrip().endswith(","))
     )

@@ -3,7 +3,7 @@
 Each removal of an event and a seeded sample of all other changes are tried in copies of the project. A change that does
 not compile, or that compiles to the same bytecode, is not a mutant; every other one must fail a test of those that
 touch the contract: by an assertion, or else twice, because what else fails may be the machine's doing. Results are kept
-in `.mutants/`, so a run that is stopped goes on where it was.
+in `.mutants/`, so a run that is stopped goes on where it was. They hold for as long as contracts and tests are the same.
 
     make mutate MUTANTS=200 SEED=1 ONLY=contracts/validation
 """
@@ -110,15 +110,10 @@ class Project:
         for tool in (".venv", "node_modules"):
             (path / tool).symlink_to(ROOT / tool)
         shutil.copytree(ROOT / ".build", path / ".build")
-        (path / ".cache/tmp").mkdir(parents=True)
         self._codes: dict[str, dict[str, tuple[str, str]] | None] = {}
         self._manifest = path / ".build/__local__.json"
         self.build = json.loads(self._manifest.read_text())
-        self._environment = {
-            **os.environ,
-            "APE_DATA_FOLDER": str(path / ".cache/ape"),
-            "TMPDIR": str(path / ".cache/tmp"),
-        }
+        self._environment = {**os.environ, "APE_DATA_FOLDER": str(path / ".cache/ape")}
 
     def reached(self, path: str) -> list[str]:
         """The sources that a change of one reaches, without the registries that its tests do not deploy."""
@@ -180,9 +175,10 @@ class Project:
             }
         self._manifest.write_text(json.dumps({**self.build, "contractTypes": contracts}))
 
-    def version(self, folders: list[str]) -> str:
-        """What names the present content of some folders."""
-        files = sorted(file for folder in folders for file in (self.path / folder).rglob("*.*") if file.is_file())
+    def version(self, folder: str) -> str:
+        """What names the present content of the contracts and of a folder of tests."""
+        folders = (self.path / "contracts", self.path / folder)
+        files = sorted(file for folder in folders for file in folder.rglob("*.*") if file.is_file())
         sources = (file.read_bytes() for file in files if file.suffix in (".py", ".sol"))
         return hashlib.sha256(b"\0".join(sources)).hexdigest()[:16]
 
@@ -292,7 +288,8 @@ class Trial:
             self._projects.put(project)
         self._jobs = len(projects)
         lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-        self._known = {record["id"]: record["verdict"] for record in map(json.loads, lines)}
+        self._known = {(record["id"], record["version"]): record["verdict"] for record in map(json.loads, lines)}
+        self._versions: dict[str, str] = {}
         self._patience: dict[str, float] = {}
         self._start = time.monotonic()
         self._tried = 0
@@ -305,7 +302,7 @@ class Trial:
         project.install(codes)
         known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
         for folder in folders:
-            version = project.version([folder, "contracts"])
+            version = self._versions[folder] = project.version(folder)
             self._patience[folder] = known.get(version, 0)
             if version in known:
                 continue
@@ -327,8 +324,8 @@ class Trial:
                     mutant = next(ahead, None)
                     if mutant is None:
                         break
-                    if mutant.identifier in self._known:
-                        self._count(mutant, self._known[mutant.identifier])
+                    if known := self._known.get((mutant.identifier, self._version(mutant))):
+                        self._count(mutant, known)
                     else:
                         running.add(pool.submit(self._try, mutant))
                 if not running:
@@ -336,6 +333,10 @@ class Trial:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     self._record(*future.result())
+
+    def _version(self, mutant: Mutant) -> str:
+        """What names the contracts and the tests with which a mutant is tried."""
+        return "-".join(self._versions[folder] for folder in tests_of(mutant.path))
 
     def _try(self, mutant: Mutant) -> tuple[Mutant, str]:
         """Try a mutant in a copy that nobody else uses."""
@@ -347,8 +348,9 @@ class Trial:
 
     def _record(self, mutant: Mutant, verdict: str) -> None:
         """Keep what came of a mutant, and tell."""
+        record = {"id": mutant.identifier, "version": self._version(mutant), "verdict": verdict, "mutant": str(mutant)}
         with RESULTS.open("a") as results:
-            results.write(json.dumps({"id": mutant.identifier, "verdict": verdict, "mutant": str(mutant)}) + "\n")
+            results.write(json.dumps(record) + "\n")
         self._count(mutant, verdict)
         if verdict == "invalid":
             return
@@ -378,8 +380,10 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many to try at a time")
     options = parser.parse_args()
 
-    projects = [Project(HOME / f"project{number}") for number in range(options.jobs)]
     mutants = sample(tested_contracts(options.only), options.seed)
+    if not mutants:
+        sys.exit(f"mutate: no contract with tests has a path that begins with {options.only}")
+    projects = [Project(HOME / f"project{number}") for number in range(options.jobs)]
     trial = Trial(options.mutants, projects)
     trial.measure(projects[0], sorted({folder for mutant in mutants for folder in tests_of(mutant.path)}))
     trial.run(mutants)

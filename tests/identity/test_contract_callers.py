@@ -58,7 +58,8 @@ def test_contract_updates_its_agent(identity, call, its_agent):
 
 def test_contract_chooses_as_whom_it_speaks(identity, call, contract_wallet, its_agent):
     call("register")
-    call("setPrimaryAgent", its_agent + 1)
+    choice = {"account": contract_wallet, "agentId": its_agent + 1}
+    assert logged(call("setPrimaryAgent", its_agent + 1)) == [("PrimaryAgentSet", choice)]
     assert identity.agentOf(contract_wallet) == its_agent + 1
 
 
