@@ -3,7 +3,7 @@
 Each removal of an event and a seeded sample of all other changes are tried in copies of the project. A change that does
 not compile, or that compiles to the same bytecode, is not a mutant; every other one must fail a test of those that
 touch the contract: by an assertion, or else twice, because what else fails may be the machine's doing. Results are kept
-in `.mutants/`, so a run that is stopped goes on where it was. They hold for as long as contracts and tests are the same.
+in `.mutants/`, so a run that is stopped goes on where it was, for as long as contracts and tests are the same.
 
     make mutate MUTANTS=200 SEED=1 ONLY=contracts/validation
 """

@@ -146,8 +146,8 @@ interface IReputationRegistry {
     /// next feedback for the agent. Reverts, in this order, with `SignatureExpired`, `UnexpectedFeedbackIndex`,
     /// `InvalidSignature`, and then as `giveFeedback` does; what is said there of the caller holds for the client.
     /// To withdraw a signature before its deadline, the client gives any feedback with the same index itself.
-    /// WARNING: a client can do so just before, and one that is a contract may change its mind at any time and use up the
-    /// gas that it is given: the caller pays for what is then refused.
+    /// WARNING: a client can do so just before, and one that is a contract may change its mind at any time and use up
+    /// the gas that it is given: the caller pays for what is then refused.
     /// @param clientAddress The client that rates.
     /// @param params The feedback.
     /// @param deadline The last second, in Unix time, in which the signature is taken.
