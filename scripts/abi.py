@@ -10,6 +10,8 @@ import click
 
 from bilateral.contracts import Registry
 from scripts._build import ROOT
+from scripts._deployment.chain import LOCAL_CHAIN_IDS
+from scripts._deployment.records import Records
 from scripts._files import write_atomically
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 FOLDER = ROOT / "bilateral" / "abi"
 RECORDS = ROOT / "deployments"
 PACKAGED_RECORDS = ROOT / "bilateral" / "deployments"
-LOCAL_CHAIN = "31337"
-"""The chain that every development node has, and so no one's."""
 
 
 def compiled_abi(registry: Registry) -> list[dict[str, Any]]:
@@ -51,11 +51,9 @@ def public_records(folder: Path) -> dict[str, str]:
     Returns:
         The text of each by the name of its file.
     """
-    return {
-        path.name: path.read_text(encoding="utf-8")
-        for path in sorted(folder.glob("[1-9]*.json"))
-        if path.stem != LOCAL_CHAIN
-    }
+    records = Records(folder)
+    paths = [records.path(chain_id) for chain_id in records.chain_ids() if chain_id not in LOCAL_CHAIN_IDS]
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 @click.command()

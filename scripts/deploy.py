@@ -11,7 +11,7 @@ from ape.cli import account_option
 from scripts._build import ROOT
 from scripts._deployment.command import NetworkCommand, chain_of, make_console
 from scripts._deployment.errors import DeploymentError, explained
-from scripts._deployment.execution import State, execute, survey, with_margin
+from scripts._deployment.execution import UNCOMMITTED, State, execute, git_commit, survey, with_margin
 from scripts._deployment.parameters import load_parameters
 from scripts._deployment.plan import make_plan, require_locked
 from scripts._deployment.records import Records
@@ -49,6 +49,11 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
     May be cut off at any point: what was deployed is on record, and the next run resumes.
     """
     console, store = make_console(), Records(records)
+    if provider.network.is_fork and records == DEPLOYMENTS:
+        raise DeploymentError(
+            f"{provider.network.choice} is a fork: what is deployed to it is not on the chain whose id it has. "
+            "Have it recorded elsewhere by --records."
+        )
     with explained(f"The node of {provider.network.choice} fails"):
         use_explorer(provider.network, None)
         chain = chain_of(provider)
@@ -68,6 +73,8 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
                 console.print(f"{costs}; {account.address} has {ether(balance)}.")
                 if balance < limit:
                     raise DeploymentError(f"{account.address} cannot pay for it: it lacks {ether(limit - balance)}.")
+                if not provider.network.is_dev and git_commit().endswith(UNCOMMITTED):
+                    console.print("The sources have uncommitted changes: without these, nobody can verify contracts.")
                 if not provider.network.is_dev and not yes:
                     click.confirm(f"Deploy to {chain.network} (chain {chain.chain_id})?", abort=True)
             if missing and yes:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 from eth_utils.crypto import keccak
 from hexbytes import HexBytes
+from requests import HTTPError
 from web3.exceptions import TransactionNotFound, Web3Exception
 
 from scripts._deployment.errors import DeploymentError
@@ -56,6 +58,21 @@ class Creation:
     transaction: str | None
     block: int | None
     sender: ChecksumAddress | None
+
+
+@dataclass(frozen=True)
+class SentTransaction:
+    """A transaction that is in a block or waits for one.
+
+    Attributes:
+        sender: Who sent it.
+        nonce: The sender's nonce that it uses.
+        data: Its calldata.
+    """
+
+    sender: ChecksumAddress
+    nonce: int
+    data: bytes
 
 
 @dataclass(frozen=True)
@@ -163,6 +180,17 @@ class Chain:
         """
         return int(self._web3.eth.get_transaction_count(address, "latest"))
 
+    def next_free_nonce(self, address: ChecksumAddress) -> int:
+        """How many transactions of an account are in blocks, or wait for one.
+
+        Args:
+            address: The account.
+
+        Returns:
+            The number.
+        """
+        return int(self._web3.eth.get_transaction_count(address, "pending"))
+
     def gas_to_deploy(self, contract: PlannedContract, sender: ChecksumAddress) -> int:
         """Ask the node what a deployment takes.
 
@@ -183,20 +211,20 @@ class Chain:
         """
         self._web3.eth.send_raw_transaction(HexBytes(raw))
 
-    def sender_of(self, transaction: str) -> tuple[ChecksumAddress, int] | None:
-        """Look up a transaction that is in a block or waits for one.
+    def transaction(self, transaction: str) -> SentTransaction | None:
+        """Look up a transaction.
 
         Args:
             transaction: Its hash.
 
         Returns:
-            Its sender and nonce; None if the node does not know it.
+            The transaction; None if the node does not know it.
         """
         try:
             found = self._web3.eth.get_transaction(HexBytes(transaction))
         except TransactionNotFound:
             return None
-        return found["from"], found["nonce"]
+        return SentTransaction(found["from"], found["nonce"], bytes(found["input"]))
 
     def receipt(self, transaction: str) -> Receipt | None:
         """Read the outcome of a transaction.
@@ -235,11 +263,14 @@ class Chain:
             contract: A contract that is on the chain.
 
         Returns:
-            What there is to know: less where the node has forgotten old states, or somebody created the contract
-            otherwise than by a plain transaction to the deterministic deployer.
+            What there is to know: less where the node has forgotten old states or lags behind, or where somebody
+            created the contract otherwise than by a plain transaction to the deterministic deployer.
         """
+        unknown = Creation(None, None, None)
         try:
             without, with_it = -1, int(self._web3.eth.block_number)
+            if not self._web3.eth.get_code(contract.address, with_it):
+                return unknown
             while with_it - without > 1:
                 middle = (without + with_it) // 2
                 if self._web3.eth.get_code(contract.address, middle):
@@ -247,9 +278,18 @@ class Chain:
                 else:
                     without = middle
             block = self._web3.eth.get_block(with_it, full_transactions=True)
-        except Web3Exception:
-            return Creation(None, None, None)
+        except (Web3Exception, HTTPError) as refusal:
+            if _is_about_the_rate(refusal):
+                raise
+            return unknown
         for transaction in cast("list[TxData]", block["transactions"]):
             if transaction.get("to") == DEPLOYER and bytes(transaction["input"]) == contract.calldata:
                 return Creation(f"0x{bytes(transaction['hash']).hex()}", with_it, transaction["from"])
         return Creation(None, with_it, None)
+
+
+def _is_about_the_rate(refusal: Exception) -> bool:
+    """Whether a node refuses to answer only because it was asked too much, rather than because it cannot."""
+    if isinstance(refusal, HTTPError):
+        return refusal.response.status_code in {HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}
+    return any(sign in str(refusal).lower() for sign in ("rate limit", "request limit", "limit exceeded", "too many"))

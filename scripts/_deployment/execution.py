@@ -31,6 +31,9 @@ GAS_MARGIN = 1.1
 ATTEMPTS = 5
 """How often a transaction is signed anew when somebody else has taken its nonce."""
 
+UNCOMMITTED = "-dirty"
+"""What follows the commit of sources that have been changed since."""
+
 SOURCES = ["contracts", "ape-config.yaml", "package-lock.json"]
 """What decides the bytecode."""
 
@@ -74,7 +77,7 @@ def survey(chain: Chain, plan: Sequence[PlannedContract], record: ChainRecord) -
 
     Raises:
         DeploymentError: If the chain cannot be deployed to, other code is at an address, or the plan would put aside
-            a contract that is on record.
+            a contract that is on record, or is being deployed.
     """
     chain.require_deployer()
     states = {}
@@ -83,14 +86,28 @@ def survey(chain: Chain, plan: Sequence[PlannedContract], record: ChainRecord) -
         if recorded and recorded.address != contract.address and chain.code(to_checksum_address(recorded.address)):
             raise DeploymentError(
                 f"{contract.name} is on record at {recorded.address} (commit {recorded.git_commit[:12]}), but sources, "
-                f"compiler or parameters have changed and now give {contract.address}. To deploy anew, move the "
-                f"record of chain {chain.chain_id} away; to keep it, check out that commit."
+                f"compiler or parameters have changed and now give {contract.address}. To deploy anew, rename the "
+                f"record of chain {chain.chain_id}; to keep it, check out that commit."
             )
+        _require_pending_is(contract, chain, record.pending.get(contract.name))
         if not _is_there(chain, contract):
             states[contract.name] = State.MISSING
         else:
             states[contract.name] = State.IN_PLACE if recorded else State.FOUND
     return states
+
+
+def _require_pending_is(contract: PlannedContract, chain: Chain, transaction: str | None) -> None:
+    """Make sure that what an earlier run sent for a contract does not create it elsewhere, on no record."""
+    sent = chain.transaction(transaction) if transaction else None
+    if transaction is None or sent is None or sent.data == contract.calldata:
+        return
+    receipt = chain.receipt(transaction)
+    if receipt is None or receipt.succeeded:
+        raise DeploymentError(
+            f"{contract.name}: the transaction {transaction} of an earlier run deploys it from other sources, by "
+            "another compiler or with other parameters. Finish that run with those first."
+        )
 
 
 def with_margin(gas: int) -> int:
@@ -166,22 +183,23 @@ class _Step:
         raise DeploymentError(f"{name}: the transaction {record.pending[name]} reverted.")
 
     def _created_anew(self, recorded: ContractRecord) -> Creation | None:
-        """Another creation than the recorded one: somebody else's, after the chain was started anew."""
-        if recorded.transaction is None or self.chain.sender_of(recorded.transaction):
+        """Another creation than the recorded one: somebody else's, after the chain was started anew.
+
+        That the node does not know the recorded transaction proves nothing: it may lag behind, or have forgotten it.
+        """
+        if recorded.transaction is None or self.chain.transaction(recorded.transaction):
             return None
         creation = self.chain.find_creation(self.contract)
-        forgotten = creation.block is None or creation.transaction == recorded.transaction
-        return None if forgotten else creation
+        return None if creation.transaction in {None, recorded.transaction} else creation
 
     def _earlier(self, transaction: str) -> Receipt | None:
         """The outcome of what an earlier run sent, if it has created the contract."""
-        sent = self.chain.sender_of(transaction)
+        sent = self.chain.transaction(transaction)
         if sent is None:
             return None
         self.tell(f"{self.contract.name}: taking up the transaction {transaction} of an earlier run …")
-        receipt = self._outcome(transaction, *sent)
-        created = receipt and receipt.succeeded and _is_there(self.chain, self.contract)
-        return receipt if created else None
+        receipt = self._outcome(transaction, sent.sender, sent.nonce)
+        return receipt if receipt and receipt.succeeded else None
 
     def _deploy(self, record: ChainRecord) -> Receipt | None:
         """Send the creation until it is in a block, or somebody else has created the contract."""
@@ -192,6 +210,7 @@ class _Step:
                 if _is_there(self.chain, self.contract):
                     return None
                 raise
+            self._require_nothing_waits()
             signed = self.wallet.sign(DEPLOYER, self.contract.calldata, with_margin(gas))
             record.pending[self.contract.name] = signed.hash
             self.records.save(record)
@@ -199,6 +218,8 @@ class _Step:
             if not self._published(signed, record):
                 continue
             receipt = self._outcome(signed.hash, self.wallet.address, signed.nonce)
+            if receipt:
+                self.wallet.nonce_is_used(signed.nonce)
             if receipt or _is_there(self.chain, self.contract):
                 return receipt
         raise DeploymentError(
@@ -206,12 +227,20 @@ class _Step:
             "stop what else uses the account, and run the same command again."
         )
 
+    def _require_nothing_waits(self) -> None:
+        """Make sure that the deployment takes the place of no other transaction that the account has sent."""
+        if self.chain.next_free_nonce(self.wallet.address) > self.wallet.next_nonce:
+            raise DeploymentError(
+                f"{self.contract.name}: {self.wallet.address} has a transaction that waits for a block; run the same "
+                "command again when it is in one."
+            )
+
     def _published(self, signed: SignedTransaction, record: ChainRecord) -> bool:
         """Whether the node took the transaction, rather than refuse it because its nonce was taken meanwhile."""
         try:
             self.chain.send(signed.raw)
         except Web3RPCError as refusal:
-            if self.chain.sender_of(signed.hash):
+            if self.chain.transaction(signed.hash):
                 return True
             if "insufficient funds" in str(refusal).lower():
                 del record.pending[self.contract.name]
@@ -220,7 +249,7 @@ class _Step:
                     f"{self.contract.name}: {self.wallet.address} cannot pay for it; fund the account, and run the "
                     "same command again."
                 ) from refusal
-            if "nonce" in str(refusal).lower() or "underpriced" in str(refusal).lower():
+            if any(sign in str(refusal).lower() for sign in ("nonce", "replac")):
                 self.tell(f"{self.contract.name}: nonce {signed.nonce} was taken meanwhile, signing anew …")
                 time.sleep(POLL)
                 return False
@@ -231,7 +260,7 @@ class _Step:
         """Wait until the transaction is in a block; None if another one has taken its nonce."""
         until = time.monotonic() + self.timeout
         while (receipt := self.chain.receipt(transaction)) is None:
-            if self.chain.next_nonce(sender) > nonce and not self.chain.sender_of(transaction):
+            if self.chain.next_nonce(sender) > nonce and not self.chain.transaction(transaction):
                 return self.chain.receipt(transaction)
             if time.monotonic() > until:
                 raise DeploymentError(
@@ -292,7 +321,7 @@ def git_commit() -> str:
     """
     try:
         commit = _git("rev-parse", "HEAD")
-        return f"{commit}-dirty" if _git("status", "--porcelain", "--", *SOURCES) else commit
+        return f"{commit}{UNCOMMITTED}" if _git("status", "--porcelain", "--", *SOURCES) else commit
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

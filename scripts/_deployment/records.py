@@ -154,7 +154,15 @@ class Records:
         Raises:
             DeploymentError: If a file is not a record.
         """
-        return [self.load(chain_id) for chain_id in sorted(int(path.stem) for path in self.folder.glob("[1-9]*.json"))]
+        return [self.load(chain_id) for chain_id in self.chain_ids()]
+
+    def chain_ids(self) -> list[int]:
+        """Find out of which chains there are records. Other files in the folder are nobody's.
+
+        Returns:
+            The chains, in ascending order.
+        """
+        return sorted(int(path.stem) for path in self.folder.glob("[1-9]*.json") if path.stem.isdecimal())
 
     def save(self, record: ChainRecord) -> None:
         """Write the record of a chain, atomically.

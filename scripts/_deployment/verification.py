@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import ape
 from ape_etherscan import Etherscan
 from ape_etherscan.exceptions import EtherscanResponseError, UnsupportedEcosystemError
 from eth_utils.crypto import keccak
@@ -80,13 +81,14 @@ def rebuild(name: str, record: ContractRecord) -> PlannedContract:
     Raises:
         DeploymentError: If the sources give something else now.
     """
-    contract = PlannedContract(build(name), bytes.fromhex(record.salt[2:]), record.constructor_arguments)
-    if f"0x{keccak(contract.init_code).hex()}" != record.init_code_hash:
-        raise DeploymentError(
-            f"{name}: sources, compiler or settings are not those that were deployed. "
-            f"Check out commit {record.git_commit}, and run the same command there."
-        )
-    return contract
+    if name in ape.project.load_contracts():
+        contract = PlannedContract(build(name), bytes.fromhex(record.salt[2:]), record.constructor_arguments)
+        if f"0x{keccak(contract.init_code).hex()}" == record.init_code_hash:
+            return contract
+    raise DeploymentError(
+        f"{name}: sources, compiler or settings are not those that were deployed. "
+        f"Check out commit {record.git_commit}, and run the same command there."
+    )
 
 
 @dataclass(frozen=True)

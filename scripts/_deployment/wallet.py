@@ -44,7 +44,21 @@ class Wallet:
         """
         self._account = account
         self._chain_id = chain_id
+        self._used_nonces = 0
         self.address: ChecksumAddress = account.address
+
+    @property
+    def next_nonce(self) -> int:
+        """The nonce of the next transaction: what the node says, unless it lags behind what this run has seen."""
+        return max(int(self._account.nonce), self._used_nonces)
+
+    def nonce_is_used(self, nonce: int) -> None:
+        """Take note that a transaction is in a block.
+
+        Args:
+            nonce: Its nonce.
+        """
+        self._used_nonces = max(self._used_nonces, nonce + 1)
 
     def sign_unattended(self) -> None:
         """Sign without asking. A key file takes its passphrase from `APE_ACCOUNTS_<alias>_PASSPHRASE`, or asks once."""
@@ -85,7 +99,7 @@ class Wallet:
         """A transaction with nonce and fees. Whether the account can pay is for the node to say."""
         provider = ape.networks.provider
         draft = provider.network.ecosystem.create_transaction(
-            sender=self.address, receiver=receiver, data=data, value=0, gas_limit=gas_limit, nonce=self._account.nonce
+            sender=self.address, receiver=receiver, data=data, value=0, gas_limit=gas_limit, nonce=self.next_nonce
         )
         prepared = provider.prepare_transaction(draft)
         prepared.chain_id = self._chain_id

@@ -78,7 +78,8 @@ class Network:
         """Do what `ape run deploy` does."""
         with explained("The node fails"), records.locked(self.chain.chain_id):
             survey(self.chain, plan, records.load(self.chain.chain_id, self.chain.network))
-            yield from execute(self.chain, self.wallet, plan, records, timeout=timeout, tell=tell)
+            wallet = Wallet(self.account, self.chain.chain_id)
+            yield from execute(self.chain, wallet, plan, records, timeout=timeout, tell=tell)
 
 
 @contextmanager

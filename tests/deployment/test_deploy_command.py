@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from eth_account import Account
 from web3 import Web3
 
+from scripts import deploy as deploy_module
 from scripts._anvil import running_anvil
 from scripts._build import LOCK
 from scripts._deployment import plan
@@ -71,6 +72,32 @@ def test_live_network_is_confirmed_before_anything_is_sent(deploy, node, tmp_pat
     assert result.exit_code == exit_code
     assert f"Deploy to base:sepolia (chain {BASE_SEPOLIA})? [y/N]" in result.output
     assert (tmp_path / f"{BASE_SEPOLIA}.json").exists() is (exit_code == 0)
+
+
+@pytest.mark.parametrize(("commit", "is_told"), [("0" * 40, False), ("0" * 40 + "-dirty", True)])
+def test_uncommitted_changes_are_told_before_a_live_deployment_is_confirmed(deploy, node, monkeypatch, commit, is_told):
+    monkeypatch.setattr(deploy_module, "git_commit", lambda: commit)
+    result = deploy(f"base:sepolia:{node}", answer="n\n")
+    told = "The sources have uncommitted changes: without these, nobody can verify contracts.\nDeploy to"
+    assert (told in result.output) is is_told
+
+
+FORK = ["--network", "base:sepolia-fork:foundry", "--account", "TEST::0"]
+
+
+def test_fork_is_not_recorded_as_the_live_chain(home, node):
+    run = run_ape(home, "deploy", *FORK, WEB3_PROVIDER_URI=node)
+    assert run.returncode == 1
+    assert (
+        "base:sepolia-fork is a fork: what is deployed to it is not on the chain whose id it has. "
+        "Have it recorded elsewhere by --records."
+    ) in run.stderr
+
+
+def test_fork_is_recorded_where_the_user_wants(home, node, tmp_path):
+    run = run_ape(home, "deploy", *FORK, "--records", str(tmp_path), WEB3_PROVIDER_URI=node)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert address_on_record(tmp_path, BASE_SEPOLIA)
 
 
 def test_local_network_is_not_confirmed(deploy):

@@ -94,6 +94,45 @@ def test_transaction_of_an_earlier_run_is_waited_for_rather_than_sent_again(netw
     assert network.sent == 1
 
 
+def test_transaction_of_an_earlier_run_with_other_parameters_is_not_forgotten(network, plan, records):
+    network.request("evm_setAutomine", False)
+    with pytest.raises(DeploymentError, match="is in no block after 0 s"):
+        list(network.deploy(plan[:1], records, timeout=0.3))
+    before = records.path(BASE_SEPOLIA).read_bytes()
+    ((_, transaction),) = records.load(BASE_SEPOLIA).pending.items()
+    moved = make_plan({"IdentityRegistry": ContractParameters(salt=SALTS[0])})
+    for mined in (False, True):
+        if mined:
+            network.request("evm_mine")
+            network.request("evm_setAutomine", True)
+        with pytest.raises(DeploymentError) as refusal:
+            list(network.deploy(moved, records))
+        assert refusal.value.message == (
+            f"IdentityRegistry: the transaction {transaction} of an earlier run deploys it from other sources, by "
+            "another compiler or with other parameters. Finish that run with those first."
+        )
+        assert records.path(BASE_SEPOLIA).read_bytes() == before
+    assert states(network.deploy(plan[:1], records)) == [State.DEPLOYED]
+    assert network.sent == 1
+
+
+def test_transaction_of_the_account_that_waits_for_a_block_is_not_replaced(network, plan, records, stranger):
+    network.request("evm_setAutomine", False)
+    waiting = network.provider.web3.eth.send_transaction(
+        {"from": network.account.address, "to": stranger.address, "value": 1}
+    )
+    with pytest.raises(DeploymentError) as refusal:
+        list(network.deploy(plan[:1], records))
+    assert refusal.value.message == (
+        f"IdentityRegistry: {network.account.address} has a transaction that waits for a block; run the same command "
+        "again when it is in one."
+    )
+    network.request("evm_mine")
+    network.request("evm_setAutomine", True)
+    assert network.provider.web3.eth.get_transaction_receipt(waiting)["status"] == 1
+    assert states(network.deploy(plan[:1], records)) == [State.DEPLOYED]
+
+
 def test_transaction_of_an_earlier_run_that_failed_is_sent_again(network, plan, records):
     network.request("anvil_setCode", DEPLOYER, "0xfe")
     failed = network.send({"from": network.account.address, "to": DEPLOYER, "gas": 100_000})

@@ -112,6 +112,12 @@ def test_records_are_listed_by_chain(records):
     assert [record.chain_id for record in records.load_all()] == [5, 84532]
 
 
+def test_record_that_was_put_aside_is_not_listed(records):
+    records.save(ChainRecord(chain_id=5, network="a:b"))
+    records.path(5).rename(records.folder / "5-former.json")
+    assert records.load_all() == []
+
+
 def test_records_of_the_project_are_valid():
     for record in Records(ROOT / "deployments").load_all():
         assert not record.pending

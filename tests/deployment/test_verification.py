@@ -216,6 +216,16 @@ def test_sources_that_are_not_those_that_were_deployed_are_not_submitted(verify,
     assert not explorer.submissions
 
 
+def test_contract_that_the_sources_no_longer_have_is_not_submitted(verify, explorer, records):
+    record = records.load(BASE_SEPOLIA)
+    record.contracts["FormerRegistry"] = record.contracts.pop("MockRegistry")
+    records.save(record)
+    result = verify()
+    assert result.exit_code == 1
+    assert "FormerRegistry: sources, compiler or settings are not those that were deployed. Check" in result.output
+    assert not explorer.submissions
+
+
 def test_contract_that_is_not_on_this_chain_is_not_submitted(verify, explorer, network, deployed):
     address = deployed.contracts["MockRegistry"].address
     network.request("anvil_setCode", address, "0x")

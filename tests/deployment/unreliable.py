@@ -1,7 +1,8 @@
-"""A node that dies: a proxy before a real one, which drops connections from some request on."""
+"""A node that is not to be relied on: a proxy before a real one, which dies, lags behind, or refuses to answer."""
 
 from __future__ import annotations
 
+import json
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +19,9 @@ class UnreliableNode:
 
     Attributes:
         url: Where it listens.
+        lagging: Another node of the chain, which has not seen the last blocks.
+        lags: How many more requests that other node answers, by their method.
+        refusals: What is answered instead, as HTTP's status and body, by the requests' method.
         requests: How many requests it has got.
         dies_at: The request, counted from 1, at which it dies; None: it does not.
         handles_the_last: Whether it passes that request on before it dies, so that only the answer is lost.
@@ -26,6 +30,9 @@ class UnreliableNode:
     def __init__(self, node: str, url: str) -> None:
         self.node = node
         self.url = url
+        self.lagging = node
+        self.lags: dict[str, int] = {}
+        self.refusals: dict[str, tuple[int, bytes]] = {}
         self.revive()
 
     def revive(self, dies_at: int | None = None, *, handles_the_last: bool = False) -> None:
@@ -34,13 +41,18 @@ class UnreliableNode:
         self.dies_at = dies_at
         self.handles_the_last = handles_the_last
 
-    def answer(self, body: bytes) -> bytes | None:
+    def answer(self, body: bytes) -> tuple[int, bytes] | None:
         self.requests += 1
+        method = json.loads(body)["method"]
+        if method in self.refusals:
+            return self.refusals[method]
+        self.lags[method] = self.lags.get(method, 0) - 1
+        node = self.lagging if self.lags[method] >= 0 else self.node
         dead = self.dies_at is not None and self.requests >= self.dies_at
         if dead and not (self.requests == self.dies_at and self.handles_the_last):
             return None
-        answer = requests.post(self.node, body, headers={"Content-Type": "application/json"}, timeout=30)
-        return None if dead else answer.content
+        answer = requests.post(node, body, headers={"Content-Type": "application/json"}, timeout=30)
+        return None if dead else (answer.status_code, answer.content)
 
 
 @contextmanager
@@ -50,11 +62,12 @@ def unreliable(node: str) -> Iterator[UnreliableNode]:
             answer = proxy.answer(self.rfile.read(int(self.headers["Content-Length"])))
             self.close_connection = True
             if answer is not None:
-                self.send_response(200)
+                status, content = answer
+                self.send_response(status)
                 self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(answer)))
+                self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(answer)
+                self.wfile.write(content)
 
         def log_message(self, *_):
             """Say nothing."""

@@ -27,18 +27,19 @@ def record(deployment, block):
 
 @pytest.fixture
 def packaged(monkeypatch, tmp_path):
-    """A folder in place of the package's own."""
+    """A folder in place of the package's own, with its ABIs."""
+    (tmp_path / "abi").symlink_to(PACKAGED_RECORDS.with_name("abi"))
     monkeypatch.setattr(contracts, "files", lambda _: tmp_path)
     (tmp_path / "deployments").mkdir()
     return tmp_path / "deployments"
 
 
 def test_the_package_carries_every_public_record():
-    assert public_records(PACKAGED_RECORDS) == public_records(RECORDS)
+    assert public_records(PACKAGED_RECORDS) == public_records(RECORDS), "run `make abi`"
 
 
 def test_the_record_of_a_development_chain_is_nobodys(tmp_path):
-    for name in ("31337.json", "8453.json", "parameters.yaml", ".8453.lock"):
+    for name in ("1337.json", "31337.json", "8453.json", "8453-former.json", "parameters.yaml", ".8453.lock"):
         (tmp_path / name).write_text(name)
     assert public_records(tmp_path) == {"8453.json": "8453.json"}
 
