@@ -4,6 +4,8 @@
 export APE_DATA_FOLDER := $(CURDIR)/.cache/ape
 # So are temporary files, all the more since Ape compiles a project in place, and fails, that is itself among them.
 export TMPDIR := $(CURDIR)/.cache/tmp
+# uv is to trust whom the machine trusts, as pip, git and npm do.
+export UV_SYSTEM_CERTS ?= 1
 $(shell mkdir -p "$(TMPDIR)")
 
 BIN := .venv/bin
@@ -75,11 +77,13 @@ async-client: setup ## Derive the methods of the asynchronous client from those 
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses
 
-lock: setup ## Resolve toolchain/*.in into hashed lock files, and package.json into package-lock.json.
-	@for name in uv requirements audit; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	  --no-annotate --no-header --override toolchain/overrides.in toolchain/$$name.in --output-file toolchain/$$name.lock > /dev/null; done
+lock: ## Resolve toolchain/*.in into hashed lock files, and package.json into package-lock.json.
 	@npm install --package-lock-only --ignore-scripts
 	@npm install --package-lock-only --ignore-scripts --prefix toolchain/audit --omit-lockfile-registry-resolved
+	@./toolchain/setup.sh # takes package-lock.json only as package.json has it
+	@for name in uv requirements audit; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-annotate --no-header --override toolchain/overrides.in toolchain/$$name.in --output-file toolchain/$$name.lock \
+	  > /dev/null || exit 1; done
 
 clean: ## Remove everything that was installed, compiled or cached.
 	@rm -rf .venv node_modules .build .cache .mutants contracts/.cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -35,7 +35,6 @@ fingerprint() {
 }
 
 install_python_packages() {
-  export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" # whom the machine trusts, as pip, git and npm do
   "$PYTHON" -m venv --clear .venv
   .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r toolchain/uv.lock
   # Without looking at what packages ask for: toolchain/overrides.in knows better.
