@@ -15,12 +15,8 @@ from rich.progress import track
 from rich.table import Table
 
 from bench.gas import CASES, FIGURES, measure
-from bench.page import PAGE, written_page
+from bench.page import PAGE, shown, written_page
 from bench.speed import SPEED_CASES, speed
-
-
-def _shown(gas: int | None) -> str:
-    return "" if gas is None else f"{gas:,}"
 
 
 def _speed_table() -> Table:
@@ -49,7 +45,7 @@ def main() -> int:
             figures[registry] = {}
             for case in track(cases, description=registry, console=console, transient=True):
                 gas = figures[registry][case.call] = measure(case)
-                table.add_row(case.call, *map(_shown, (gas, case.at_most, case.official, case.other)))
+                table.add_row(case.call, *map(shown, (gas, case.at_most, case.official, case.other)))
                 if gas > case.at_most:
                     dearer.append(f"{registry}: {case.call} takes {gas:,} gas, {case.at_most:,} are promised")
             console.print(table)

@@ -17,7 +17,8 @@ CODE_LIMIT = 24_576
 """The most bytes of code that a contract may have (EIP-170)."""
 
 
-def _shown(gas: int | None) -> str:
+def shown(gas: int | None) -> str:
+    """A figure as people read it; nothing if there is none."""
     return "" if gas is None else f"{gas:,}"
 
 
@@ -38,7 +39,7 @@ def figures_section() -> str:
         lines += ["", f"### {registry}", "", "| call | gas | at most | official | other |", "|---|---:|---:|---:|---:|"]
         for case in cases:
             cells = (figures[registry].get(case.call), case.at_most, case.official, case.other)
-            lines.append(" | ".join([f"| {case.call}", *map(_shown, cells)]) + " |")
+            lines.append(" | ".join([f"| {case.call}", *map(shown, cells)]) + " |")
     lines += ["", "### Code", "", "| registry | bytes | below the limit of EIP-170 |", "|---|---:|---:|"]
     for registry, contract in sorted(build_all(CASES).items()):
         size = len(contract.runtime_code)
