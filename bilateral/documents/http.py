@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,7 +90,6 @@ class HttpSession:
             transport=_GuardedTransport(self._deadline, network),
             trust_env=False,  # a proxy would resolve names behind the guard's back; `transport` excludes one too
             timeout=None,  # noqa: S113  # the deadline bounds every operation
-            max_redirects=limits.redirects,
             headers={"Accept-Encoding": "identity", "User-Agent": "bilateral"},
         )
 
@@ -113,14 +112,16 @@ class HttpSession:
         Raises:
             DocumentError: Any of the errors that `Loader.load` lists for http and https.
         """
-        secure = _parse(url).scheme == "https"
-
-        def refuse_downgrade(request: httpx.Request) -> None:
-            if secure and request.url.scheme != "https":
-                raise TooManyRedirectsError(f"{quoted(url)} redirects from https to http")
-
-        self._client.event_hooks = {"request": [refuse_downgrade]}
-        return self._receive("GET", url, limit, follow_redirects=True, headers=headers)
+        with _named_errors(url, self._limits):
+            request = self._client.build_request("GET", _parse(url), headers=headers)
+            for _ in range(1 + self._limits.redirects):
+                with closing(self._client.send(request, stream=True)) as response:
+                    if response.next_request is None:
+                        return self._content(url, response, limit)
+                # `httpx` would follow by itself, but read and unpack the whole body of the redirect before it does.
+                _check_redirect(url, request.url, response.next_request.url)
+                request = response.next_request
+            raise TooManyRedirectsError(f"{quoted(url)} redirects more than {self._limits.redirects} times")
 
     def post(self, url: str, *, limit: int | None = None, **request: Any) -> bytes:
         """Post to a URL of the program's user, following no redirect.
@@ -133,25 +134,25 @@ class HttpSession:
         Raises:
             DocumentError: As `get`.
         """
-        return self._receive("POST", url, limit, follow_redirects=False, **request)
-
-    def _receive(self, method: str, url: str, limit: int | None, *, follow_redirects: bool, **request: Any) -> bytes:
-        """Send a request and read its answer up to the limit."""
-        limit = self._limits.bytes if limit is None else limit
         with (
             _named_errors(url, self._limits),
-            self._client.stream(method, _parse(url), follow_redirects=follow_redirects, **request) as response,
+            self._client.stream("POST", _parse(url), **request) as response,
         ):
-            if response.status_code != httpx.codes.OK:
-                raise UnreachableDocumentError(f"{quoted(url)} answers with status {response.status_code}")
-            if response.headers.get("content-encoding", "identity").lower() != "identity":
-                raise UnreachableDocumentError(f"{quoted(url)} answers in an encoding that was not asked for")
-            content = bytearray()
-            for chunk in response.iter_raw():
-                content += chunk
-                if len(content) > limit:
-                    raise DocumentTooLargeError(limit)
-            return bytes(content)
+            return self._content(url, response, limit)
+
+    def _content(self, url: str, response: httpx.Response, limit: int | None) -> bytes:
+        """Read what a URL answers, up to the limit."""
+        limit = self._limits.bytes if limit is None else limit
+        if response.status_code != httpx.codes.OK:
+            raise UnreachableDocumentError(f"{quoted(url)} answers with status {response.status_code}")
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise UnreachableDocumentError(f"{quoted(url)} answers in an encoding that was not asked for")
+        content = bytearray()
+        for chunk in response.iter_raw():
+            content += chunk
+            if len(content) > limit:
+                raise DocumentTooLargeError(limit)
+        return bytes(content)
 
 
 class _GuardedTransport(httpx.BaseTransport):
@@ -217,8 +218,6 @@ def _named_errors(url: str, limits: Limits) -> Iterator[None]:
         raise
     except httpcore.TimeoutException:
         raise DocumentTimeoutError(limits.seconds) from None
-    except httpx.TooManyRedirects:
-        raise TooManyRedirectsError(f"{quoted(url)} redirects more than {limits.redirects} times") from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
         raise UnsupportedUriError(f"{quoted(url)} leads to a URL that is not loaded: {quoted(str(error))}") from None
     except (
@@ -235,9 +234,29 @@ def _parse(url: str) -> httpx.URL:
     """Parse an http or https URL that names a host."""
     try:
         parsed = httpx.URL(url)
-        host = parsed.host  # which decodes what IDNA encoded, and fails where nothing was
+        is_loadable = _is_loadable(parsed)
     except (httpx.InvalidURL, UnicodeError) as error:
         raise UnsupportedUriError(f"{quoted(url)} is not a URL: {quoted(str(error))}") from None
-    if parsed.scheme not in _PORTS or not host or (parsed.port or 0) > _MAX_PORT:
+    if not is_loadable:
         raise UnsupportedUriError(f"{quoted(url)} is not an http or https URL")
     return parsed
+
+
+def _is_loadable(url: httpx.URL) -> bool:
+    """Whether a URL is of http or https, names a host and, if it names a port, one that there is.
+
+    Raises:
+        UnicodeError: The host is said to be encoded by IDNA, and is not.
+    """
+    has_port = url.port is None or 0 < url.port <= _MAX_PORT
+    return url.scheme in _PORTS and bool(url.host) and has_port
+
+
+def _check_redirect(url: str, source: httpx.URL, target: httpx.URL) -> None:
+    """Refuse a redirect, on the way from a URL, to what is not loaded or no longer secure."""
+    if not _is_loadable(target):
+        raise UnsupportedUriError(
+            f"{quoted(url)} redirects to {quoted(str(target))}, which is not an http or https URL"
+        )
+    if source.scheme == "https" and target.scheme != "https":
+        raise TooManyRedirectsError(f"{quoted(url)} redirects from https to http")
