@@ -88,7 +88,7 @@ class Loader:
     """
 
     limits: Limits = field(default_factory=Limits)
-    gateways: Sequence[str] = PUBLIC_GATEWAYS
+    gateways: Sequence[str] = field(default=PUBLIC_GATEWAYS, repr=False)  # they may hold passwords
     files: Path | None = None
     network: Network = field(default_factory=Network)
 
