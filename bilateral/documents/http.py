@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import ssl
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _PORTS: Final = {"http": 80, "https": 443}
 _MAX_PORT: Final = 65535
+
+_USERINFO = re.compile(r"^([^/?#]*//)[^/?#]*@")
 
 
 @checked_class
@@ -74,6 +77,11 @@ def host_of(url: str) -> Host:
     return parsed.raw_host.decode(), parsed.port or _PORTS[parsed.scheme]
 
 
+def quoted_url(url: str) -> str:
+    """Quote a URL within a message, without the name and password that may stand before its host."""
+    return quoted(_USERINFO.sub(r"\1", url))
+
+
 class HttpSession:
     """Requests that belong to the loading or storing of one document, and share its time.
 
@@ -90,7 +98,6 @@ class HttpSession:
             transport=_GuardedTransport(self._deadline, network),
             trust_env=False,  # a proxy would resolve names behind the guard's back; `transport` excludes one too
             timeout=None,  # noqa: S113  # the deadline bounds every operation
-            max_redirects=limits.redirects,
             headers={"Accept-Encoding": "identity", "User-Agent": "bilateral"},
         )
 
@@ -113,14 +120,16 @@ class HttpSession:
         Raises:
             DocumentError: Any of the errors that `Loader.load` lists for http and https.
         """
-        secure = _parse(url).scheme == "https"
-
-        def refuse_downgrade(request: httpx.Request) -> None:
-            if secure and request.url.scheme != "https":
-                raise TooManyRedirectsError(f"{quoted(url)} redirects from https to http")
-
-        self._client.event_hooks = {"request": [refuse_downgrade]}
-        return self._receive("GET", url, limit, follow_redirects=True, headers=headers)
+        with _named_errors(url, self._limits):
+            request = self._request("GET", url, headers=headers)
+            for _ in range(1 + self._limits.redirects):
+                with closing(self._client.send(request, stream=True)) as response:
+                    if response.next_request is None:
+                        return self._content(url, response, limit)
+                # `httpx` would follow by itself, but read and unpack the whole body of the redirect before it does.
+                _check_redirect(url, request.url, response.next_request.url)
+                request = response.next_request
+            raise TooManyRedirectsError(f"{quoted_url(url)} redirects more than {self._limits.redirects} times")
 
     def post(self, url: str, *, limit: int | None = None, **request: Any) -> bytes:
         """Post to a URL of the program's user, following no redirect.
@@ -133,25 +142,33 @@ class HttpSession:
         Raises:
             DocumentError: As `get`.
         """
-        return self._receive("POST", url, limit, follow_redirects=False, **request)
-
-    def _receive(self, method: str, url: str, limit: int | None, *, follow_redirects: bool, **request: Any) -> bytes:
-        """Send a request and read its answer up to the limit."""
-        limit = self._limits.bytes if limit is None else limit
         with (
             _named_errors(url, self._limits),
-            self._client.stream(method, _parse(url), follow_redirects=follow_redirects, **request) as response,
+            closing(self._client.send(self._request("POST", url, **request), stream=True)) as response,
         ):
-            if response.status_code != httpx.codes.OK:
-                raise UnreachableDocumentError(f"{quoted(url)} answers with status {response.status_code}")
-            if response.headers.get("content-encoding", "identity").lower() != "identity":
-                raise UnreachableDocumentError(f"{quoted(url)} answers in an encoding that was not asked for")
-            content = bytearray()
-            for chunk in response.iter_raw():
-                content += chunk
-                if len(content) > limit:
-                    raise DocumentTooLargeError(limit)
-            return bytes(content)
+            return self._content(url, response, limit)
+
+    def _request(self, method: str, url: str, **options: Any) -> httpx.Request:
+        """Build a request, with what the URL says before its host in a header: `httpx` logs the URLs of requests."""
+        parsed = _parse(url)
+        request = self._client.build_request(method, parsed.copy_with(userinfo=b""), **options)
+        if parsed.userinfo:
+            request = next(httpx.BasicAuth(parsed.username, parsed.password).auth_flow(request))
+        return request
+
+    def _content(self, url: str, response: httpx.Response, limit: int | None) -> bytes:
+        """Read what a URL answers, up to the limit."""
+        limit = self._limits.bytes if limit is None else limit
+        if response.status_code != httpx.codes.OK:
+            raise UnreachableDocumentError(f"{quoted_url(url)} answers with status {response.status_code}")
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise UnreachableDocumentError(f"{quoted_url(url)} answers in an encoding that was not asked for")
+        content = bytearray()
+        for chunk in response.iter_raw():
+            content += chunk
+            if len(content) > limit:
+                raise DocumentTooLargeError(limit)
+        return bytes(content)
 
 
 class _GuardedTransport(httpx.BaseTransport):
@@ -217,10 +234,14 @@ def _named_errors(url: str, limits: Limits) -> Iterator[None]:
         raise
     except httpcore.TimeoutException:
         raise DocumentTimeoutError(limits.seconds) from None
-    except httpx.TooManyRedirects:
-        raise TooManyRedirectsError(f"{quoted(url)} redirects more than {limits.redirects} times") from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
-        raise UnsupportedUriError(f"{quoted(url)} leads to a URL that is not loaded: {quoted(str(error))}") from None
+        raise UnsupportedUriError(
+            f"{quoted_url(url)} leads to a URL that is not loaded: {quoted(str(error))}"
+        ) from None
+    except httpcore.LocalProtocolError:  # which quotes the header
+        raise UnreachableDocumentError(
+            f"{quoted_url(url)} cannot be asked: the request is malformed, such as by a line break in a header"
+        ) from None
     except (
         httpx.HTTPError,
         httpcore.NetworkError,
@@ -228,16 +249,36 @@ def _named_errors(url: str, limits: Limits) -> Iterator[None]:
         httpcore.UnsupportedProtocol,
         OSError,
     ) as error:
-        raise UnreachableDocumentError(f"{quoted(url)} cannot be read: {quoted(str(error))}") from None
+        raise UnreachableDocumentError(f"{quoted_url(url)} cannot be read: {quoted(str(error))}") from None
 
 
 def _parse(url: str) -> httpx.URL:
     """Parse an http or https URL that names a host."""
     try:
         parsed = httpx.URL(url)
-        host = parsed.host  # which decodes what IDNA encoded, and fails where nothing was
-    except (httpx.InvalidURL, UnicodeError) as error:
-        raise UnsupportedUriError(f"{quoted(url)} is not a URL: {quoted(str(error))}") from None
-    if parsed.scheme not in _PORTS or not host or (parsed.port or 0) > _MAX_PORT:
-        raise UnsupportedUriError(f"{quoted(url)} is not an http or https URL")
-    return parsed
+        if _is_loadable(parsed):
+            return parsed
+    except (httpx.InvalidURL, UnicodeError):
+        pass
+    # Where a password ends is not known here, and what `httpx` says may quote a part of it.
+    raise UnsupportedUriError(f"{quoted(url.rpartition('@')[2])} is not an http or https URL")
+
+
+def _is_loadable(url: httpx.URL) -> bool:
+    """Whether a URL is of http or https, names a host and, if it names a port, one that there is.
+
+    Raises:
+        UnicodeError: The host is said to be encoded by IDNA, and is not.
+    """
+    has_port = url.port is None or 0 < url.port <= _MAX_PORT
+    return url.scheme in _PORTS and bool(url.host) and has_port
+
+
+def _check_redirect(url: str, source: httpx.URL, target: httpx.URL) -> None:
+    """Refuse a redirect, on the way from a URL, to what is not loaded or no longer secure."""
+    if not _is_loadable(target):
+        raise UnsupportedUriError(
+            f"{quoted_url(url)} redirects to {quoted_url(str(target))}, which is not an http or https URL"
+        )
+    if source.scheme == "https" and target.scheme != "https":
+        raise TooManyRedirectsError(f"{quoted_url(url)} redirects from https to http")

@@ -13,7 +13,7 @@ from bilateral.documents.cid import Cid
 from bilateral.documents.data_uri import decode_data_uri
 from bilateral.documents.feedback import FeedbackFile
 from bilateral.documents.hashing import NO_HASH, document_hash, verify_hash
-from bilateral.documents.http import HttpSession, Limits, Network, host_of
+from bilateral.documents.http import HttpSession, Limits, Network, host_of, quoted_url
 from bilateral.documents.registration import RegistrationFile
 from bilateral.documents.unixfs import read_file
 from bilateral.errors import (
@@ -22,6 +22,7 @@ from bilateral.errors import (
     DocumentTimeoutError,
     DocumentTooLargeError,
     ForbiddenAddressError,
+    TooManyRedirectsError,
     UnreachableDocumentError,
     UnsupportedUriError,
 )
@@ -88,7 +89,7 @@ class Loader:
     """
 
     limits: Limits = field(default_factory=Limits)
-    gateways: Sequence[str] = PUBLIC_GATEWAYS
+    gateways: Sequence[str] = field(default=PUBLIC_GATEWAYS, repr=False)  # they may hold passwords
     files: Path | None = None
     network: Network = field(default_factory=Network)
 
@@ -106,7 +107,7 @@ class Loader:
             UnsupportedUriError: The URI is malformed or of another scheme, or files are not allowed.
             ForbiddenAddressError: It leads, at once or by a redirect, to an address that is not public, or to a file
                 outside the folder.
-            UnreachableDocumentError: Nothing delivers it.
+            UnreachableDocumentError: Nothing delivers it. Of several gateways, the error is the last one's.
             TooManyRedirectsError: More redirects than the limit, or one from https to http.
             DocumentTimeoutError: It takes longer than the limit.
             DocumentTooLargeError: It is larger than the limit.
@@ -192,11 +193,18 @@ class Loader:
         with HttpSession(limits, network) as session:
 
             def fetch(block: Cid) -> bytes:
-                return session.get(
-                    f"{gateway.rstrip('/')}/ipfs/{block}?format=raw",
-                    limit=self.limits.bytes + _BLOCK_OVERHEAD,
-                    headers={"Accept": "application/vnd.ipld.raw"},
-                )
+                try:
+                    return session.get(
+                        f"{gateway.rstrip('/')}/ipfs/{block}?format=raw",
+                        limit=self.limits.bytes + _BLOCK_OVERHEAD,
+                        headers={"Accept": "application/vnd.ipld.raw"},
+                    )
+                # Until a block is checked, what is wrong with it is the gateway's doing, not the document's.
+                except DocumentTooLargeError as error:
+                    problem = f"sends more than {error.limit} bytes as one block"
+                except (ForbiddenAddressError, TooManyRedirectsError, UnsupportedUriError) as error:
+                    problem = f"delivers no block: {error}"
+                raise UnreachableDocumentError(f"the IPFS gateway {quoted_url(gateway)} {problem}")
 
             return read_file(fetch, cid, path, self.limits.bytes)
 

@@ -61,6 +61,7 @@ def resolve(host: str, port: int) -> list[str]:
     Raises:
         OSError: There are none.
         UnicodeError: It is no host name.
+        OverflowError: The port is far out of range.
     """
     return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
@@ -134,7 +135,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         def look_up() -> None:
             try:
                 answers.put(list(dict.fromkeys(self._resolver(host, port))))
-            except (OSError, UnicodeError):
+            except (OSError, UnicodeError, OverflowError):
                 answers.put([])
 
         threading.Thread(target=look_up, daemon=True).start()

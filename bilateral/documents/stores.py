@@ -13,7 +13,7 @@ from bilateral.documents.cid import Cid
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.encoding import decode_object
 from bilateral.documents.hashing import document_hash
-from bilateral.documents.http import HttpSession, Limits, Network, host_of
+from bilateral.documents.http import HttpSession, Limits, Network, host_of, quoted_url
 from bilateral.documents.unixfs import read_file
 from bilateral.errors import CidMismatchError, UnreachableDocumentError
 from bilateral.text import quoted
@@ -104,13 +104,14 @@ class KuboStore:
     What the API claims is not believed: the document is read back by the CID that it gave, and compared.
 
     Attributes:
-        api_url: The API's URL. It may have a private address, because the program's user names it.
+        api_url: The API's URL. It may have a private address, because the program's user names it, and a name and
+            password, which are sent as Basic authentication and shown nowhere.
         headers: Headers to send, such as `Authorization`.
         limits: What storing one document may cost; its redirects are none.
         network: How connections are made.
     """
 
-    api_url: str = "http://127.0.0.1:5001"
+    api_url: str = field(default="http://127.0.0.1:5001", repr=False)  # it may hold a password
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they hold secrets
     limits: Limits = field(default_factory=Limits)
     network: Network = field(default_factory=Network)
@@ -142,7 +143,7 @@ class KuboStore:
         try:
             return Cid.parse(decode_object(answer.splitlines()[-1])["Hash"])
         except (ValueError, IndexError, KeyError, TypeError):
-            raise UnreachableDocumentError(f"{quoted(self.api_url)} does not answer as Kubo's API does") from None
+            raise UnreachableDocumentError(f"{quoted_url(self.api_url)} does not answer as Kubo's API does") from None
 
     def _block(self, session: HttpSession, cid: Cid) -> bytes:
         """Read a block back."""

@@ -175,6 +175,43 @@ def test_the_next_gateway_is_asked_when_one_forges_fails_or_hangs(ipfs, gateway)
         assert loader.load(f"ipfs://{cid}").content == FILE
 
 
+MISCONDUCT = [
+    (redirect("?format=raw"), r"delivers no block: .* redirects more than 3 times"),
+    (redirect("http://localhost:1/"), r'delivers no block: "localhost" leads to .*, which is not a public address'),
+    (redirect("ftp://localhost/"), r'delivers no block: .* redirects to "ftp://localhost/", which is not an http'),
+    (lambda handler: respond(handler, bytes(2**20 + 2**16 + 1)), "sends more than 1114112 bytes as one block"),
+]
+
+
+@pytest.mark.parametrize(("misconduct", "problem"), MISCONDUCT)
+def test_the_next_gateway_is_asked_whatever_one_sends(ipfs, gateway, misconduct, problem):
+    cid = gateway.blocks.add(FILE)
+    with GatewayServer() as bad:
+        bad.forged[cid] = misconduct
+        assert replace(ipfs, gateways=(bad.url, gateway.url)).load(f"ipfs://{cid}").content == FILE
+        with pytest.raises(UnreachableDocumentError, match=f'^the IPFS gateway "{bad.url}" {problem}'):
+            replace(ipfs, gateways=(gateway.url + "/absent", bad.url)).load(f"ipfs://{cid}")
+
+
+def test_a_block_has_64_kib_beside_the_content_of_a_document_and_no_byte_more(ipfs, gateway):
+    cid = gateway.blocks.add(FILE)
+    gateway.forged[cid] = bytes(2**20 + 2**16)
+    with pytest.raises(CidMismatchError):
+        ipfs.load(f"ipfs://{cid}")
+    gateway.forged[cid] += b"\0"
+    with pytest.raises(UnreachableDocumentError, match="sends more than 1114112 bytes as one block"):
+        ipfs.load(f"ipfs://{cid}")
+
+
+def test_what_every_gateway_would_say_is_told_at_once(ipfs, gateway):
+    """Blocks that were checked show that the document itself is too large, or none."""
+    loader = replace(ipfs, gateways=(gateway.url, "http://localhost:1"))
+    with pytest.raises(DocumentTooLargeError):
+        loader.load(f"ipfs://{gateway.blocks.add(bytes(2**20 + 1))}")
+    with pytest.raises(MalformedDocumentError, match="names a folder"):
+        loader.load(f"ipfs://{gateway.blocks.folder()}")
+
+
 def test_without_a_gateway_that_delivers_the_last_failure_is_told(ipfs):
     cid = Blocks().add(FILE)
     with pytest.raises(UnreachableDocumentError, match="status 404"):
@@ -194,7 +231,7 @@ def test_a_gateway_may_redirect_but_not_to_a_private_address(ipfs, gateway, othe
     cid = gateway.blocks.add(FILE)
     other_server.routes["/secrets"] = FILE
     gateway.forged[cid] = redirect(f"{other_server.url}/secrets")
-    with pytest.raises(ForbiddenAddressError):
+    with pytest.raises(UnreachableDocumentError, match=r'"localhost" leads to .*, which is not a public address'):
         ipfs.load(f"ipfs://{cid}")
     assert other_server.requests == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import time
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -117,6 +118,31 @@ def test_redirects_are_followed_up_to_the_limit_and_not_beyond(server, loader):
         loader.load(f"{server.url}/0")
 
 
+def test_the_body_of_a_redirect_is_not_read(server, loader):
+    def endless(handler):
+        handler.send_response(302)
+        handler.send_header("Location", "/agent.json")
+        handler.end_headers()
+        for _ in range(1000):
+            handler.wfile.write(bytes(2**16))  # until the client hangs up
+        server.routes["/agent.json"] = b"it was read to its end"
+
+    server.routes |= {"/": endless, "/agent.json": FILE}
+    assert loader.load(f"{server.url}/").content == FILE
+
+
+def test_the_body_of_a_redirect_is_not_unpacked(server, loader):
+    bomb = gzip.compress(bytes(2**25))
+    answer = {"Location": "/agent.json", "Content_Encoding": "gzip"}
+    server.routes |= {"/": lambda handler: respond(handler, bomb, 302, **answer), "/agent.json": FILE}
+    tracemalloc.start()
+    try:
+        assert loader.load(f"{server.url}/").content == FILE
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
 def test_redirects_share_one_time(server, loader):
     def slowly(handler):
         time.sleep(0.2)
@@ -183,6 +209,20 @@ def test_a_certificate_is_checked_against_the_name_although_the_address_is_conne
         trusting.load(f"https://127.0.0.1:{secure_server.port}/")
 
 
+@pytest.mark.parametrize("port", ["-99999999999999999999999", "-1", "0", "65536"])
+def test_a_redirect_to_no_port_is_refused(server, loader, port):
+    server.routes["/"] = redirect(f"http://localhost:{port}/")
+    with pytest.raises(UnsupportedUriError, match=r"redirects to .*, which is not an http or https URL"):
+        loader.load(f"{server.url}/")
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_from_http_to_https_is_followed(server, secure_server, trusting):
+    secure_server.routes["/"] = FILE
+    server.routes["/"] = redirect(f"{secure_server.url}/")
+    assert trusting.load(f"{server.url}/").content == FILE
+
+
 def test_a_redirect_from_https_to_http_is_refused(secure_server, server, trusting):
     server.routes["/"] = FILE
     secure_server.routes["/"] = redirect(f"{server.url}/")
@@ -191,9 +231,21 @@ def test_a_redirect_from_https_to_http_is_refused(secure_server, server, trustin
     assert server.requests == []
 
 
+def test_a_redirect_from_https_to_http_is_refused_although_http_led_to_https(
+    server, secure_server, other_server, trusting
+):
+    server.routes["/"] = redirect(f"{secure_server.url}/")
+    secure_server.routes["/"] = redirect(f"{other_server.url}/")
+    other_server.routes["/"] = FILE
+    with pytest.raises(TooManyRedirectsError, match="from https to http"):
+        trusting.load(f"{server.url}/")
+    assert len(secure_server.requests) == 1
+    assert other_server.requests == []
+
+
 def test_a_redirect_to_a_private_address_is_refused(server, other_server, guarded):
     """The first server is trusted by name and port, as a gateway is, and nothing that it redirects to is."""
-    server.routes["/"] = redirect(f"{other_server.url}/secrets")
+    server.routes |= {"/": redirect("/again"), "/again": redirect(f"{other_server.url}/secrets")}
     other_server.routes["/secrets"] = b"secrets"
     network = replace(guarded.network, trusted=frozenset({("localhost", server.port)}))
     with pytest.raises(ForbiddenAddressError, match=r"leads to .*, which is not a public address"):
@@ -225,6 +277,9 @@ def test_a_proxy_of_the_environment_is_not_used(server, other_server, loader, mo
         "http://host:port/",
         "http://host:65536/",
         "http://host:99999/",
+        "http://host:0/",
+        "http://host:-1/",
+        "http://127.0.0.1:-99999999999999999999999/",
         "http://\x00/",
         "http://a\nb/",
         "http://\udcff/",

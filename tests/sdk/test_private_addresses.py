@@ -178,6 +178,23 @@ def test_a_name_that_stands_for_nothing_is_named(guarded, host):
         replace(guarded, network=replace(guarded.network, resolver=resolver)).load(f"http://{host}/")
 
 
+@pytest.mark.parametrize("failure", [OSError, UnicodeError, OverflowError])
+def test_a_resolver_that_fails_takes_no_time(guarded, failure):
+    def resolver(name, port):
+        raise failure(f"{name}:{port}")
+
+    started = time.monotonic()
+    with pytest.raises(UnreachableDocumentError, match="there is no host"):
+        replace(guarded, network=replace(guarded.network, resolver=resolver)).load("http://nobody.example/")
+    assert time.monotonic() - started < 4
+
+
+@pytest.mark.parametrize("port", [1, 65535])
+def test_the_first_and_the_last_port_are_ports(guarded, port):
+    with pytest.raises(ForbiddenAddressError):
+        guarded.load(f"http://localhost:{port}/")
+
+
 def resolving(loader, *answers, to=0, down=frozenset()):
     """A loader for which names mean the given addresses, one answer after another, the last one for good.
 

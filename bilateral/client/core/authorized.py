@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,7 @@ from bilateral.errors import (
 )
 from bilateral.identifiers import checksummed
 from bilateral.signatures import Domain, FeedbackAuth
+from bilateral.values import FeedbackValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +83,9 @@ def give(
     """See `Client.give_authorized_feedback`. The draft's value is the score."""
     agent = chain.agent_of((yield from chain.connect(session)), agent_id)
     words = [tag_word(tag) for tag in (draft.tag1, draft.tag2)]
-    uri, digest = yield from feedback.file_link(session, agent, draft)
+    # As it is: what tags ask of values is open feedback's, and the registry takes any score under any tag.
+    value = FeedbackValue(checked_uint(score, 8, "a score"))
+    uri, digest = yield from feedback.file_link(session, agent, replace(draft, value=value))
 
     def decode(logs: Sequence[Log]) -> AuthorizedFeedbackEntry:
         event = transactions.the(logs, "NewFeedback")
@@ -96,7 +100,7 @@ def give(
         )
 
     function = "giveFeedback(uint256,uint8,bytes32,bytes32,string,bytes32,bytes)"
-    arguments = (agent.token_id, checked_uint(score, 8, "a score"), *words, uri, digest, _encoded(feedback_auth))
+    arguments = (agent.token_id, score, *words, uri, digest, _encoded(feedback_auth))
     return (yield from transactions.send(session, Registry.AUTHORIZED, function, arguments, decode))
 
 

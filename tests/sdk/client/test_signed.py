@@ -105,9 +105,10 @@ def test_an_authorisation_is_for_one_client(connect, owner, reviewer, other_revi
         (1, {}, "0xno"),
     ],
 )
-def test_authorised_feedback_that_does_not_fit_is_refused(connect, reviewer, agent, score, tags, authorization):
-    with pytest.raises((InvalidArgumentError, UnrepresentableValueError)):
-        connect(reviewer).give_authorized_feedback(agent, score, authorization, **tags)
+@pytest.mark.parametrize("file", [None, prepare_feedback_file(text="Said")])
+def test_authorised_feedback_that_does_not_fit_is_refused(connect, reviewer, agent, score, tags, authorization, file):
+    with pytest.raises(InvalidArgumentError):
+        connect(reviewer).give_authorized_feedback(agent, score, authorization, file=file, **tags)
 
 
 def test_a_score_is_100_at_most(connect, owner, reviewer, agent):
@@ -124,6 +125,18 @@ def test_authorised_feedback_comes_with_a_file(connect, owner, reviewer, agent):
     given = client.give_authorized_feedback(agent, 5, authorization, file=prepare_feedback_file(text="Said")).wait()
     file = client._session.loader.load(given.uri, given.hash).feedback()
     assert (file.text, file.value) == ("Said", 5)
+
+
+@pytest.mark.parametrize("tags", [{"tag1": "reachable"}, {"tag1": "tradingYield", "tag2": "swap"}])
+def test_a_score_is_a_score_whatever_its_tag_means_to_open_feedback(connect, owner, reviewer, agent, tags):
+    authorization = connect(owner).authorize_feedback(agent, reviewer.address, count=2)
+    client = connect(reviewer)
+    assert client.give_authorized_feedback(agent, 100, authorization, **tags).wait().score == 100
+    file = prepare_feedback_file(text="Said")
+    given = client.give_authorized_feedback(agent, 100, authorization, **tags, file=file).wait()
+    stored = client._session.loader.load(given.uri, given.hash).feedback()
+    assert (given.score, stored.value, stored.value_decimals) == (100, 100, 0)
+    assert (given.tag1, stored.tag1) == (tags["tag1"], tags["tag1"])
 
 
 def test_authorised_feedback_is_read_by_pages_and_clients(connect, node, owner, reviewer, other_reviewer, agent):

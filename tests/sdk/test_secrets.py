@@ -1,0 +1,141 @@
+"""Passwords and tokens for gateways and nodes of IPFS: sent where they belong, and shown nowhere."""
+
+from __future__ import annotations
+
+import base64
+import logging
+
+import pytest
+
+from bilateral.documents import KuboStore, Loader
+from bilateral.documents.http import quoted_url
+from bilateral.errors import DocumentError, TooManyRedirectsError, UnreachableDocumentError, UnsupportedUriError
+from tests.sdk.servers import Blocks, redirect, respond
+
+FILE = b'{"name":"agent"}'
+ADD = "/api/v0/add?cid-version=1&raw-leaves=true&pin=true"
+BASIC = "Basic " + base64.b64encode(b"project:s3cr@t").decode()
+
+
+def with_password(url):
+    return url.replace("//", "//project:s3cr%40t@")
+
+
+@pytest.fixture(autouse=True)
+def log(caplog):
+    """All that is logged, which must hold no secret either."""
+    caplog.set_level(logging.DEBUG)
+    yield caplog
+    assert "s3cr" not in caplog.text
+
+
+def refused(error, load):
+    """The message of what is raised."""
+    with pytest.raises(DocumentError) as refusal:
+        load()
+    assert type(refusal.value) is error
+    assert "s3cr" not in str(refusal.value)
+    return str(refusal.value)
+
+
+def test_a_node_gets_the_password_of_its_url(kubo, gateway):
+    stored = KuboStore(with_password(kubo.url)).put(FILE)
+    assert {headers["Authorization"] for _, _, headers in kubo.requests} == {BASIC}
+    gateway.blocks.update(kubo.blocks)
+    assert Loader(gateways=[with_password(gateway.url)]).load(stored.uri).content == FILE
+    assert {headers["Authorization"] for _, _, headers in gateway.requests} == {BASIC}
+
+
+def test_a_redirect_takes_the_password_no_further_than_its_server(server, other_server, loader):
+    server.routes |= {"/": redirect("/again"), "/again": redirect(f"{other_server.url}/")}
+    other_server.routes["/"] = FILE
+    assert loader.load(f"{with_password(server.url)}/").content == FILE
+    assert [headers.get("Authorization") for _, _, headers in server.requests] == [BASIC, BASIC]
+    assert [headers.get("Authorization") for _, _, headers in other_server.requests] == [None]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "problem"),
+    [
+        (lambda handler: handler.send_error(401), UnreachableDocumentError, "answers with status 401"),
+        (lambda handler: respond(handler, b"", Content_Encoding="gzip"), UnreachableDocumentError, "answers in an enc"),
+        (lambda handler: handler.wfile.write(b"\0\r\n\r\n"), UnreachableDocumentError, "cannot be read: "),
+        (redirect("/"), TooManyRedirectsError, "redirects more than 3 times"),
+        (redirect("ftp://u:s3cret@elsewhere/"), UnsupportedUriError, 'redirects to "ftp://elsewhere/", which is not'),
+        (redirect("http://xn--/"), UnsupportedUriError, "leads to a URL that is not loaded: "),
+    ],
+)
+def test_an_error_quotes_a_url_without_its_password(server, loader, answer, error, problem):
+    server.routes["/"] = answer
+    said = refused(error, lambda: loader.load(f"{with_password(server.url)}/"))
+    assert said.startswith(f'"{server.url}/" {problem}')
+
+
+def test_a_redirect_to_http_is_told_without_the_password(secure_server, server, trusting):
+    secure_server.routes["/"] = redirect(server.url)
+    said = refused(TooManyRedirectsError, lambda: trusting.load(f"{with_password(secure_server.url)}/"))
+    assert said == f'"{secure_server.url}/" redirects from https to http'
+
+
+def test_a_gateway_is_named_without_its_password(gateway):
+    cid = Blocks().add(FILE)
+    said = refused(
+        UnreachableDocumentError, lambda: Loader(gateways=[with_password(gateway.url)]).load(f"ipfs://{cid}")
+    )
+    assert said == f'"{gateway.url}/ipfs/{cid}?format=raw" answers with status 404'
+
+
+def test_a_node_is_named_without_its_password(server):
+    store = KuboStore(with_password(server.url))
+    said = refused(UnreachableDocumentError, lambda: store.put(FILE))
+    assert said == f'"{server.url}/api/v0/add" answers with status 404'
+    server.routes[ADD] = b"ok"
+    said = refused(UnreachableDocumentError, lambda: store.put(FILE))
+    assert said == f'"{server.url}" does not answer as Kubo\'s API does'
+
+
+@pytest.mark.parametrize(
+    ("url", "rest"),
+    [
+        ("http://project:s3cret@host:99999", "host:99999"),
+        ("http://project:s3cret@host:x", "host:x"),
+        ("project:s3cret@host:5001", "host:5001"),
+        ("http://project:s3/cret@host:5001", "host:5001"),
+        ("http://project:s3#cret@host:5001", "host:5001"),
+    ],
+)
+def test_a_malformed_url_is_quoted_from_behind_its_password(url, rest):
+    said = refused(UnsupportedUriError, lambda: KuboStore(url).put(FILE))
+    assert f'"{rest}" is not' in said
+    assert "s3" not in said
+
+
+def test_a_header_that_cannot_be_sent_is_not_quoted(kubo):
+    """Such as a token that was read from a file, with the line's end."""
+    store = KuboStore(kubo.url, headers={"Authorization": "Bearer s3cret\n"})
+    said = refused(UnreachableDocumentError, lambda: store.put(FILE))
+    assert (
+        said
+        == f'"{kubo.url}/api/v0/add" cannot be asked: the request is malformed, such as by a line break in a header'
+    )
+    assert kubo.requests == []
+
+
+def test_neither_a_store_nor_a_loader_shows_its_urls(kubo):
+    assert "s3cr" not in repr(KuboStore(with_password(kubo.url)))
+    assert "s3cr" not in repr(Loader(gateways=[with_password(kubo.url)]))
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("https://host/@name?mail=a@b.example#c@d", "https://host/@name?mail=a@b.example#c@d"),
+        ("https://host//name@example/x", "https://host//name@example/x"),
+        ("https://name@host", "https://host"),
+        ("https://a@b:c@d@host:1/x@y", "https://host:1/x@y"),
+        ("https://trusted.example:443@host?x@y", "https://host?x@y"),
+        ("https://@host", "https://host"),
+    ],
+)
+def test_what_stands_before_the_host_is_all_that_is_hidden(url, text):
+    assert quoted_url(url) == f'"{text}"'
