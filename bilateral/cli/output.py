@@ -142,12 +142,13 @@ class Output:
         Args:
             error: What went wrong.
         """
-        sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ())]))
-        transaction = transaction_of(error) or (sent[0] if len(sent) == 1 else None)
+        named = transaction_of(error)
+        sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ()), *([named] if named else [])]))
+        transaction = named or (sent[0] if len(sent) == 1 else None)
         message, arguments = message_of(error), plain(arguments_of(error))
         if len(sent) > 1:
             arguments["hashes"] = sent
-        if unnamed := [hash_ for hash_ in dict.fromkeys([*sent, transaction]) if hash_ and hash_ not in message]:
+        if unnamed := [hash_ for hash_ in sent if hash_ not in message]:
             message += f" (sent: {', '.join(unnamed)})"
         if self.as_json:
             value = {"reason": error.reason, "message": message, "arguments": arguments, "transaction": transaction}

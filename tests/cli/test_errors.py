@@ -195,6 +195,6 @@ def test_who_interrupts_the_sending_is_told_what_the_client_knows(capsys):
     assert json.loads(capsys.readouterr().err) == {
         "reason": "interrupted",
         "message": f"interrupted. Transaction {DIGEST} may have been sent.",
-        "arguments": {"hash": DIGEST},
+        "arguments": {"hashes": [DIGEST]},
         "transaction": DIGEST,
     }

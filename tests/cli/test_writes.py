@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import time
 
 import pytest
 
 from bilateral.cli.errors import ExitCode
 from tests.helpers import logged
-from tests.sdk.client.unreliable import UnreliableNode
+from tests.sdk.client.unreliable import UnreliableNode, times
 
 pytestmark = pytest.mark.usefixtures("agent")
 
@@ -190,3 +191,35 @@ def test_signals_of_which_one_is_refused_name_it_and_all_that_was_sent(refused, 
     assert error["reason"] == "unexpected_answer"
     assert error["transaction"] == error["arguments"]["hashes"][1]
     assert len(error["arguments"]["hashes"]) == 3
+
+
+@pytest.mark.parametrize("taken", [1, 2, 3])
+def test_who_interrupts_the_sending_of_signals_is_told_all_hashes(start, stalled, chain, node, measured, client, taken):
+    """The node takes the last of them, and does not say so."""
+    silent = times(taken - 1, lambda _, forward: forward(), then=lambda _, forward: forward() and None)
+    node.interference["eth_sendRawTransaction"] = silent
+    process = start("signals", "publish", measured, "--json", key=client, BILATERAL_RPC_URL=node.url)
+    wait_until(lambda: stalled() == taken)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (ExitCode.INTERRUPTED, "")
+    error, hashes = json.loads(err), pending_of(chain, client)
+    assert (error["reason"], sorted(error["arguments"]["hashes"])) == ("interrupted", sorted(hashes))
+    assert error["transaction"] == (hashes[0] if taken == 1 else None)
+    assert error["arguments"].keys() == {"hashes"}
+    assert all(error["message"].count(sent) == 1 for sent in hashes)
+    assert f"Transaction {hashes[-1]} may have been sent." in error["message"]
+
+
+@pytest.mark.usefixtures("stalled")
+def test_signals_of_which_one_may_have_been_sent_name_it_among_all(refused, chain, node, measured, client):
+    """The node takes the second, fails to say so, and fails to look it up."""
+    node.interference["eth_sendRawTransaction"] = times(
+        1, lambda _, forward: forward(), then=lambda _, forward: forward() and 500
+    )
+    node.interference["eth_getTransactionByHash"] = lambda *_: 500
+    error = refused(9, "signals", "publish", measured, key=client, BILATERAL_RPC_URL=node.url)
+    hashes = pending_of(chain, client)
+    assert len(hashes) == 2
+    assert (error["reason"], error["transaction"]) == ("batch_interrupted", hashes[1])
+    assert error["arguments"] == {"hashes": hashes, "missing": 2}
