@@ -146,6 +146,8 @@ class Output:
         sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ()), *([named] if named else [])]))
         transaction = named or (sent[0] if len(sent) == 1 else None)
         message, arguments = message_of(error), plain(arguments_of(error))
+        if exit_code(error) in _OF_ARGUMENTS:
+            message, arguments = without_keys([message, arguments], sent)
         if len(sent) > 1:
             arguments["hashes"] = sent
         if unnamed := [hash_ for hash_ in sent if hash_ not in message]:
@@ -155,8 +157,6 @@ class Output:
             message = json.dumps(value)
         else:
             message = _unescaped(message)
-        if exit_code(error) in _OF_ARGUMENTS:
-            message = without_keys(message)
         self._tell(message if self.as_json else Text.assemble(("error: ", "bold red"), message))
 
     def fail(self, error: BilateralError | KeyboardInterrupt) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import textwrap
 import time
 
 import pytest
@@ -153,6 +154,27 @@ def test_an_answer_that_no_registry_gives_names_the_transaction(refused, chain, 
     error = refused(8, "feedback", "give", 1, 87, key=client, BILATERAL_RPC_URL=node.url)
     sent = chain.blocks[-1].transactions[0].txn_hash.to_0x_hex()
     assert (error["reason"], error["transaction"], error["arguments"]) == ("unexpected_answer", sent, {})
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["people", "machines"])
+def test_an_answer_that_says_what_cannot_be_names_the_transaction_to_each(bilateral, chain, node, client, options):
+    """The event has 19 decimals, as if somebody had typed them: nothing of what was sent may be taken for a key."""
+
+    def with_19_decimals(_, forward):
+        answer = forward()
+        for log in answer["result"]["logs"]:
+            words = textwrap.wrap(log["data"][2:], 64)
+            words[2] = f"{19:064x}"  # after the index and the value
+            log["data"] = "0x" + "".join(words)
+        return answer
+
+    node.interference["eth_getTransactionReceipt"] = with_19_decimals
+    ran = bilateral("feedback", "give", 1, 87, *options, key=client, BILATERAL_RPC_URL=node.url)
+    sent = chain.blocks[-1].transactions[0].txn_hash.to_0x_hex()
+    assert (ran.code != 0, ran.out) == (True, "")
+    *_, told = ran.err.splitlines()
+    assert sent in (json.loads(told)["message"] if options else told)
+    assert not options or json.loads(told)["transaction"] == sent
 
 
 @pytest.fixture
