@@ -10,6 +10,7 @@ import errno
 import getpass
 import json
 import os
+import re
 import sys
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 300
 """Characters of a text that tables show; JSON has all of it."""
+
+_BYTES = re.compile(r"0x[0-9a-fA-F]{0,998}")
+"""Bytes, of which no part is of use, are shown up to 1,000 characters: twice what an authorisation by a key has."""
 
 _LABEL: Final = 40
 """Characters of a field's name, which in a document is a stranger's too."""
@@ -279,14 +283,9 @@ def shown(value: Any) -> Text:
             rest = [f"… and {len(value) - _ROWS} more, see --json"] if len(value) > _ROWS else []
             return Text("\n").join(map(shown, [*value[:_ROWS], *rest]))
     text = str(value)
-    if len(text) > _SHOWN and not _is_hexadecimal(text):
+    if len(text) > _SHOWN and not _BYTES.fullmatch(text):
         return Text(f"{printable(text[:_SHOWN])}… ({len(text)} characters)")
     return Text(printable(text))
-
-
-def _is_hexadecimal(text: str) -> bool:
-    """Whether a text is bytes, of which no part is of use; up to a length that is still of use to people."""
-    return text.startswith("0x") and len(text) <= 10 * _SHOWN
 
 
 def _rows(label: str, value: Any, indent: str = "") -> Iterator[tuple[Text, Text]]:
