@@ -201,7 +201,7 @@ def _accepts(session: Session, owner: str, domain: Domain, digest: bytes, signat
     """Whether an agent's owner is a contract that accepts a signature, asked as the registry asks it (ERC-1271).
 
     Returns:
-        None if the node does not say: for it, a contract that uses up all gas is a mistake of the caller's.
+        None if the node reports another error than a revert, as it does of a contract that uses up all gas.
     """
     from bilateral.client.core import answers  # noqa: PLC0415  # web3.py is heavy
     from bilateral.client.transport import Transport  # noqa: PLC0415

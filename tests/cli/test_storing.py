@@ -5,12 +5,20 @@ from __future__ import annotations
 import pytest
 
 from bilateral.documents import RegistrationFile
+from tests.cli.conftest import COMMAND
 
 pytestmark = pytest.mark.usefixtures("agent")
 
 URL = "https://files.example"
 ALONE = "--store-folder is read by nobody else: name by --store-url where on the web it is published"
 UNUSABLE = "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
+
+STORING = [
+    f"{group} {name}"
+    for group, commands in COMMAND.commands.items()
+    for name, command in commands.commands.items()
+    if any(parameter.name == "store_folder" for parameter in command.params)
+]
 
 
 @pytest.fixture
@@ -21,30 +29,27 @@ def published(tmp_path):
 
 @pytest.fixture
 def storing(tmp_path, owner, client, validator, bilateral):
-    """The commands that store a document, each with whoever may run it."""
+    """What makes each command store a document, and who may run it."""
     file = tmp_path / "agent.json"
     file.write_bytes(RegistrationFile.new("Weather agent", "Forecasts", "https://agent.example/i.png").to_bytes())
     authorization = bilateral("auth", "create", 1, client.address, key=owner).out.strip()
     feedback = f"1:{client.address}:0"
     return {
-        "register": (["agent", "register", "--file", file], owner),
-        "set-uri": (["agent", "set-uri", 1, "--file", file], owner),
-        "give": (["feedback", "give", 1, 87, "--text", "good"], client),
-        "sign": (["feedback", "sign", 1, 87, "--text", "good"], client),
-        "respond": (["feedback", "respond", feedback, "--text", "sorry"], owner),
-        "request": (["validation", "request", 1, validator.address, "--document", file], owner),
-        "auth give": (["auth", "give", 1, 92, authorization, "--text", "good"], client),
+        "agent register": (["--file", file], owner),
+        "agent set-uri": ([1, "--file", file], owner),
+        "feedback give": ([1, 87, "--text", "good"], client),
+        "feedback sign": ([1, 87, "--text", "good"], client),
+        "feedback respond": ([feedback, "--text", "sorry"], owner),
+        "validation request": ([1, validator.address, "--document", file], owner),
+        "auth give": ([1, 92, authorization, "--text", "good"], client),
     }
-
-
-STORING = ["register", "set-uri", "give", "sign", "respond", "request", "auth give"]
 
 
 @pytest.mark.parametrize("name", STORING)
 def test_a_document_in_a_folder_is_named_by_its_url(bilateral, storing, reputation, client, published, name):
     reputation.giveFeedback(1, 87, 0, "", "", "", "", bytes(32), sender=client)
     arguments, key = storing[name]
-    ran = bilateral(*arguments, "--store-folder", published, "--store-url", f"{URL}/", "--json", key=key)
+    ran = bilateral(*name.split(), *arguments, "--store-folder", published, "--store-url", f"{URL}/", "--json", key=key)
     assert (ran.code, ran.err) == (0, "")
     (stored,) = published.iterdir()
     assert f'"{URL}/{stored.name}"' in ran.out
@@ -54,29 +59,24 @@ def test_a_document_in_a_folder_is_named_by_its_url(bilateral, storing, reputati
 def test_a_folder_that_only_its_owner_reads_is_refused_before_anything_is_sent(refused, storing, published, name):
     arguments, key = storing[name]
     before = key.nonce
-    error = refused(3, *arguments, "--store-folder", published, key=key)
+    error = refused(3, *name.split(), *arguments, "--store-folder", published, key=key)
     assert (error["reason"], error["message"], error["arguments"]) == ("invalid_argument", ALONE, {})
     assert (key.nonce, published.exists()) == (before, False)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("files.example", "//files.example", "https:files.example", "https:///files", "https://", "https://:80/"),
-        *("file:///home/alice", "ftp://files.example", "ipfs://files", "javascript://files.example/"),
-        *(
-            f"{URL}?",
-            f"{URL}?a=1",
-            f"{URL}#",
-            f"{URL}/#a",
-            "https://alice:secret@files.example",
-            "https://@files.example",
-        ),
-        *(f"{URL}:0", f"{URL}:65536", f"{URL}:x", "https://[::1"),
-        *(f" {URL}", f"{URL}/a b", f"{URL}\n", f"{URL}/\x1b", f"{URL}/\xfc"),
-    ],
-    ids=ascii,
-)
+UNUSABLE_URLS = {
+    "no scheme": ["files.example", "//files.example"],
+    "no host": ["https:files.example", "https:///files", "https://", "https://:80/"],
+    "another scheme": ["file:///home/alice", "ftp://files.example", "ipfs://files", "javascript://files.example/"],
+    "a query": [f"{URL}?", f"{URL}?a=1"],
+    "a fragment": [f"{URL}#", f"{URL}/#a"],
+    "a user": ["https://alice:secret@files.example", "https://@files.example"],
+    "no port": [f"{URL}:0", f"{URL}:65536", f"{URL}:x", "https://[::1"],
+    "no URL": [f" {URL}", f"{URL}/a b", f"{URL}\n", f"{URL}/\x1b", f"{URL}/\xfc"],
+}
+
+
+@pytest.mark.parametrize("url", [url for urls in UNUSABLE_URLS.values() for url in urls], ids=ascii)
 def test_what_is_no_url_of_a_folder_on_the_web_is_refused_and_not_repeated(refused, client, published, url):
     before = client.nonce
     options = ["--store-folder", published, "--store-url", url]
