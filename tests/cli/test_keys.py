@@ -87,7 +87,7 @@ def test_a_key_where_none_belongs_is_not_repeated(bilateral, arguments, owner):
     for options in ([], ["--json"]):
         ran = bilateral(*arguments, *options, key=owner)
         assert ran.code != 0
-        assert BARE[:41] not in ran.out + ran.err  # that few digits more can be guessed
+        assert BARE[:41] not in ran.out + ran.err  # nor a part that is longer than an address
         assert ran.err
 
 
@@ -105,6 +105,12 @@ def test_the_hash_of_what_was_sent_is_not_taken_for_a_key(capsys, message, shown
     output.sent = [SENT]
     output.error(InvalidArgumentError(message))
     assert capsys.readouterr().err == f"error: {shown}\n"
+
+
+def test_a_message_repeats_as_many_digits_as_an_address_has(capsys):
+    output = Output(as_json=False)
+    output.error(InvalidArgumentError(f"{BARE[:40]} {BARE[:41]}"))
+    assert capsys.readouterr().err == f"error: {BARE[:40]} …\n"
 
 
 def test_machines_are_told_the_hash_of_what_was_sent_and_no_key(capsys):
