@@ -51,7 +51,7 @@ app = make_group(
     "bilateral",
     """Two-sided trust for AI agents: register, rate, validate, and check before money moves.
 
-    Where the registries are, a deployment record says (--deployment): none is packaged yet.
+    Where a network's registries are, a deployment record says: name it by --deployment, unless it is packaged.
 
     Keys come from Ape's keystores (--account) or from BILATERAL_PRIVATE_KEY, never from an argument.
     """,

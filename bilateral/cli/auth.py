@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
+from eth_abi.abi import encode
 
 from bilateral.cli.agent import hexadecimal
 from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, moment
 from bilateral.cli.session import Session
-from bilateral.errors import InvalidArgumentError, MissingRegistryError
+from bilateral.errors import InvalidArgumentError, MissingRegistryError, NodeError
 from bilateral.signatures import Domain, decode_feedback_auth, recover_feedback_auth_signer
 
 app = make_group("auth", "Authorise feedback as an agent's owner, give it as a client, look at it.")
+
+_IS_VALID_SIGNATURE: Final = bytes.fromhex("1626ba7e")
+"""The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, and the answer that accepts."""
+
+_SECONDS: Final = 30.0
+"""For how long a node is waited for, as by `Client`."""
 
 Client = Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.", show_default=False)]
 Authorization = Annotated[
@@ -61,7 +69,10 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
 
 @command(app, "show", "bilateral auth show 0x0000…", "bilateral auth create 42 0x8004… | bilateral auth show -")
 def show(session: Session, authorization: Authorization) -> None:
-    """Take an authorisation apart; with a node, tell also who signed it and whether that is the agent's owner."""
+    """Take an authorisation apart; with a node, tell also who signed it and whether that is the agent's owner.
+
+    Of an owner that is a contract, the contract tells.
+    """
     encoded = _encoded(session, authorization)
     value = _shape(encoded)
     if session.settings.rpc_url:
@@ -167,18 +178,39 @@ def _shape(encoded: bytes) -> dict[str, Any]:
 
 
 def _checked(session: Session, encoded: bytes) -> dict[str, Any]:
-    """Who signed it, and whether that is the agent's owner."""
+    """Who signed it, and whether that is the agent's owner, as the registry decides it: by key, else by contract."""
     auth, signature = decode_feedback_auth(encoded)
     with session.reading() as client:
         deployment = client.get_deployment()
         if deployment.authorized is None:
             raise MissingRegistryError("authorized", deployment.chain_id)
         owner = client.get_agent_owner(auth.agent_id)
-    signer = recover_feedback_auth_signer(auth, signature, Domain(deployment.chain_id, deployment.authorized))  # type: ignore[arg-type]
+    domain = Domain(deployment.chain_id, deployment.authorized)  # type: ignore[arg-type]  # it is checksummed
+    signer = recover_feedback_auth_signer(auth, signature, domain)
+    is_owners = signer == owner or _accepts(session, owner, domain, auth.digest(domain), signature)
     return {
-        "signer": signer,
+        "signer": owner if is_owners else signer,
         "owner": owner,
-        "is_signed_by_owner": signer == owner,
+        "is_signed_by_owner": is_owners,
         "is_for_this_chain": auth.chain_id == deployment.chain_id,
         "is_expired": auth.expiry < datetime.now(UTC).timestamp(),
     }
+
+
+def _accepts(session: Session, owner: str, domain: Domain, digest: bytes, signature: bytes) -> bool | None:
+    """Whether an agent's owner is a contract that accepts a signature, asked as the registry asks it (ERC-1271).
+
+    Returns:
+        None if the node reports another error than a revert, as it does of a contract that uses up all gas.
+    """
+    from bilateral.client.core import answers  # noqa: PLC0415  # web3.py is heavy
+    from bilateral.client.transport import Transport  # noqa: PLC0415
+
+    question = _IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
+    call = {"from": domain.verifying_contract, "to": owner, "data": f"0x{question.hex()}"}
+    with closing(Transport(str(session.settings.rpc_url), _SECONDS)) as node:
+        try:
+            answer = answers.data(node.request("eth_call", [call, "latest"]))
+        except NodeError as error:
+            return None if answers.revert_of(error) is None else False
+    return answer[:32] == _IS_VALID_SIGNATURE.ljust(32, b"\0")

@@ -49,7 +49,11 @@ class UsageProblemError(BilateralError):
 
 
 class InterruptionError(BilateralError):
-    """The user interrupted a command."""
+    """The user interrupted a command.
+
+    Attributes:
+        hashes: The hashes of what was sent, and of what may have been.
+    """
 
     reason = "interrupted"
 
@@ -62,7 +66,8 @@ class InterruptionError(BilateralError):
         """
         on_its_way = f"Sent, and may still take effect: {', '.join(sent)}." if sent else ""
         super().__init__(" ".join(["interrupted.", *notes, on_its_way]).strip())
-        self.hash = next(iter(re.findall(r"0x[0-9a-f]{64}", " ".join(notes))), None)
+        noted = re.findall(r"\b0x[0-9a-f]{64}\b", " ".join(notes))
+        self.hashes = tuple(dict.fromkeys([*sent, *noted]))
 
 
 class UnwrittenError(BilateralError):

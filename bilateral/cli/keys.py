@@ -21,7 +21,7 @@ from bilateral.identifiers import checksummed
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from eth_account.messages import SignableMessage
     from eth_account.signers.local import LocalAccount
@@ -45,7 +45,8 @@ _FORBIDDEN_OPTION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _KEY = re.compile(r"(0x)?[0-9a-fA-F]{64}")
-_KEY_INSIDE = re.compile(r"(?<![0-9a-fA-F])(0[xX])?[0-9a-fA-F]{64}(?![0-9a-fA-F])")
+_KEY_INSIDE = re.compile(r"(0[xX])?[0-9a-fA-F]{41,}")
+"""More digits than an address has: a key, also after other digits, or as much of one as a message shows."""
 
 
 class KeystoreSigner:
@@ -113,9 +114,21 @@ def refuse_keys(arguments: Sequence[str]) -> None:
             )
 
 
-def without_keys(message: str) -> str:
-    """Take out of a message whatever could be a key that was given where none belongs."""
-    return _KEY_INSIDE.sub("…", message)
+def without_keys(value: Any, hashes: Collection[str]) -> Any:
+    """Take whatever could be a key that was given where none belongs out of what an error says and is about.
+
+    Args:
+        value: A plain value: text, or objects and lists of it.
+        hashes: The hashes of transactions that were sent, which are left in.
+    """
+    match value:
+        case str():
+            return _KEY_INSIDE.sub(lambda found: found[0] if found[0] in hashes else "…", value)
+        case dict():
+            return {name: without_keys(inner, hashes) for name, inner in value.items()}
+        case list():
+            return [without_keys(inner, hashes) for inner in value]
+    return value
 
 
 def find_signer(account: str | None, passphrase_file: Path | None, ask: Ask) -> KeystoreSigner | LocalAccount:

@@ -10,6 +10,7 @@ import errno
 import getpass
 import json
 import os
+import re
 import sys
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 300
 """Characters of a text that tables show; JSON has all of it."""
+
+_BYTES = re.compile(r"0x[0-9a-fA-F]{0,998}")
+"""Bytes, of which no part is of use, are shown up to 1,000 characters: twice what an authorisation by a key has."""
 
 _LABEL: Final = 40
 """Characters of a field's name, which in a document is a stranger's too."""
@@ -142,20 +146,21 @@ class Output:
         Args:
             error: What went wrong.
         """
-        sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ())]))
-        transaction = transaction_of(error) or (sent[0] if len(sent) == 1 else None)
+        named = transaction_of(error)
+        sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ()), *([named] if named else [])]))
+        transaction = named or (sent[0] if len(sent) == 1 else None)
         message, arguments = message_of(error), plain(arguments_of(error))
+        if exit_code(error) in _OF_ARGUMENTS:
+            message, arguments = without_keys([message, arguments], sent)
         if len(sent) > 1:
             arguments["hashes"] = sent
-        if unnamed := [hash_ for hash_ in dict.fromkeys([*sent, transaction]) if hash_ and hash_ not in message]:
+        if unnamed := [hash_ for hash_ in sent if hash_ not in message]:
             message += f" (sent: {', '.join(unnamed)})"
         if self.as_json:
             value = {"reason": error.reason, "message": message, "arguments": arguments, "transaction": transaction}
             message = json.dumps(value)
         else:
             message = _unescaped(message)
-        if exit_code(error) in _OF_ARGUMENTS:
-            message = without_keys(message)
         self._tell(message if self.as_json else Text.assemble(("error: ", "bold red"), message))
 
     def fail(self, error: BilateralError | KeyboardInterrupt) -> NoReturn:
@@ -278,14 +283,9 @@ def shown(value: Any) -> Text:
             rest = [f"… and {len(value) - _ROWS} more, see --json"] if len(value) > _ROWS else []
             return Text("\n").join(map(shown, [*value[:_ROWS], *rest]))
     text = str(value)
-    if len(text) > _SHOWN and not _is_hexadecimal(text):
+    if len(text) > _SHOWN and not _BYTES.fullmatch(text):
         return Text(f"{printable(text[:_SHOWN])}… ({len(text)} characters)")
     return Text(printable(text))
-
-
-def _is_hexadecimal(text: str) -> bool:
-    """Whether a text is bytes, of which no part is of use; up to a length that is still of use to people."""
-    return text.startswith("0x") and len(text) <= 10 * _SHOWN
 
 
 def _rows(label: str, value: Any, indent: str = "") -> Iterator[tuple[Text, Text]]:

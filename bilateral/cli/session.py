@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
 
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.keys import find_signer
@@ -27,6 +29,9 @@ T = TypeVar("T")
 
 NOT_SENT: Final = "Not sent (dry run): this would be accepted"
 
+_WEB_FOLDER = re.compile(r"https?://[\w.~%:\[\]-]+(/[\w.~%!$&'()*+,;=:@/-]*)?", re.ASCII | re.IGNORECASE)
+"""A URL of the web that goes on if something is put behind it (RFC 3986), with no user or password to give away."""
+
 _POLL_SECONDS: Final = 0.25
 """A person waits for the answer, and blocks come every two seconds or sooner on the chains in use."""
 
@@ -45,7 +50,7 @@ class Settings:
         wait: Whether to wait until a transaction is in a block.
         timeout: For how many seconds.
         store_folder: A folder to put documents into.
-        store_url: The URL at which that folder is published.
+        store_url: The http or https URL at which that folder is published.
         ipfs_api: The API of an IPFS node to put documents into.
     """
 
@@ -231,6 +236,24 @@ class Session:
             raise InvalidArgumentError("documents go to --store-folder or to --ipfs-api, not both")
         if settings.store_url and not settings.store_folder:
             raise InvalidArgumentError("--store-url says where --store-folder is published: name that too")
+        if settings.store_folder and not settings.store_url:
+            raise InvalidArgumentError(
+                "--store-folder is read by nobody else: name by --store-url where on the web it is published"
+            )
+        if settings.store_url and not _is_web_folder(settings.store_url):
+            raise InvalidArgumentError(
+                "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
+            )
         if settings.store_folder:
             return FolderStore(settings.store_folder, settings.store_url)
         return KuboStore(settings.ipfs_api) if settings.ipfs_api else None
+
+
+def _is_web_folder(url: str) -> bool:
+    """Whether everybody can load what a URL leads to once the name of a file is put behind it."""
+    try:
+        parts = urlsplit(url)
+        is_place = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return is_place and bool(_WEB_FOLDER.fullmatch(url))

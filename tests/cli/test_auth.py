@@ -8,6 +8,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.signatures import Domain, FeedbackAuth, decode_feedback_auth, sign_feedback_auth
+from tests.sdk.client.unreliable import UnreliableNode, answers, refuses
 
 FAR = 2**256 - 1
 
@@ -66,6 +67,118 @@ def test_an_authorisation_that_somebody_else_signed_is_told_apart(done, authoriz
     shown = done("auth", "show", "0x" + encoded.hex())
     assert (shown["signer"], shown["owner"], shown["is_signed_by_owner"]) == (stranger.address, owner.address, False)
     assert shown["is_expired"] is True
+
+
+@pytest.fixture
+def owned_by(identity, authorized, owner, client):
+    """Hands the agent to a contract; returns what authorises the client, signed by whom the test names."""
+
+    def hand(contract, signer):
+        identity.transferFrom(owner, contract, 1, sender=owner)
+        auth = FeedbackAuth(1, client.address, 1, FAR, 31337)
+        return sign_feedback_auth(auth, Domain(31337, authorized.address), Account.from_key(signer.private_key))
+
+    return hand
+
+
+@pytest.fixture
+def verdict(done, bilateral, authorized, client):
+    """What is shown of an authorisation's signer, owner and validity; the registry agrees about the last."""
+
+    def show(encoded):
+        shown = done("auth", "show", "0x" + encoded.hex())
+        given = bilateral("auth", "give", 1, 92, "0x" + encoded.hex(), "--dry-run", key=client)
+        assert (given.code == 0) is bool(shown["is_signed_by_owner"])
+        return shown["signer"], shown["owner"], shown["is_signed_by_owner"]
+
+    return show
+
+
+def test_an_owner_that_is_a_contract_has_signed_what_it_accepts(verdict, owned_by, contract_wallet, wallet_key):
+    encoded = owned_by(contract_wallet, wallet_key)
+    assert verdict(encoded) == (contract_wallet.address, contract_wallet.address, True)
+
+
+def test_a_signature_that_no_account_could_make_is_for_the_contract_to_judge(verdict, owned_by, deployer, project):
+    wallet = deployer.deploy(project.WalletAcceptsEverything)
+    encoded = owned_by(wallet, deployer)
+    for signature in (b"", b"\7" * 64, b"\7" * 65, b"\7" * 500):
+        assert verdict(encoded[:160] + signature) == (wallet.address, wallet.address, True)
+
+
+def test_an_owner_that_is_a_contract_has_not_signed_what_it_refuses(verdict, owned_by, contract_wallet, stranger):
+    encoded = owned_by(contract_wallet, stranger)
+    assert verdict(encoded) == (stranger.address, contract_wallet.address, False)
+
+
+@pytest.mark.parametrize(
+    "misdeed", ["WalletRefuses", "WalletReverts", "WalletReturnsShortData", "WalletReturnsDirtyMagic"]
+)
+def test_an_owner_that_does_not_answer_yes_has_signed_nothing(
+    verdict, owned_by, deployer, project, wallet_key, misdeed
+):
+    wallet = deployer.deploy(getattr(project, misdeed))
+    assert verdict(owned_by(wallet, wallet_key)) == (wallet_key.address, wallet.address, False)
+
+
+def test_an_owner_that_says_more_than_yes_has_signed(verdict, owned_by, deployer, project):
+    wallet = deployer.deploy(project.WalletReturnsTooMuch)
+    assert verdict(owned_by(wallet, deployer)) == (wallet.address, wallet.address, True)
+
+
+def test_of_an_owner_that_burns_all_gas_nothing_is_known(verdict, owned_by, deployer, project, wallet_key):
+    wallet = deployer.deploy(project.WalletBurnsGas)
+    encoded = owned_by(wallet, wallet_key)
+    assert verdict(encoded) == (wallet_key.address, wallet.address, None)
+
+
+@pytest.fixture
+def answering(environment, contract_wallet):
+    """Makes a node that answers in some way what the wallet is asked; its URL."""
+    with UnreliableNode(environment["BILATERAL_RPC_URL"]) as node:
+
+        def make(answer):
+            def interfere(parameters, forward):
+                is_asked = parameters[0]["to"] == contract_wallet.address
+                return answer(parameters, forward) if is_asked else forward()
+
+            node.interference["eth_call"] = interfere
+            return node.url
+
+        yield make
+
+
+def test_where_the_node_does_not_let_the_owner_answer_nothing_is_known(
+    done, answering, owned_by, contract_wallet, wallet_key
+):
+    url = answering(refuses("limit exceeded", -32005))
+    shown = done("auth", "show", "0x" + owned_by(contract_wallet, wallet_key).hex(), BILATERAL_RPC_URL=url)
+    assert (shown["signer"], shown["is_signed_by_owner"]) == (wallet_key.address, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [(lambda *_: 500, "node_unreachable"), (answers("yes"), "malformed_node_answer")],
+    ids=["fails", "answers nonsense"],
+)
+def test_a_node_that_fails_while_the_owner_is_asked_is_an_error(
+    refused, answering, owned_by, contract_wallet, wallet_key, answer, reason
+):
+    encoded = "0x" + owned_by(contract_wallet, wallet_key).hex()
+    error = refused(5, "auth", "show", encoded, BILATERAL_RPC_URL=answering(answer))
+    assert (error["reason"], error["arguments"], error["transaction"]) == (reason, {}, None)
+
+
+def test_a_delegated_owner_signs_by_its_key_and_by_its_contract(
+    verdict, chain, deployer, project, authorization, authorized, owner, client, wallet_key
+):
+    """An account with code by EIP-7702."""
+    wallet = deployer.deploy(project.MockWallet, wallet_key)
+    chain.provider.set_code(owner.address, bytes.fromhex("ef0100" + wallet.address[2:]))
+    auth = FeedbackAuth(1, client.address, 1, FAR, 31337)
+    by_contract = sign_feedback_auth(auth, Domain(31337, authorized.address), Account.from_key(wallet_key.private_key))
+    for encoded in (bytes.fromhex(authorization[2:]), by_contract):
+        assert verdict(encoded) == (owner.address, owner.address, True)
 
 
 def test_only_the_owner_authorises(refused, client, stranger):

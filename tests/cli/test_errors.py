@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from bilateral import errors
+from bilateral import contracts, errors
 from bilateral.cli.errors import ExitCode, exit_code
 from bilateral.cli.output import Output
 from bilateral.errors import BilateralError
@@ -168,6 +169,28 @@ def test_who_names_no_deployment_is_told_the_option(bilateral):
     assert bilateral("agent", "show", 1, BILATERAL_DEPLOYMENT=None).err == told
 
 
+@pytest.fixture
+def packaged(monkeypatch, tmp_path, record):
+    """The package, with a record of the test chain."""
+    (tmp_path / "abi").symlink_to(files("bilateral") / "abi")
+    (tmp_path / "deployments").mkdir()
+    (tmp_path / "deployments" / "31337.json").write_bytes(record.read_bytes())
+    monkeypatch.setattr(contracts, "files", lambda _: tmp_path)
+
+
+@pytest.mark.usefixtures("packaged")
+def test_a_network_whose_record_is_packaged_needs_none_named(done, agent, owner):
+    assert done("agent", "show", agent, BILATERAL_DEPLOYMENT=None)["owner"] == owner.address
+
+
+@pytest.mark.usefixtures("packaged")
+def test_a_record_that_is_named_comes_before_the_packaged_one(refused, tmp_path, agent, stranger):
+    other = tmp_path / "record.json"
+    other.write_text(f'{{"chainId": 31337, "contracts": {{"IdentityRegistry": {{"address": "{stranger.address}"}}}}}}')
+    error = refused(8, "agent", "show", agent, "--deployment", other)
+    assert (error["reason"], error["arguments"]) == ("unexpected_answer", {})
+
+
 def test_a_node_of_another_chain_is_refused(refused, tmp_path, record):
     other = tmp_path / "record.json"
     other.write_text(record.read_text().replace("31337", "84532"))
@@ -195,6 +218,6 @@ def test_who_interrupts_the_sending_is_told_what_the_client_knows(capsys):
     assert json.loads(capsys.readouterr().err) == {
         "reason": "interrupted",
         "message": f"interrupted. Transaction {DIGEST} may have been sent.",
-        "arguments": {"hash": DIGEST},
+        "arguments": {"hashes": [DIGEST]},
         "transaction": DIGEST,
     }

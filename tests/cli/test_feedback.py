@@ -83,8 +83,6 @@ def test_a_file_that_is_kept_elsewhere_is_named(done, client):
         (["4.5", "--stars", "--tag1", "uptime"], "invalid_argument"),
         (["87", "--hash", "0x12"], "invalid_argument"),
         (["87", "--file", "-", "--text", "both"], "invalid_argument"),
-        (["87", "--store-url", "https://files.example"], "invalid_argument"),
-        (["87", "--store-folder", "x", "--ipfs-api", "http://127.0.0.1:1"], "invalid_argument"),
     ],
 )
 def test_what_cannot_be_given_is_refused_before_anything_is_sent(refused, client, arguments, reason):

@@ -58,6 +58,30 @@ def test_100_kilobytes_are_cut_for_people_and_whole_for_machines(bilateral, done
     assert len(done("feedback", "show", feedback_id, "--no-load")["feedback"]["event"]["uri"]) == 100_000
 
 
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [("x", 300), ("0x" + "g", 300), ("0x" + "0g" * 149, 300), ("0X" + "0", 300), ("0x\uff10", 300), ("0x0F", 1000)],
+    ids=["text", "no digit", "digits and others", "another prefix", "digits of other scripts", "bytes"],
+)
+def test_a_text_is_whole_up_to_its_limit_and_cut_beyond(text, length):
+    whole = text.ljust(length, text[-1])
+    assert shown(whole).plain == whole
+    assert shown(f"{whole}0").plain == f"{whole[:300]}… ({length + 1} characters)"
+
+
+def test_a_tag_that_pretends_to_be_bytes_is_cut(bilateral, reputation, client):
+    send(client, reputation, feedback(b"0x" + b"all is fine " * 200))
+    ran = bilateral("feedback", "list", 1)
+    assert ran.code == 0
+    assert "… (2402 characters)" in ran.out
+    assert ran.out.count("all is fine") == 24
+
+
+def test_a_whole_authorisation_is_shown(bilateral, owner, client):
+    authorization = bilateral("auth", "create", 1, client.address, key=owner).out.strip()
+    assert authorization in bilateral("auth", "show", authorization).out
+
+
 def test_a_hostile_document_is_shown_literally(bilateral, done, identity, owner):
     file = {
         "type": "https://eips.ethereum.org/EIPS/eip-8004#registration-v1",

@@ -13,12 +13,19 @@ from eth_account import Account
 
 from bilateral.cli.errors import KeyUnavailableError
 from bilateral.cli.keys import KEY_VARIABLE, find_signer, key_of_variable, open_keystore
+from bilateral.cli.output import Output
+from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from tests.cli.conftest import PASSPHRASE
 
 SECRET = "0x" + "5ec4e7" * 10 + "beef"
 """What looks like a private key, and must appear nowhere."""
 
 BARE = SECRET.removeprefix("0x")
+
+ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
+
+SENT = "0x" + "07" * 32
+"""The hash of a transaction, which must not be lost."""
 
 
 def nobody(question):
@@ -68,16 +75,56 @@ def test_a_passphrase_in_an_option_is_refused_and_not_repeated(bilateral, option
         ["rate", "client", "7", SECRET],
         ["rate", "clients", f"7={BARE}"],
         [SECRET],
+        ["agent", "show", f"\ufeff{BARE}"],
+        ["agent", "show", f"\xe9{BARE}"],
+        ["agent", "show", f"{BARE}{BARE}"],
+        ["agent", "show", f"Address: {ADDRESS} Private key: {SECRET}"],
     ],
-    ids=lambda arguments: " ".join(it[:9] for it in arguments),
+    ids=lambda arguments: " ".join(ascii(it[:9]) for it in arguments),
 )
 @pytest.mark.usefixtures("alice")
 def test_a_key_where_none_belongs_is_not_repeated(bilateral, arguments, owner):
     for options in ([], ["--json"]):
         ran = bilateral(*arguments, *options, key=owner)
         assert ran.code != 0
-        assert BARE not in ran.out + ran.err
+        assert BARE[:41] not in ran.out + ran.err  # nor a part that is longer than an address
         assert ran.err
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (f"not {SECRET}", f"not … (sent: {SENT})"),
+        (f"not {SECRET} after {SENT}", f"not … after {SENT}"),
+        (f"not {SENT}00", f"not … (sent: {SENT})"),
+    ],
+    ids=["beside a key", "within the message", "as a part"],
+)
+def test_the_hash_of_what_was_sent_is_not_taken_for_a_key(capsys, message, shown):
+    output = Output(as_json=False)
+    output.sent = [SENT]
+    output.error(InvalidArgumentError(message))
+    assert capsys.readouterr().err == f"error: {shown}\n"
+
+
+def test_a_message_repeats_as_many_digits_as_an_address_has(capsys):
+    output = Output(as_json=False)
+    output.error(InvalidArgumentError(f"{BARE[:40]} {BARE[:41]}"))
+    assert capsys.readouterr().err == f"error: {BARE[:40]} …\n"
+
+
+def test_machines_are_told_the_hash_of_what_was_sent_and_no_key(capsys):
+    output = Output(as_json=True)
+    output.sent = [SENT]
+    output.error(MalformedIdentifierError("an agent", SECRET, f"no {BARE}"))
+    told = capsys.readouterr().err
+    assert told.isascii()
+    assert json.loads(told) == {
+        "reason": "malformed_identifier",
+        "message": f'"…" is not an agent: no … (sent: {SENT})',
+        "arguments": {"kind": "an agent", "text": "…", "problem": "no …"},
+        "transaction": SENT,
+    }
 
 
 def test_an_account_that_ape_made_signs(done, accounts, identity, owner):

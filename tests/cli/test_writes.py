@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import textwrap
 import time
 
 import pytest
 
 from bilateral.cli.errors import ExitCode
 from tests.helpers import logged
-from tests.sdk.client.unreliable import UnreliableNode
+from tests.sdk.client.unreliable import UnreliableNode, times
 
 pytestmark = pytest.mark.usefixtures("agent")
 
@@ -154,6 +156,27 @@ def test_an_answer_that_no_registry_gives_names_the_transaction(refused, chain, 
     assert (error["reason"], error["transaction"], error["arguments"]) == ("unexpected_answer", sent, {})
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["people", "machines"])
+def test_an_answer_that_says_what_cannot_be_names_the_transaction_to_each(bilateral, chain, node, client, options):
+    """The event has 19 decimals, as if somebody had typed them: nothing of what was sent may be taken for a key."""
+
+    def with_19_decimals(_, forward):
+        answer = forward()
+        for log in answer["result"]["logs"]:
+            words = textwrap.wrap(log["data"][2:], 64)
+            words[2] = f"{19:064x}"  # after the index and the value
+            log["data"] = "0x" + "".join(words)
+        return answer
+
+    node.interference["eth_getTransactionReceipt"] = with_19_decimals
+    ran = bilateral("feedback", "give", 1, 87, *options, key=client, BILATERAL_RPC_URL=node.url)
+    sent = chain.blocks[-1].transactions[0].txn_hash.to_0x_hex()
+    assert (ran.code != 0, ran.out) == (True, "")
+    *_, told = ran.err.splitlines()
+    assert sent in (json.loads(told)["message"] if options else told)
+    assert not options or json.loads(told)["transaction"] == sent
+
+
 @pytest.fixture
 def measured(tmp_path):
     path = tmp_path / "measured.json"
@@ -190,3 +213,35 @@ def test_signals_of_which_one_is_refused_name_it_and_all_that_was_sent(refused, 
     assert error["reason"] == "unexpected_answer"
     assert error["transaction"] == error["arguments"]["hashes"][1]
     assert len(error["arguments"]["hashes"]) == 3
+
+
+@pytest.mark.parametrize("taken", [1, 2, 3])
+def test_who_interrupts_the_sending_of_signals_is_told_all_hashes(start, stalled, chain, node, measured, client, taken):
+    """The node takes the last of them, and does not say so."""
+    silent = times(taken - 1, lambda _, forward: forward(), then=lambda _, forward: forward() and None)
+    node.interference["eth_sendRawTransaction"] = silent
+    process = start("signals", "publish", measured, "--json", key=client, BILATERAL_RPC_URL=node.url)
+    wait_until(lambda: stalled() == taken)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (ExitCode.INTERRUPTED, "")
+    error, hashes = json.loads(err), pending_of(chain, client)
+    assert (error["reason"], sorted(error["arguments"]["hashes"])) == ("interrupted", sorted(hashes))
+    assert error["transaction"] == (hashes[0] if taken == 1 else None)
+    assert error["arguments"].keys() == {"hashes"}
+    assert all(error["message"].count(sent) == 1 for sent in hashes)
+    assert f"Transaction {hashes[-1]} may have been sent." in error["message"]
+
+
+@pytest.mark.usefixtures("stalled")
+def test_signals_of_which_one_may_have_been_sent_name_it_among_all(refused, chain, node, measured, client):
+    """The node takes the second, fails to say so, and fails to look it up."""
+    node.interference["eth_sendRawTransaction"] = times(
+        1, lambda _, forward: forward(), then=lambda _, forward: forward() and 500
+    )
+    node.interference["eth_getTransactionByHash"] = lambda *_: 500
+    error = refused(9, "signals", "publish", measured, key=client, BILATERAL_RPC_URL=node.url)
+    hashes = pending_of(chain, client)
+    assert len(hashes) == 2
+    assert (error["reason"], error["transaction"]) == ("batch_interrupted", hashes[1])
+    assert error["arguments"] == {"hashes": hashes, "missing": 2}

@@ -1,0 +1,118 @@
+"""Documents in a folder are named on chain by the URL at which others load them, and by nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from bilateral.documents import RegistrationFile
+from tests.cli.conftest import COMMAND
+
+pytestmark = pytest.mark.usefixtures("agent")
+
+URL = "https://files.example"
+ALONE = "--store-folder is read by nobody else: name by --store-url where on the web it is published"
+UNUSABLE = "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
+
+STORING = [
+    f"{group} {name}"
+    for group, commands in COMMAND.commands.items()
+    for name, command in commands.commands.items()
+    if any(parameter.name == "store_folder" for parameter in command.params)
+]
+
+
+@pytest.fixture
+def published(tmp_path):
+    """The folder that is published."""
+    return tmp_path / "published"
+
+
+@pytest.fixture
+def storing(tmp_path, owner, client, validator, bilateral):
+    """What makes each command store a document, and who may run it."""
+    file = tmp_path / "agent.json"
+    file.write_bytes(RegistrationFile.new("Weather agent", "Forecasts", "https://agent.example/i.png").to_bytes())
+    authorization = bilateral("auth", "create", 1, client.address, key=owner).out.strip()
+    feedback = f"1:{client.address}:0"
+    return {
+        "agent register": (["--file", file], owner),
+        "agent set-uri": ([1, "--file", file], owner),
+        "feedback give": ([1, 87, "--text", "good"], client),
+        "feedback sign": ([1, 87, "--text", "good"], client),
+        "feedback respond": ([feedback, "--text", "sorry"], owner),
+        "validation request": ([1, validator.address, "--document", file], owner),
+        "auth give": ([1, 92, authorization, "--text", "good"], client),
+    }
+
+
+@pytest.mark.parametrize("name", STORING)
+def test_a_document_in_a_folder_is_named_by_its_url(bilateral, storing, reputation, client, published, name):
+    reputation.giveFeedback(1, 87, 0, "", "", "", "", bytes(32), sender=client)
+    arguments, key = storing[name]
+    ran = bilateral(*name.split(), *arguments, "--store-folder", published, "--store-url", f"{URL}/", "--json", key=key)
+    assert (ran.code, ran.err) == (0, "")
+    (stored,) = published.iterdir()
+    assert f'"{URL}/{stored.name}"' in ran.out
+
+
+@pytest.mark.parametrize("name", STORING)
+def test_a_folder_that_only_its_owner_reads_is_refused_before_anything_is_sent(refused, storing, published, name):
+    arguments, key = storing[name]
+    before = key.nonce
+    error = refused(3, *name.split(), *arguments, "--store-folder", published, key=key)
+    assert (error["reason"], error["message"], error["arguments"]) == ("invalid_argument", ALONE, {})
+    assert (key.nonce, published.exists()) == (before, False)
+
+
+UNUSABLE_URLS = {
+    "no scheme": ["files.example", "//files.example"],
+    "no host": ["https:files.example", "https:///files", "https://", "https://:80/"],
+    "another scheme": ["file:///home/alice", "ftp://files.example", "ipfs://files", "javascript://files.example/"],
+    "a query": [f"{URL}?", f"{URL}?a=1"],
+    "a fragment": [f"{URL}#", f"{URL}/#a"],
+    "a user": ["https://alice:secret@files.example", "https://@files.example"],
+    "no port": [f"{URL}:0", f"{URL}:65536", f"{URL}:x", "https://[::1"],
+    "no URL": [f" {URL}", f"{URL}/a b", f"{URL}\n", f"{URL}/\x1b", f"{URL}/\xfc"],
+}
+
+
+@pytest.mark.parametrize("url", [url for urls in UNUSABLE_URLS.values() for url in urls], ids=ascii)
+def test_what_is_no_url_of_a_folder_on_the_web_is_refused_and_not_repeated(refused, client, published, url):
+    before = client.nonce
+    options = ["--store-folder", published, "--store-url", url]
+    error = refused(3, "feedback", "give", 1, 87, "--text", "good", *options, key=client)
+    assert (error["reason"], error["message"], error["arguments"]) == ("invalid_argument", UNUSABLE, {})
+    assert (client.nonce, published.exists()) == (before, False)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://files.example", f"{URL}:65535/a/@b/", "HTTPS://files.example", "https://[2001:db8::1]/a"]
+)
+def test_any_folder_on_the_web_is_taken(done, client, published, url):
+    options = ["--store-folder", published, "--store-url", url]
+    ran = done("feedback", "give", 1, 87, "--text", "good", *options, key=client)
+    (stored,) = published.iterdir()
+    assert ran["result"]["event"]["uri"] == f"{url.rstrip('/')}/{stored.name}"
+
+
+def test_the_variables_are_held_to_the_same(refused, client, published):
+    variables = {"BILATERAL_STORE_FOLDER": str(published)}
+    options = ["feedback", "give", 1, 87, "--text", "good"]
+    assert refused(3, *options, key=client, **variables)["message"] == ALONE
+    assert refused(3, *options, key=client, **variables, BILATERAL_STORE_URL="file:///")["message"] == UNUSABLE
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--store-url", URL], "--store-url says where --store-folder is published: name that too"),
+        (
+            ["--store-folder", "x", "--ipfs-api", "http://127.0.0.1:1"],
+            "documents go to --store-folder or to --ipfs-api, not both",
+        ),
+    ],
+    ids=["a URL alone", "two stores"],
+)
+def test_a_place_for_documents_is_whole_and_one(refused, client, options, message):
+    error = refused(3, "feedback", "give", 1, 87, "--text", "good", *options, key=client)
+    assert (error["reason"], error["message"]) == ("invalid_argument", message)
