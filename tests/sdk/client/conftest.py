@@ -133,3 +133,12 @@ def node(rpc):
     """A node that misbehaves as a test wants it to."""
     with UnreliableNode(rpc) as running:
         yield running
+
+
+@pytest.fixture
+def held(web3, agent):
+    """The chain puts nothing into a block until told to by the fixture's call."""
+    web3.provider.make_request("anvil_setAutomine", [False])
+    yield lambda: web3.provider.make_request("anvil_mine", [])
+    web3.provider.make_request("anvil_dropAllTransactions", [])
+    web3.provider.make_request("anvil_setAutomine", [True])
