@@ -10,6 +10,7 @@ from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from bilateral.client import Client
+from bilateral.client.core import lookups
 from bilateral.contracts import Deployment, Registry
 from bilateral.identifiers import AgentId
 from scripts._anvil import running_anvil
@@ -142,3 +143,9 @@ def held(web3, agent):
     yield lambda: web3.provider.make_request("anvil_mine", [])
     web3.provider.make_request("anvil_dropAllTransactions", [])
     web3.provider.make_request("anvil_setAutomine", [True])
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Clients that do not wait for long until two nodes behind one name agree."""
+    monkeypatch.setattr(lookups, "LAG_SECONDS", 0.1)
