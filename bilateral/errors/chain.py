@@ -218,9 +218,10 @@ class TransactionFailedError(TransactionError):
 
 
 class BatchInterruptedError(BilateralError):
-    """Sending many transactions stopped in the middle; `__cause__` says why.
+    """Sending many transactions stopped in the middle. The message says why.
 
     Attributes:
+        __cause__: The error that stopped it; None if other transactions of the same account did.
         hashes: The hashes of those that were sent.
         missing: How many were not.
     """

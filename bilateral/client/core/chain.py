@@ -146,8 +146,17 @@ def calldata(registry: Registry, signature: str, arguments: Sequence[Any]) -> by
         raise InvalidArgumentError(f"{signature} does not take this: {printable(str(error)[:300])}") from None
 
 
-def call(session: Session, registry: Registry, signature: str, *arguments: Any) -> Operation[tuple[Any, ...]]:
+def call(
+    session: Session, registry: Registry, signature: str, *arguments: Any, block: str = "latest"
+) -> Operation[tuple[Any, ...]]:
     """What a function of a registry answers.
+
+    Args:
+        session: The client's.
+        registry: The registry.
+        signature: The function's signature.
+        *arguments: Its arguments.
+        block: The block by whose end it is asked: a number, in the form of JSON-RPC, or the last one.
 
     Raises:
         ContractRevertError: The registry refuses.
@@ -157,7 +166,7 @@ def call(session: Session, registry: Registry, signature: str, *arguments: Any) 
     deployment = yield from connect(session)
     to = place(deployment, registry)
     data = calldata(registry, signature, arguments)
-    returned = yield from simulate({"to": to, "data": "0x" + data.hex()})
+    returned = yield from simulate({"to": to, "data": "0x" + data.hex()}, block)
     return decode_result(registry, signature, returned)
 
 

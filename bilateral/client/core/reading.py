@@ -67,11 +67,15 @@ def get(
 
 @dataclass(frozen=True)
 class Selection:
-    """Which feedback to read: with these tags, empty for any, and revoked or not."""
+    """Which feedback to read: with these tags, empty for any, revoked or not, given by the end of a block.
+
+    Whose it is, where nobody is named, is always read as of the last block.
+    """
 
     tag1: str = ""
     tag2: str = ""
     include_revoked: bool = False
+    block: str = "latest"
 
     def has(self, entry: FeedbackEntry) -> bool:
         """Whether it has a feedback."""
@@ -176,10 +180,10 @@ def _require_too_much(error: Exception) -> None:
         raise error
 
 
-def _read_one(session: Session, wanted: FeedbackId) -> Operation[FeedbackEntry]:
+def _read_one(session: Session, wanted: FeedbackId, block: str = "latest") -> Operation[FeedbackEntry]:
     """Read one feedback from the registry's state."""
     arguments = (wanted.agent.token_id, wanted.client, wanted.on_chain_index)
-    answer = yield from chain.call(session, Registry.REPUTATION, READ, *arguments)
+    answer = yield from chain.call(session, Registry.REPUTATION, READ, *arguments, block=block)
     value, decimals, tag1, tag2, is_revoked = answer
     return FeedbackEntry(wanted, FeedbackValue(value, decimals), tag1, tag2, is_revoked)
 
@@ -189,7 +193,7 @@ def _read_at_once(
 ) -> Operation[list[FeedbackEntry]]:
     """Read the feedback of clients, or of all if none is named, by one call."""
     arguments = (agent.token_id, list(clients), selection.tag1, selection.tag2, selection.include_revoked)
-    columns = yield from chain.call(session, Registry.REPUTATION, READ_ALL, *arguments)
+    columns = yield from chain.call(session, Registry.REPUTATION, READ_ALL, *arguments, block=selection.block)
     if len({len(column) for column in columns}) != 1:
         raise UnexpectedAnswerError("the reputation registry answers readAllFeedback with lists of unequal length")
     return [
@@ -219,10 +223,12 @@ def _read_one_by_one(
 ) -> Operation[list[FeedbackEntry]]:
     """Read the feedback of one client, each by a call of its own."""
     function = "getLastIndex(uint256,address)"
-    (last,) = yield from chain.call(session, Registry.REPUTATION, function, agent.token_id, client)
+    (last,) = yield from chain.call(
+        session, Registry.REPUTATION, function, agent.token_id, client, block=selection.block
+    )
     found = []
     for index in range(1, last + 1):
-        entry = yield from _read_one(session, FeedbackId(agent, client, index))
+        entry = yield from _read_one(session, FeedbackId(agent, client, index), selection.block)
         if selection.has(entry):
             found.append(entry)
     return found

@@ -12,7 +12,7 @@ from eth_account import Account
 
 from bilateral.client import AsyncClient, Client
 from bilateral.errors import InsufficientFundsError, NodeError, SendUncertainError, UnexpectedAnswerError
-from tests.sdk.client.helpers import CHAIN_ID, nonce_of, send
+from tests.sdk.client.helpers import CHAIN_ID, nonce_of, overtaken_by, send
 from tests.sdk.client.unreliable import answers, refuses, times
 
 
@@ -52,16 +52,6 @@ def test_a_node_that_lags_behind_is_known_better(connect, node, newcomer, agent,
     node.interference["eth_getTransactionCount"] = answers("0x0")
     handles = [client.give_feedback(agent, value) for value in range(3)]
     assert [handle.transaction["nonce"] for handle in handles] == [0, 1, 2]
-
-
-def overtaken_by(web3, account):
-    """Another program sends a transaction of the account in the moment before the client does."""
-
-    def overtake(_, forward):
-        send(web3, account, account.address, "0x")
-        return forward()
-
-    return overtake
 
 
 def test_a_nonce_that_is_always_taken_is_given_up(connect, node, newcomer, agent, web3):
