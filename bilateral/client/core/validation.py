@@ -5,13 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from bilateral.client.core import answers, chain, transactions
+from bilateral.client.core import chain, transactions
 from bilateral.client.core.documents import Unstored
 from bilateral.client.inputs import checked_uint, distinct, hash_bytes
 from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AgentId, checksummed
+from bilateral.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +77,7 @@ def status(session: Session, request_hash: bytes | str) -> Operation[ValidationS
     answer = yield from chain.call(session, Registry.VALIDATION, "getValidationStatus(bytes32)", name)
     validator, agent, response, digest, tag, updated = answer
     agent_id = AgentId(agent, deployment.chain_id)
-    return ValidationStatus(name, agent_id, validator, response, digest, tag, answers.moment(updated))
+    return ValidationStatus(name, agent_id, validator, response, digest, tag, moment(updated))
 
 
 def summarize(
