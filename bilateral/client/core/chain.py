@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import MAXYEAR
 from typing import TYPE_CHECKING, Any, Final
 
 from eth_abi.exceptions import EncodingError
@@ -21,13 +23,15 @@ from bilateral.errors import (
     NodeTimeoutError,
     UnexpectedAnswerError,
     UnknownDeploymentError,
+    UnrepresentableValueError,
     WrongChainError,
 )
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.text import printable
+from bilateral.times import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from bilateral.client.inputs import AgentLike, TransactionSigner
@@ -170,6 +174,19 @@ def call(
     return decode_result(registry, signature, returned)
 
 
+@contextmanager
+def given_by(registry: Registry) -> Iterator[None]:
+    """Say of what nothing can be made that the registry gave it: the caller did not.
+
+    Raises:
+        UnexpectedAnswerError: An identifier or a value in it is none.
+    """
+    try:
+        yield
+    except (MalformedIdentifierError, UnrepresentableValueError) as error:
+        raise UnexpectedAnswerError(f"{registry} gives what it never holds: {error}") from error
+
+
 def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation[bytes]:
     """What a call returns.
 
@@ -206,9 +223,16 @@ def latest_block() -> Operation[int]:
 
 
 def block_time(block: int | None = None) -> Operation[datetime]:
-    """The time of a block, of the last one when left out."""
+    """The time of a block, of the last one when left out.
+
+    Raises:
+        MalformedNodeAnswerError: It is none, or in the last year that Python knows: no deadline could be after it.
+    """
     found = yield Rpc("eth_getBlockByNumber", ("latest" if block is None else hex(block), False))
-    return answers.moment(answers.quantity(answers.record(found).get("timestamp")))
+    time = moment(answers.quantity(answers.record(found).get("timestamp")))
+    if time.year == MAXYEAR:
+        answers.malformed("a block with a time before the year 9999")
+    return time
 
 
 def topic(value: int | str) -> str:
