@@ -80,6 +80,7 @@ class Handle(_Handle[T]):
             TransactionReplacedError: Another transaction with its nonce is in a block.
             ContractRevertError: The registry refused after all; what it is based on changed in between.
             TransactionFailedError: It failed, and the node does not tell why.
+            UnexpectedAnswerError: It succeeded, but the registry logged something else than it does.
             NotSentError: Nothing was sent because the client only tries.
         """
         return self._shell._run(transactions.wait(self._shell._session, self._sent, timeout, confirmations))

@@ -185,7 +185,8 @@ def _read_one(session: Session, wanted: FeedbackId, block: str = "latest") -> Op
     arguments = (wanted.agent.token_id, wanted.client, wanted.on_chain_index)
     answer = yield from chain.call(session, Registry.REPUTATION, READ, *arguments, block=block)
     value, decimals, tag1, tag2, is_revoked = answer
-    return FeedbackEntry(wanted, FeedbackValue(value, decimals), tag1, tag2, is_revoked)
+    with chain.given_by(Registry.REPUTATION):
+        return FeedbackEntry(wanted, FeedbackValue(value, decimals), tag1, tag2, is_revoked)
 
 
 def _read_at_once(
@@ -196,10 +197,11 @@ def _read_at_once(
     columns = yield from chain.call(session, Registry.REPUTATION, READ_ALL, *arguments, block=selection.block)
     if len({len(column) for column in columns}) != 1:
         raise UnexpectedAnswerError("the reputation registry answers readAllFeedback with lists of unequal length")
-    return [
-        FeedbackEntry(FeedbackId(agent, client, index), FeedbackValue(value, decimals), tag1, tag2, is_revoked)
-        for client, index, value, decimals, tag1, tag2, is_revoked in zip(*columns, strict=True)
-    ]
+    with chain.given_by(Registry.REPUTATION):
+        return [
+            FeedbackEntry(FeedbackId(agent, client, index), FeedbackValue(value, decimals), tag1, tag2, is_revoked)
+            for client, index, value, decimals, tag1, tag2, is_revoked in zip(*columns, strict=True)
+        ]
 
 
 def _read_from(

@@ -297,13 +297,14 @@ def _outcome(sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation
     Raises:
         ContractRevertError: The registry refused.
         TransactionFailedError: It failed otherwise.
+        UnexpectedAnswerError: The registry logged something else than it does.
     """
     if answers.quantity(receipt.get("status")) == 1:
         address = str(sent.transaction["to"]).lower()
         entries = [it for it in answers.records(receipt.get("logs")) if str(it.get("address")).lower() == address]
-        logs = [log for entry in entries if (log := chain.read_log(sent.registry, entry))]
         try:
-            return sent.decode(logs)
+            with chain.given_by(sent.registry):
+                return sent.decode([log for entry in entries if (log := chain.read_log(sent.registry, entry))])
         except UnexpectedAnswerError as error:
             raise UnexpectedAnswerError(f"transaction {hash_}: {error}", hash_) from None
     block = answers.quantity(receipt.get("blockNumber"))
