@@ -27,6 +27,7 @@ from bilateral.errors import (
     WrongChainError,
 )
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.reverts import ContractRevertError
 from bilateral.text import printable
 from bilateral.times import moment
 
@@ -48,6 +49,9 @@ _PLACES: Final[Mapping[Registry, str]] = {
 }
 _LOG_RANGE: Final = 10_000
 """Blocks to ask for at once, where a node refuses all of them: what most of those that limit it allow."""
+
+TOO_MUCH: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, ContractRevertError)
+"""How nodes fail at a call that takes more gas or gives more bytes than they allow."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,12 @@ def call(
     data = calldata(registry, signature, arguments)
     returned = yield from simulate({"to": to, "data": "0x" + data.hex()}, block)
     return decode_result(registry, signature, returned)
+
+
+def require_too_much(error: Exception) -> None:
+    """Pass on a refusal that has a reason: only one that says nothing may mean that it was too much."""
+    if isinstance(error, ContractRevertError) and error.data:
+        raise error
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from bilateral.client.inputs import distinct
 from bilateral.client.results import FeedbackEntry, ReputationSummary
 from bilateral.contracts import Registry
 from bilateral.documents import FeedbackFile
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, UnexpectedAnswerError
+from bilateral.errors import UnexpectedAnswerError
 from bilateral.identifiers import FeedbackId, checksummed
 from bilateral.reverts import ContractRevertError
 from bilateral.summaries import Summary
@@ -94,8 +94,8 @@ def read_all(
         return (yield from _read_from(session, agent, clients, selection)) if clients else []
     try:
         return (yield from _read_at_once(session, agent, (), selection))
-    except _TOO_MUCH as error:
-        _require_too_much(error)
+    except chain.TOO_MUCH as error:
+        chain.require_too_much(error)
     everybody = yield from clients_of(session, agent)
     return (yield from _read_from(session, agent, everybody, selection)) if everybody else []
 
@@ -105,8 +105,8 @@ def clients_of(session: Session, agent_id: AgentLike) -> Operation[list[str]]:
     agent = chain.agent_of((yield from chain.connect(session)), agent_id)
     try:
         (clients,) = yield from chain.call(session, Registry.REPUTATION, "getClients(uint256)", agent.token_id)
-    except _TOO_MUCH as error:
-        _require_too_much(error)
+    except chain.TOO_MUCH as error:
+        chain.require_too_much(error)
         logs = yield from chain.logs(session, Registry.REPUTATION, "NewFeedback", [chain.topic(agent.token_id)])
         clients = distinct([log.fields["clientAddress"] for log in logs])
     return list(clients)
@@ -127,9 +127,9 @@ def summarize(
         try:
             arguments = (agent.token_id, clients, tag1, tag2)
             found = Summary(*(yield from chain.call(session, Registry.REPUTATION, function, *arguments)))
-        except _TOO_MUCH as error:
+        except chain.TOO_MUCH as error:
             if not (isinstance(error, ContractRevertError) and error.error == _NO_ROOM):
-                _require_too_much(error)
+                chain.require_too_much(error)
             entries = yield from read_all(session, agent, clients, Selection(tag1, tag2))
             found = summarize_values([entry.stored for entry in entries], within_registry=False)
     return ReputationSummary(
@@ -170,16 +170,6 @@ def with_files(
     ]
 
 
-_TOO_MUCH: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, ContractRevertError)
-"""How nodes fail at a call that takes more gas or gives more bytes than they allow."""
-
-
-def _require_too_much(error: Exception) -> None:
-    """Pass on a refusal that has a reason: only one that says nothing may mean that it was too much."""
-    if isinstance(error, ContractRevertError) and error.data:
-        raise error
-
-
 def _read_one(session: Session, wanted: FeedbackId, block: str = "latest") -> Operation[FeedbackEntry]:
     """Read one feedback from the registry's state."""
     arguments = (wanted.agent.token_id, wanted.client, wanted.on_chain_index)
@@ -210,8 +200,8 @@ def _read_from(
     """Read the feedback of named clients, by halves where it is too much at once, one by one where even one's is."""
     try:
         return (yield from _read_at_once(session, agent, clients, selection))
-    except _TOO_MUCH as error:
-        _require_too_much(error)
+    except chain.TOO_MUCH as error:
+        chain.require_too_much(error)
     if len(clients) == 1:
         return (yield from _read_one_by_one(session, agent, clients[0], selection))
     middle = len(clients) // 2
