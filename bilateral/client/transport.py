@@ -76,7 +76,7 @@ class Transport:
 
     Args:
         rpc: The URL of its JSON-RPC, or a provider of web3.py.
-        timeout: Seconds to wait for an answer.
+        timeout: Seconds to wait for the connection, and then each time for the next piece of an answer.
     """
 
     def __init__(self, rpc: str | BaseProvider, timeout: float) -> None:
@@ -104,8 +104,8 @@ class Transport:
             The `result`.
 
         Raises:
-            NodeError: The node answers with an error.
-            NodeUnreachableError: It cannot be reached, or answers with an HTTP error.
+            NodeError: The node answers with an error, or refuses a read with one of HTTP's that may mean too much.
+            NodeUnreachableError: It cannot be reached, or answers with another HTTP error.
             NodeTimeoutError: It does not answer in time.
             MalformedNodeAnswerError: It answers with something else than JSON-RPC.
         """
@@ -123,7 +123,7 @@ class Transport:
 
 
 class AsyncTransport:
-    """Asks a node without holding up the event loop, see `Transport`."""
+    """Asks a node without holding up the event loop, see `Transport`. The time-out is for the whole of an answer."""
 
     def __init__(self, rpc: str | AsyncBaseProvider, timeout: float) -> None:
         """See `Transport`."""

@@ -181,7 +181,7 @@ def test_a_race_that_is_always_lost_is_given_up(connect, node, newcomer, signals
     node.interference["eth_sendRawTransaction"] = overtaken_by(web3, newcomer)
     with pytest.raises(BatchInterruptedError, match="another program") as caught:
         connect(newcomer, to=node.url).publish_signals(signals, WEEK)
-    assert (caught.value.hashes, caught.value.missing) == ((), 4)
+    assert (caught.value.hashes, caught.value.missing, caught.value.__cause__) == ((), 4, None)
 
 
 @pytest.mark.parametrize("published", [0, 1])
