@@ -197,7 +197,7 @@ class SendUncertainError(TransactionError):
 
 
 class TransactionPendingError(TransactionError, TimeoutError):
-    """A transaction is not known to be in as many blocks as were waited for. `__cause__` is the node's failure, if it failed."""
+    """A transaction is not known to be in as many blocks as were waited for; `__cause__` is how the node failed, if so."""
 
     reason = "transaction_pending"
 

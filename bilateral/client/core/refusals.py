@@ -25,26 +25,26 @@ class Refusal(Enum):
     OTHER = auto()
     """It does not take it, for another reason."""
 
+    @classmethod
+    def of(cls, failure: Exception) -> Refusal:
+        """What a failure to hand a transaction over means, as far as the node's words tell.
+
+        Args:
+            failure: The failure. One that is no answer of a node leaves everything open.
+        """
+        if not isinstance(failure, NodeError):
+            return cls.UNCLEAR
+        said = failure.node_message.lower()
+        found = next((meaning for meaning, words in _WORDS.items() if re.search(words, said)), cls.OTHER)
+        is_about_it = found in (cls.HAS_IT, cls.PRICE_TOO_LOW_TO_REPLACE, cls.NONCE_USED)
+        return cls.UNCLEAR if failure.code in _UNCLEAR_CODES and not is_about_it else found
+
 
 _WORDS: Final = {
     Refusal.HAS_IT: r"already ?(known|imported|exists|in (the )?(mem)?pool)|\bknown transaction|same hash",
     Refusal.PRICE_TOO_LOW_TO_REPLACE: r"replac|same nonce",
-    Refusal.NONCE_USED: r"^(?!.*(high|gap)).*nonce",
+    Refusal.NONCE_USED: r"(?s)nonce.*low|^(?!.*(too high|gap)).*nonce",
     Refusal.UNCLEAR: r"time(d |-)?out|deadline exceeded|cancell?ed|internal error|gateway|upstream|connect|unavailable",
     Refusal.INSUFFICIENT_FUNDS: r"insufficient funds",
 }
 _UNCLEAR_CODES: Final = (-32603, -32002)  # an internal error; a resource that is not available, or not in time
-
-
-def refusal(failure: Exception) -> Refusal:
-    """What a failure to hand a transaction over means, as far as the node's words tell.
-
-    Args:
-        failure: The failure. One that is no answer of a node leaves everything open.
-    """
-    if not isinstance(failure, NodeError):
-        return Refusal.UNCLEAR
-    said = failure.node_message.lower()
-    found = next((meaning for meaning, words in _WORDS.items() if re.search(words, said)), Refusal.OTHER)
-    is_about_it = found in (Refusal.HAS_IT, Refusal.PRICE_TOO_LOW_TO_REPLACE, Refusal.NONCE_USED)
-    return Refusal.UNCLEAR if failure.code in _UNCLEAR_CODES and not is_about_it else found

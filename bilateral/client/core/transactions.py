@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from eth_utils.crypto import keccak
 
 from bilateral.client.core import answers, chain, documents, lookups, signing
-from bilateral.client.core.refusals import Refusal, refusal
+from bilateral.client.core.refusals import Refusal
 from bilateral.client.session import NonceMemory
 from bilateral.client.steps import Exclusive, Pause, Rpc
 from bilateral.errors import (
@@ -167,7 +167,7 @@ def _hand_over(session: Session, nonce: int, hash_: str, raw: bytes) -> Operatio
         yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
     except lookups.NODE_FAILURES as failure:
         said = failure.node_message if isinstance(failure, NodeError) else ""
-        meaning = refusal(failure)
+        meaning = Refusal.of(failure)
         is_priced_out = meaning is Refusal.PRICE_TOO_LOW_TO_REPLACE
         is_of_nonce = is_priced_out or meaning is Refusal.NONCE_USED
         if meaning is Refusal.HAS_IT:

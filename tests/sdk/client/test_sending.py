@@ -124,6 +124,33 @@ def sent_twice(_, forward):
     return refuses("nonce too low")(_, forward)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "nonce too low: next nonce 1, tx nonce 0, which is not too high",
+        "Transaction nonce is too low. Try incrementing the nonce.",
+        "the nonce has already been used",
+        "OldNonce",
+        "refused:\ninvalid nonce",
+    ],
+)
+def test_a_nonce_that_is_used_is_understood_in_any_words(connect, node, newcomer, agent, web3, words):
+    overtake = overtaken_by(web3, newcomer)
+    answer = refuses(words)
+    node.interference["eth_sendRawTransaction"] = times(1, lambda *given: overtake(*given) and answer(*given))
+    assert connect(newcomer, to=node.url).give_feedback(agent, 1).transaction["nonce"] == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["replacement transaction underpriced", "could not replace existing tx", "another with same nonce"]
+)
+def test_a_nonce_on_its_way_is_understood_in_any_words(connect, node, newcomer, agent, web3, held, impatient, words):
+    send_pending(web3, newcomer)
+    node.interference["eth_getTransactionCount"] = times(1, answers("0x0"))  # the node lags behind
+    node.interference["eth_sendRawTransaction"] = times(1, refuses(words))
+    assert connect(newcomer, to=node.url).give_feedback(agent, 1).transaction["nonce"] == 1
+
+
 @pytest.fixture
 def lagging(node):
     """Another node behind the same name answers look-ups: it has not heard of anything yet."""
