@@ -197,7 +197,11 @@ class SendUncertainError(TransactionError):
 
 
 class TransactionPendingError(TransactionError, TimeoutError):
-    """A transaction is not known to be in as many blocks as were waited for; `__cause__` is how the node failed, if so."""
+    """A transaction is not known to be in as many blocks as were waited for.
+
+    Attributes:
+        __cause__: How the node failed to say; None if it said.
+    """
 
     reason = "transaction_pending"
 
