@@ -147,16 +147,23 @@ def _settled(session: Session, batch: _Batch, period: str) -> Operation[int]:
         block = hex((yield from chain.latest_block()))
         waited = time.monotonic() - begun
         try:
-            mined = answers.quantity((yield Rpc("eth_getTransactionCount", (chain.address_of(session), block))))
+            mined = yield from _count(session, block)
             if mined >= (yield from transactions.next_nonce(session)):
                 batch.present = yield from _present(session, batch, period, block)
-                return mined
+                # For a moment, a node may show the next block's state as this one's, as anvil does while it makes it.
+                if mined == (yield from _count(session, block)):
+                    return mined
         except (NodeError, MalformedNodeAnswerError):  # how a node says that it does not know the block yet
             if waited >= lookups.LAG_SECONDS:
                 raise
         if waited >= _SETTLING_SECONDS:
             raise batch.interrupted("earlier transactions of the signer are still on their way")
         yield Pause(session.poll_interval)
+
+
+def _count(session: Session, block: str) -> Operation[int]:
+    """How many transactions of the signer's there are by the end of a block."""
+    return answers.quantity((yield Rpc("eth_getTransactionCount", (chain.address_of(session), block))))
 
 
 def _present(session: Session, batch: _Batch, period: str, block: str) -> Operation[set[_Key]]:

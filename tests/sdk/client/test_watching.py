@@ -21,7 +21,7 @@ from bilateral.errors import (
 from bilateral.reverts import ContractRevertError
 from bilateral.values import FeedbackValue
 from tests.sdk.client.helpers import nonce_of, overtaken_by
-from tests.sdk.client.unreliable import refuses, times
+from tests.sdk.client.unreliable import answers, refuses, times
 
 WEEK = "2026-W47"
 
@@ -239,6 +239,16 @@ def test_a_node_that_is_behind_is_waited_for(connect, node, newcomer, signals, w
     batch = connect(newcomer, to=node.url).publish_signals(signals, WEEK)
     assert batch.already_published == tuple(signals[:3])
     assert [it.tag1 for it in batch.wait()] == ["responseTime"]
+
+
+def test_a_node_that_shows_the_next_blocks_state_for_a_moment_is_asked_again(connect, node, newcomer, signals, web3):
+    client = connect(newcomer)
+    client.publish_signals(signals, WEEK).wait()
+    before, last = nonce_of(web3, newcomer), web3.eth.block_number
+    node.interference["eth_blockNumber"] = times(1, answers(hex(last - 1)))
+    node.interference["eth_getTransactionCount"] = times(1, answers(hex(before)))
+    assert connect(newcomer, to=node.url).publish_signals(signals, WEEK).handles == ()
+    assert nonce_of(web3, newcomer) == before
 
 
 def test_transactions_that_stay_on_their_way_are_not_waited_for_forever(connect, newcomer, signals, web3, monkeypatch):
