@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from eth_abi.abi import decode, encode
@@ -24,9 +23,11 @@ from eth_utils.exceptions import ValidationError
 from bilateral.arguments import checked, is_whole
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedAuthorizationError, SignerFailedError
 from bilateral.text import quoted
+from bilateral.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from eth_account.signers.base import BaseAccount
     from eth_typing import ChecksumAddress
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 _AUTH_BYTES: Final = 5 * 32
 _SIGNATURE_BYTES: Final = 65
 _V: Final = (27, 28)
-_LAST_SECOND: Final = 253402300799  # of the year 9999, the last that a datetime can hold
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class FeedbackAuth(TypedMessage):
     @property
     def expires(self) -> datetime:
         """When the authorisation expires, in UTC; the last moment that a datetime can hold for any later one."""
-        return datetime.fromtimestamp(min(self.expiry, _LAST_SECOND), UTC)
+        return moment(self.expiry)
 
 
 def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:

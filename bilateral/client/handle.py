@@ -75,11 +75,13 @@ class Handle(_Handle[T]):
             confirmations: In how many blocks it must be, its own included.
 
         Raises:
-            TransactionPendingError: It is in no block yet, or in too few; the node knows it.
+            TransactionPendingError: It is in no block yet, or in too few, as far as is known: the node knows it, or did
+                not say.
             TransactionDroppedError: It is in no block, and the node does not know it any more.
             TransactionReplacedError: Another transaction with its nonce is in a block.
             ContractRevertError: The registry refused after all; what it is based on changed in between.
             TransactionFailedError: It failed, and the node does not tell why.
+            UnexpectedAnswerError: It succeeded, but the registry logged something else than it does.
             NotSentError: Nothing was sent because the client only tries.
         """
         return self._shell._run(transactions.wait(self._shell._session, self._sent, timeout, confirmations))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 from urllib.parse import urlsplit
@@ -13,8 +12,10 @@ from web3 import AsyncHTTPProvider, HTTPProvider
 from web3.exceptions import Web3Exception
 from web3.providers.rpc.utils import ExceptionRetryConfiguration
 
+from bilateral.documents.encoding import decode_object
 from bilateral.errors import (
     InvalidArgumentError,
+    MalformedDocumentError,
     MalformedNodeAnswerError,
     NodeError,
     NodeTimeoutError,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from web3.providers import AsyncBaseProvider, BaseProvider
-    from web3.types import RPCEndpoint
+    from web3.types import RPCEndpoint, RPCResponse
 
 _RETRIES: Final = 3
 _BACKOFF_SECONDS: Final = 0.2
@@ -53,19 +54,36 @@ _TOO_MUCH: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
 """With which nodes refuse a read that asks for more than they give at once. A part of it may be had."""
 
 
+def _decoded(raw_response: bytes) -> RPCResponse:
+    """An answer, decoded as carefully as a document: brackets in brackets could bring Python's parser down."""
+    return cast("RPCResponse", decode_object(raw_response))
+
+
+class _HttpProvider(HTTPProvider):
+    """The provider of web3.py, with a decoder of our own."""
+
+    decode_rpc_response = staticmethod(_decoded)
+
+
+class _AsyncHttpProvider(AsyncHTTPProvider):
+    """The provider of web3.py, with a decoder of our own."""
+
+    decode_rpc_response = staticmethod(_decoded)
+
+
 class Transport:
     """Asks a node, and blocks until it answers.
 
     Args:
         rpc: The URL of its JSON-RPC, or a provider of web3.py.
-        timeout: Seconds to wait for an answer.
+        timeout: Seconds to wait for the connection, and then each time for the next piece of an answer.
     """
 
     def __init__(self, rpc: str | BaseProvider, timeout: float) -> None:
         """See the class."""
         _require_usable(rpc, timeout)
         self._provider: BaseProvider = (
-            HTTPProvider(
+            _HttpProvider(
                 rpc,
                 request_kwargs={"timeout": timeout},
                 exception_retry_configuration=_retry((requests.ConnectionError, requests.HTTPError)),
@@ -86,16 +104,15 @@ class Transport:
             The `result`.
 
         Raises:
-            NodeError: The node answers with an error.
-            NodeUnreachableError: It cannot be reached, or answers with an HTTP error.
+            NodeError: The node answers with an error, or refuses a read with one of HTTP's that may mean too much.
+            NodeUnreachableError: It cannot be reached, or answers with another HTTP error.
             NodeTimeoutError: It does not answer in time.
             MalformedNodeAnswerError: It answers with something else than JSON-RPC.
         """
         try:
-            answer = self._provider.make_request(cast("RPCEndpoint", method), list(parameters))
+            return _result(method, self._provider.make_request(cast("RPCEndpoint", method), list(parameters)))
         except _FAILURES as failure:
             _rethrow(method, failure)
-        return _result(method, answer)
 
     def close(self) -> None:
         """Close the connections, if they are its own."""
@@ -106,13 +123,13 @@ class Transport:
 
 
 class AsyncTransport:
-    """Asks a node without holding up the event loop, see `Transport`."""
+    """Asks a node without holding up the event loop, see `Transport`. The time-out is for the whole of an answer."""
 
     def __init__(self, rpc: str | AsyncBaseProvider, timeout: float) -> None:
         """See `Transport`."""
         _require_usable(rpc, timeout)
         self._provider: AsyncBaseProvider = (
-            AsyncHTTPProvider(
+            _AsyncHttpProvider(
                 rpc,
                 request_kwargs={"timeout": aiohttp.ClientTimeout(total=timeout)},
                 exception_retry_configuration=_retry((aiohttp.ClientConnectionError, aiohttp.ClientResponseError)),
@@ -125,10 +142,9 @@ class AsyncTransport:
     async def request(self, method: str, parameters: Sequence[Any]) -> Any:
         """Ask, see `Transport.request`."""
         try:
-            answer = await self._provider.make_request(cast("RPCEndpoint", method), list(parameters))
+            return _result(method, await self._provider.make_request(cast("RPCEndpoint", method), list(parameters)))
         except _FAILURES as failure:
             _rethrow(method, failure)
-        return _result(method, answer)
 
     async def close(self) -> None:
         """Close the connections, if they are its own."""
@@ -136,7 +152,8 @@ class AsyncTransport:
             await self._provider.disconnect()
 
 
-_FAILURES: Final = (OSError, aiohttp.ClientError, Web3Exception, ValueError)
+_NO_JSON: Final = (MalformedDocumentError, ValueError, RecursionError, Web3Exception)
+_FAILURES: Final = (OSError, aiohttp.ClientError, *_NO_JSON)
 
 
 def _require_usable(rpc: object, timeout: float) -> None:
@@ -182,7 +199,7 @@ def _rethrow(method: str, failure: Exception) -> NoReturn:
         raise NodeError(method, None, f"HTTP status {status}") from None
     if status is not None:
         raise NodeUnreachableError(f"the node answers {method} with HTTP status {status}") from None
-    if isinstance(failure, (json.JSONDecodeError, ValueError, Web3Exception)):
+    if isinstance(failure, _NO_JSON):
         raise MalformedNodeAnswerError(f"the node answers {method} with something else than JSON-RPC") from None
     raise NodeUnreachableError(f"the node cannot be reached: {type(failure).__name__}") from None
 

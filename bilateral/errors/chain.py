@@ -113,11 +113,11 @@ class WrongChainError(BilateralError):
 
 
 class NodeError(BilateralError):
-    """A node answers a request with an error.
+    """A node answers a request with an error, or a read with HTTP status 400, 413 or 422: it may ask for too much.
 
     Attributes:
         code: The error's code in JSON-RPC; None if it has none.
-        node_message: What the node says; a stranger's text.
+        node_message: What the node says, a stranger's text; or the HTTP status.
         data: What comes with it.
     """
 
@@ -132,7 +132,7 @@ class NodeError(BilateralError):
 
 
 class NodeUnreachableError(BilateralError, ConnectionError):
-    """A node cannot be reached, or answers with an HTTP error."""
+    """A node cannot be reached, or answers with an HTTP error that says nothing of what was asked, see `NodeError`."""
 
     reason = "node_unreachable"
 
@@ -188,13 +188,20 @@ class TransactionError(BilateralError):
 
 
 class SendUncertainError(TransactionError):
-    """A transaction was handed to a node, and the node did not say whether it took it. Look it up before a new try."""
+    """A transaction was handed to a node, and the node did not say whether it took it. Look it up before a new try.
+
+    So it is if the node says that its nonce is used, and shows neither it nor another with that nonce.
+    """
 
     reason = "send_uncertain"
 
 
 class TransactionPendingError(TransactionError, TimeoutError):
-    """A transaction is not yet in as many blocks as were waited for."""
+    """A transaction is not known to be in as many blocks as were waited for.
+
+    Attributes:
+        __cause__: How the node failed to say; None if it said.
+    """
 
     reason = "transaction_pending"
 
@@ -218,9 +225,10 @@ class TransactionFailedError(TransactionError):
 
 
 class BatchInterruptedError(BilateralError):
-    """Sending many transactions stopped in the middle; `__cause__` says why.
+    """Sending many transactions stopped in the middle. The message says why.
 
     Attributes:
+        __cause__: The error that stopped it; None if other transactions of the same account did.
         hashes: The hashes of those that were sent.
         missing: How many were not.
     """

@@ -108,15 +108,18 @@ class AsyncAgentMethods(AsyncShell):
             agent_id: The agent; the signer owns it or may act for it.
             new_wallet: The wallet.
             new_wallet_signer: Signs for the wallet; the client's signer does if it is the wallet itself.
-            deadline: Until when the signature counts, at most five minutes ahead of the chain's time; four minutes
-                ahead when left out. Required with `signature`.
+            deadline: Until when the signature counts, at most five minutes ahead of the time of the block that the
+                transaction gets into. When left out, four minutes ahead of the last block's time or of this machine's
+                clock, whichever is later, and no more than five ahead of the last block while that leaves a minute.
+                Required with `signature`.
             signature: The wallet's signature of `AgentWalletSet`, if it was made elsewhere.
 
         Raises:
             MissingSignerError: There is neither a signer for the wallet nor its signature.
             InvalidArgumentError: A signature comes without its deadline, or with a signer too.
-            ContractRevertError: The registry refuses: `bad_wallet`, `expired`, `deadline_too_far`,
-                `invalid_wallet_signature`, `not_authorized`, `erc721_nonexistent_token`.
+            ContractRevertError: The registry refuses: `bad_wallet`, `expired`, `deadline_too_far` (also where this
+                machine's clock is not the chain's, which the advice then says), `invalid_wallet_signature`,
+                `not_authorized`, `erc721_nonexistent_token`.
         """
         return await self._write(
             agents.set_wallet(self._session, agent_id, new_wallet, new_wallet_signer, deadline, signature)

@@ -38,6 +38,7 @@ class AsyncClient(
             into the store all the same, because their URIs are part of the transaction. Messages are signed all the
             same: by `authorize_feedback` and `sign_feedback`, which send nothing anyway, and as a new wallet's consent
             by `set_agent_wallet`, whose simulation needs it.
-        request_timeout: Seconds to wait for one answer of the node.
+        request_timeout: Seconds to wait for one answer of the node. A blocking client counts them anew with every piece
+            that arrives, so a node that sends little at a time may hold it for longer.
         poll_interval: Seconds between two questions whether a transaction is in a block.
     """

@@ -88,6 +88,8 @@ class AsyncValidationMethods(AsyncShell):
     ) -> ValidationSummary:
         """Average an agent's last answers (ERC-8004, `getSummary`).
 
+        It is one call, which a node may refuse if those who may act for the agent have made very many requests.
+
         Args:
             agent_id: The agent.
             validators: Whose answers count; everybody's when left out, the agent's own side included.

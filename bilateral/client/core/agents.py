@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.core import chain, documents, signing, transactions
@@ -25,7 +25,6 @@ from bilateral.signatures import AgentWalletSet, Domain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
     from eth_typing import ChecksumAddress
 
@@ -38,8 +37,11 @@ if TYPE_CHECKING:
 ZERO: Final = "0x" + "00" * 20
 WALLET_KEY: Final = "agentWallet"
 
-_WALLET_DEADLINE: Final = timedelta(minutes=4)
-"""The registry allows five minutes by its own clock, which may be behind."""
+_WALLET_LIMIT: Final = timedelta(minutes=5)
+"""How far the registry allows a deadline to be ahead of the time of the block that the transaction gets into."""
+
+_WALLET_LEEWAY: Final = timedelta(minutes=1)
+_WALLET_REASONS: Final = ("expired", "deadline_too_far")
 
 
 def register(
@@ -138,14 +140,21 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # the method's own parameters
     """See `Client.set_agent_wallet`."""
     agent = chain.agent_of((yield from chain.connect(session)), agent_id)
     wallet = checksummed(new_wallet)
+    advice = ""
     if signature is None:
-        deadline = deadline or (yield from chain.block_time()) + _WALLET_DEADLINE
+        if deadline is None:
+            deadline, advice = yield from _wallet_deadline()
         signature = yield from _consent(session, agent, wallet, new_wallet_signer, seconds(deadline))
     elif deadline is None or new_wallet_signer is not None:
         raise InvalidArgumentError("a signature that was made elsewhere comes with its deadline, and without a signer")
     arguments = (agent.token_id, wallet, seconds(deadline), signature)
     function = "setAgentWallet(uint256,address,uint256,bytes)"
-    return (yield from transactions.send(session, Registry.IDENTITY, function, arguments, _wallet_decoder(agent)))
+    try:
+        return (yield from transactions.send(session, Registry.IDENTITY, function, arguments, _wallet_decoder(agent)))
+    except ContractRevertError as refusal:
+        if not advice or refusal.reason not in _WALLET_REASONS:
+            raise
+        raise ContractRevertError(refusal.error, refusal.arguments, refusal.reason, advice, refusal.data) from None
 
 
 def unset_wallet(session: Session, agent_id: AgentLike) -> Operation[Sent[AgentWalletChanged]]:
@@ -228,6 +237,25 @@ def _domain(session: Session, token_id: int) -> Operation[ChainText]:
         return ChainText(b"")
     domain: ChainText = entry["agentDomain"]
     return domain
+
+
+def _wallet_deadline() -> Operation[tuple[datetime, str]]:
+    """A deadline for the consent of a wallet, and what to do if the registry refuses it.
+
+    The time of the next block is that of the last one or of this machine's clock, whichever is later: there may have
+    been no block for long. But a node may simulate in the time of the last one. So the deadline is four minutes from
+    the later, and no more than five from the last block, if a minute is left then. Where this clock is further ahead,
+    either there was no block for that long or the clock is wrong: the registry says, before anything is sent.
+    """
+    last, clock = (yield from chain.block_time()), datetime.now(UTC)
+    now = max(last, clock)
+    deadline = now + _WALLET_LIMIT - _WALLET_LEEWAY
+    if last + _WALLET_LIMIT - now >= _WALLET_LEEWAY:
+        deadline = min(deadline, last + _WALLET_LIMIT)
+    return deadline, (
+        f"The chain's last block is of {last.isoformat()}, and this machine's clock says "
+        f"{clock.isoformat(timespec='seconds')}. Set the clock, or give a deadline by the chain's time."
+    )
 
 
 def _consent(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.reverts import decode_revert
+from bilateral.times import moment as moment  # noqa: PLC0414  # others may take it from here: a time is an answer too
 
 if TYPE_CHECKING:
     from bilateral.errors import NodeError
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _REVERT_CODE: Final = 3
-_LAST_SECOND: Final = 253402300799  # of the year 9999, the last that a datetime can hold
 
 
 def quantity(answer: Any) -> int:
@@ -66,11 +65,6 @@ def records(answer: Any) -> list[dict[str, Any]]:
 def malformed(expected: str) -> NoReturn:
     """Say that a node's answer is not what its method has."""
     raise MalformedNodeAnswerError(f"the node answers with something else than {expected}")
-
-
-def moment(seconds: int) -> datetime:
-    """A time of the chain, in UTC; the last that Python can hold for any later one."""
-    return datetime.fromtimestamp(min(seconds, _LAST_SECOND), UTC)
 
 
 def revert_of(error: NodeError) -> ContractRevertError | None:

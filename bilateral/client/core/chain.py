@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import MAXYEAR
 from typing import TYPE_CHECKING, Any, Final
 
 from eth_abi.exceptions import EncodingError
@@ -21,13 +23,16 @@ from bilateral.errors import (
     NodeTimeoutError,
     UnexpectedAnswerError,
     UnknownDeploymentError,
+    UnrepresentableValueError,
     WrongChainError,
 )
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.reverts import ContractRevertError
 from bilateral.text import printable
+from bilateral.times import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from bilateral.client.inputs import AgentLike, TransactionSigner
@@ -44,6 +49,9 @@ _PLACES: Final[Mapping[Registry, str]] = {
 }
 _LOG_RANGE: Final = 10_000
 """Blocks to ask for at once, where a node refuses all of them: what most of those that limit it allow."""
+
+TOO_MUCH: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, ContractRevertError)
+"""How nodes fail at a call that takes more gas or gives more bytes than they allow."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +154,17 @@ def calldata(registry: Registry, signature: str, arguments: Sequence[Any]) -> by
         raise InvalidArgumentError(f"{signature} does not take this: {printable(str(error)[:300])}") from None
 
 
-def call(session: Session, registry: Registry, signature: str, *arguments: Any) -> Operation[tuple[Any, ...]]:
+def call(
+    session: Session, registry: Registry, signature: str, *arguments: Any, block: str = "latest"
+) -> Operation[tuple[Any, ...]]:
     """What a function of a registry answers.
+
+    Args:
+        session: The client's.
+        registry: The registry.
+        signature: The function's signature.
+        *arguments: Its arguments.
+        block: The block by whose end it is asked: a number, in the form of JSON-RPC, or the last one.
 
     Raises:
         ContractRevertError: The registry refuses.
@@ -157,8 +174,27 @@ def call(session: Session, registry: Registry, signature: str, *arguments: Any) 
     deployment = yield from connect(session)
     to = place(deployment, registry)
     data = calldata(registry, signature, arguments)
-    returned = yield from simulate({"to": to, "data": "0x" + data.hex()})
+    returned = yield from simulate({"to": to, "data": "0x" + data.hex()}, block)
     return decode_result(registry, signature, returned)
+
+
+def require_too_much(error: Exception) -> None:
+    """Pass on a refusal that has a reason: only one that says nothing may mean that it was too much."""
+    if isinstance(error, ContractRevertError) and error.data:
+        raise error
+
+
+@contextmanager
+def given_by(registry: Registry) -> Iterator[None]:
+    """Say of what nothing can be made that the registry gave it: the caller did not.
+
+    Raises:
+        UnexpectedAnswerError: An identifier or a value in it is none.
+    """
+    try:
+        yield
+    except (MalformedIdentifierError, UnrepresentableValueError) as error:
+        raise UnexpectedAnswerError(f"{registry} gives what it never holds: {error}") from error
 
 
 def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation[bytes]:
@@ -197,9 +233,16 @@ def latest_block() -> Operation[int]:
 
 
 def block_time(block: int | None = None) -> Operation[datetime]:
-    """The time of a block, of the last one when left out."""
+    """The time of a block, of the last one when left out.
+
+    Raises:
+        MalformedNodeAnswerError: It is none, or in the last year that Python knows: no deadline could be after it.
+    """
     found = yield Rpc("eth_getBlockByNumber", ("latest" if block is None else hex(block), False))
-    return answers.moment(answers.quantity(answers.record(found).get("timestamp")))
+    time = moment(answers.quantity(answers.record(found).get("timestamp")))
+    if time.year == MAXYEAR:
+        answers.malformed("a block with a time before the year 9999")
+    return time
 
 
 def topic(value: int | str) -> str:

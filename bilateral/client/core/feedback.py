@@ -182,18 +182,19 @@ def read_given(chain_id: int | None, log: Log) -> FeedbackEntry:
     """The entry that an event tells of, as it was when it was given."""
     event = log.fields
     agent = AgentId(event["agentId"], chain_id)
+    with chain.given_by(Registry.REPUTATION):
+        feedback = FeedbackId(agent, event["clientAddress"], event["feedbackIndex"])
+        value = FeedbackValue(event["value"], event["valueDecimals"])
+    link = event["endpoint"], event["feedbackURI"], event["feedbackHash"]
     return FeedbackEntry(
-        id=FeedbackId(agent, event["clientAddress"], event["feedbackIndex"]),
-        stored=FeedbackValue(event["value"], event["valueDecimals"]),
-        tag1=event["tag1"],
-        tag2=event["tag2"],
-        event=FeedbackEvent(event["endpoint"], event["feedbackURI"], event["feedbackHash"], log.block, log.transaction),
+        feedback, value, event["tag1"], event["tag2"], event=FeedbackEvent(*link, log.block, log.transaction)
     )
 
 
 def read_response(agent: AgentId, event: Mapping[str, Any]) -> FeedbackResponse:
     """The answer that an event tells of."""
-    feedback = FeedbackId(agent, event["clientAddress"], event["feedbackIndex"])
+    with chain.given_by(Registry.REPUTATION):
+        feedback = FeedbackId(agent, event["clientAddress"], event["feedbackIndex"])
     return FeedbackResponse(feedback, event["responder"], event["responseURI"], event["responseHash"])
 
 

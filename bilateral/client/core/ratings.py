@@ -8,7 +8,7 @@ from bilateral.client.core import chain, transactions
 from bilateral.client.inputs import checked_uint
 from bilateral.client.results import Rating, RatingKind
 from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError
+from bilateral.errors import InvalidArgumentError, UnexpectedAnswerError
 from bilateral.identifiers import AgentId
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def get_many(session: Session, client_ids: Sequence[AgentLike], server_id: Agent
     server = chain.agent_of(deployment, server_id)
     function, ids = "getClientRatings(uint256[],uint256)", [client.token_id for client in clients]
     has_rating, ratings = yield from chain.call(session, Registry.BIDIRECTIONAL, function, ids, server.token_id)
+    if not len(clients) == len(has_rating) == len(ratings):
+        raise UnexpectedAnswerError("the reputation registry answers getClientRatings with lists of another length")
     return [
         Rating(RatingKind.CLIENT, client, server, rating if has else None)
         for client, has, rating in zip(clients, has_rating, ratings, strict=True)

@@ -11,7 +11,7 @@ from bilateral.client.inputs import distinct
 from bilateral.client.results import FeedbackEntry, ReputationSummary
 from bilateral.contracts import Registry
 from bilateral.documents import FeedbackFile
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, UnexpectedAnswerError
+from bilateral.errors import UnexpectedAnswerError
 from bilateral.identifiers import FeedbackId, checksummed
 from bilateral.reverts import ContractRevertError
 from bilateral.summaries import Summary
@@ -67,11 +67,15 @@ def get(
 
 @dataclass(frozen=True)
 class Selection:
-    """Which feedback to read: with these tags, empty for any, and revoked or not."""
+    """Which feedback to read: with these tags, empty for any, revoked or not, given by the end of a block.
+
+    Whose it is, where nobody is named, is always read as of the last block.
+    """
 
     tag1: str = ""
     tag2: str = ""
     include_revoked: bool = False
+    block: str = "latest"
 
     def has(self, entry: FeedbackEntry) -> bool:
         """Whether it has a feedback."""
@@ -90,8 +94,8 @@ def read_all(
         return (yield from _read_from(session, agent, clients, selection)) if clients else []
     try:
         return (yield from _read_at_once(session, agent, (), selection))
-    except _TOO_MUCH as error:
-        _require_too_much(error)
+    except chain.TOO_MUCH as error:
+        chain.require_too_much(error)
     everybody = yield from clients_of(session, agent)
     return (yield from _read_from(session, agent, everybody, selection)) if everybody else []
 
@@ -101,8 +105,8 @@ def clients_of(session: Session, agent_id: AgentLike) -> Operation[list[str]]:
     agent = chain.agent_of((yield from chain.connect(session)), agent_id)
     try:
         (clients,) = yield from chain.call(session, Registry.REPUTATION, "getClients(uint256)", agent.token_id)
-    except _TOO_MUCH as error:
-        _require_too_much(error)
+    except chain.TOO_MUCH as error:
+        chain.require_too_much(error)
         logs = yield from chain.logs(session, Registry.REPUTATION, "NewFeedback", [chain.topic(agent.token_id)])
         clients = distinct([log.fields["clientAddress"] for log in logs])
     return list(clients)
@@ -123,9 +127,9 @@ def summarize(
         try:
             arguments = (agent.token_id, clients, tag1, tag2)
             found = Summary(*(yield from chain.call(session, Registry.REPUTATION, function, *arguments)))
-        except _TOO_MUCH as error:
+        except chain.TOO_MUCH as error:
             if not (isinstance(error, ContractRevertError) and error.error == _NO_ROOM):
-                _require_too_much(error)
+                chain.require_too_much(error)
             entries = yield from read_all(session, agent, clients, Selection(tag1, tag2))
             found = summarize_values([entry.stored for entry in entries], within_registry=False)
     return ReputationSummary(
@@ -166,22 +170,13 @@ def with_files(
     ]
 
 
-_TOO_MUCH: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, ContractRevertError)
-"""How nodes fail at a call that takes more gas or gives more bytes than they allow."""
-
-
-def _require_too_much(error: Exception) -> None:
-    """Pass on a refusal that has a reason: only one that says nothing may mean that it was too much."""
-    if isinstance(error, ContractRevertError) and error.data:
-        raise error
-
-
-def _read_one(session: Session, wanted: FeedbackId) -> Operation[FeedbackEntry]:
+def _read_one(session: Session, wanted: FeedbackId, block: str = "latest") -> Operation[FeedbackEntry]:
     """Read one feedback from the registry's state."""
     arguments = (wanted.agent.token_id, wanted.client, wanted.on_chain_index)
-    answer = yield from chain.call(session, Registry.REPUTATION, READ, *arguments)
+    answer = yield from chain.call(session, Registry.REPUTATION, READ, *arguments, block=block)
     value, decimals, tag1, tag2, is_revoked = answer
-    return FeedbackEntry(wanted, FeedbackValue(value, decimals), tag1, tag2, is_revoked)
+    with chain.given_by(Registry.REPUTATION):
+        return FeedbackEntry(wanted, FeedbackValue(value, decimals), tag1, tag2, is_revoked)
 
 
 def _read_at_once(
@@ -189,13 +184,14 @@ def _read_at_once(
 ) -> Operation[list[FeedbackEntry]]:
     """Read the feedback of clients, or of all if none is named, by one call."""
     arguments = (agent.token_id, list(clients), selection.tag1, selection.tag2, selection.include_revoked)
-    columns = yield from chain.call(session, Registry.REPUTATION, READ_ALL, *arguments)
+    columns = yield from chain.call(session, Registry.REPUTATION, READ_ALL, *arguments, block=selection.block)
     if len({len(column) for column in columns}) != 1:
         raise UnexpectedAnswerError("the reputation registry answers readAllFeedback with lists of unequal length")
-    return [
-        FeedbackEntry(FeedbackId(agent, client, index), FeedbackValue(value, decimals), tag1, tag2, is_revoked)
-        for client, index, value, decimals, tag1, tag2, is_revoked in zip(*columns, strict=True)
-    ]
+    with chain.given_by(Registry.REPUTATION):
+        return [
+            FeedbackEntry(FeedbackId(agent, client, index), FeedbackValue(value, decimals), tag1, tag2, is_revoked)
+            for client, index, value, decimals, tag1, tag2, is_revoked in zip(*columns, strict=True)
+        ]
 
 
 def _read_from(
@@ -204,8 +200,8 @@ def _read_from(
     """Read the feedback of named clients, by halves where it is too much at once, one by one where even one's is."""
     try:
         return (yield from _read_at_once(session, agent, clients, selection))
-    except _TOO_MUCH as error:
-        _require_too_much(error)
+    except chain.TOO_MUCH as error:
+        chain.require_too_much(error)
     if len(clients) == 1:
         return (yield from _read_one_by_one(session, agent, clients[0], selection))
     middle = len(clients) // 2
@@ -219,10 +215,12 @@ def _read_one_by_one(
 ) -> Operation[list[FeedbackEntry]]:
     """Read the feedback of one client, each by a call of its own."""
     function = "getLastIndex(uint256,address)"
-    (last,) = yield from chain.call(session, Registry.REPUTATION, function, agent.token_id, client)
+    (last,) = yield from chain.call(
+        session, Registry.REPUTATION, function, agent.token_id, client, block=selection.block
+    )
     found = []
     for index in range(1, last + 1):
-        entry = yield from _read_one(session, FeedbackId(agent, client, index))
+        entry = yield from _read_one(session, FeedbackId(agent, client, index), selection.block)
         if selection.has(entry):
             found.append(entry)
     return found

@@ -10,14 +10,14 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bilateral.client.core import answers, chain, feedback, reading, transactions
+from bilateral.client.core import answers, chain, feedback, lookups, reading, transactions
 from bilateral.client.steps import Exclusive, Pause, Rpc
 from bilateral.contracts import Registry
-from bilateral.errors import BatchInterruptedError, InvalidArgumentError
+from bilateral.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
 from bilateral.values import FeedbackValue, value_for_tag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from bilateral.client.core.transactions import Sent
     from bilateral.client.inputs import Signal
@@ -111,8 +111,7 @@ def _publish(session: Session, batch: _Batch, period: str) -> Operation[Publishe
     can send each. How far it came is in `batch`, whatever happens.
     """
     for _ in range(_ROUNDS):
-        nonce = yield from _settled_nonce(session, batch)
-        batch.present = yield from _present(session, dict.fromkeys(agent for agent, _ in batch.wanted), period)
+        nonce = yield from _settled(session, batch, period)
         absent = {key: signal for key, signal in batch.wanted.items() if key not in batch.present}
         prepared = []
         for key, signal in absent.items():
@@ -137,24 +136,42 @@ def _publish(session: Session, batch: _Batch, period: str) -> Operation[Publishe
     raise batch.interrupted("another program has the same key")
 
 
-def _settled_nonce(session: Session, batch: _Batch) -> Operation[int]:
-    """The signer's next nonce, once nothing of the signer's is on its way any more."""
-    end = time.monotonic() + _SETTLING_SECONDS
+def _settled(session: Session, batch: _Batch, period: str) -> Operation[int]:
+    """The signer's next nonce, once nothing of the signer's is on its way, and which signals there are by then.
+
+    Both are as of the end of one block. Of two nodes behind one name one may be a block behind the other: a nonce from
+    the one and signals from the other would have everything published again.
+    """
+    begun = time.monotonic()
     while True:
-        mined = answers.quantity((yield Rpc("eth_getTransactionCount", (chain.address_of(session), "latest"))))
-        if mined >= (yield from transactions.next_nonce(session)):
-            return mined
-        if time.monotonic() >= end:
+        block = hex((yield from chain.latest_block()))
+        waited = time.monotonic() - begun
+        try:
+            mined = yield from _count(session, block)
+            if mined >= (yield from transactions.next_nonce(session)):
+                batch.present = yield from _present(session, batch, period, block)
+                # For a moment, a node may show the next block's state as this one's, as anvil does while it makes it.
+                if mined == (yield from _count(session, block)):
+                    return mined
+        except (NodeError, MalformedNodeAnswerError):  # how a node says that it does not know the block yet
+            if waited >= lookups.LAG_SECONDS:
+                raise
+        if waited >= _SETTLING_SECONDS:
             raise batch.interrupted("earlier transactions of the signer are still on their way")
         yield Pause(session.poll_interval)
 
 
-def _present(session: Session, agents: Iterable[AgentId], period: str) -> Operation[set[_Key]]:
-    """The signals of the period that the chain has of the signer."""
+def _count(session: Session, block: str) -> Operation[int]:
+    """How many transactions of the signer's there are by the end of a block."""
+    return answers.quantity((yield Rpc("eth_getTransactionCount", (chain.address_of(session), block))))
+
+
+def _present(session: Session, batch: _Batch, period: str, block: str) -> Operation[set[_Key]]:
+    """The signals of the period that the chain has of the signer by the end of a block."""
     me = [chain.require_address(session)]
     found: set[_Key] = set()
-    for agent in agents:
-        entries = yield from reading.read_all(session, agent, me, reading.Selection(tag2=period))
+    for agent in dict.fromkeys(agent for agent, _ in batch.wanted):
+        entries = yield from reading.read_all(session, agent, me, reading.Selection(tag2=period, block=block))
         found |= {(agent, str(entry.tag1)) for entry in entries}
     return found
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from eth_utils.crypto import keccak
 
-from bilateral.client.core import answers, chain, documents, signing
+from bilateral.client.core import answers, chain, documents, lookups, signing
+from bilateral.client.core.refusals import Refusal
 from bilateral.client.session import NonceMemory
 from bilateral.client.steps import Exclusive, Pause, Rpc
 from bilateral.errors import (
@@ -17,8 +18,6 @@ from bilateral.errors import (
     InsufficientFundsError,
     MalformedNodeAnswerError,
     NodeError,
-    NodeTimeoutError,
-    NodeUnreachableError,
     NotSentError,
     SendUncertainError,
     TransactionDroppedError,
@@ -39,14 +38,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
-
 _NONCE_TRIES: Final = 5
 _NONCE_MEMORY_SECONDS: Final = 60.0
-_REPLACED_SECONDS: Final = 15.0
-"""How long a node must count a nonce as used and know no receipt: two nodes behind one name may differ for a while."""
-
-_INTERNAL_ERROR: Final = -32603
 _FEE_BLOCKS: Final = 10
 
 
@@ -122,7 +115,7 @@ def prepare(
     gas = yield from _estimate({"from": sender, "to": to, "data": "0x" + data.hex()})
     fees = yield from _fees()
     limit = gas + gas // 5  # others may change storage in between, and with it what it costs
-    yield from _require_balance(sender, limit * (fees.get("maxFeePerGas") or fees["gasPrice"]))
+    yield from _require_balance(sender, limit * (fees["gasPrice"] if "gasPrice" in fees else fees["maxFeePerGas"]))
     transaction = {
         "chainId": deployment.chain_id,
         "to": to,
@@ -157,7 +150,7 @@ def send_with_nonce(session: Session, prepared: Sent[T], nonce: int) -> Operatio
     raw = yield from signing.transaction(signer, transaction)
     hash_ = "0x" + keccak(raw).hex()
     try:
-        yield from _hand_over(session, hash_, raw)
+        yield from _hand_over(session, nonce, hash_, raw)
     except (BilateralError, NonceTakenError):
         raise
     except BaseException as interruption:  # an interrupt, or a task that is cancelled: it passes, with the hash
@@ -168,15 +161,33 @@ def send_with_nonce(session: Session, prepared: Sent[T], nonce: int) -> Operatio
     return replace(prepared, transaction=transaction, hash=hash_, raw=raw)
 
 
-def _hand_over(session: Session, hash_: str, raw: bytes) -> Operation[None]:
+def _hand_over(session: Session, nonce: int, hash_: str, raw: bytes) -> Operation[None]:
     """Give the node a signed transaction. That it fails to say that it took it is nothing if it knows it afterwards."""
     try:
         yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
-    except NODE_FAILURES as failure:
-        is_known = yield from _knows(hash_)
-        if not is_known:
-            session.nonces = NonceMemory()
-            _refuse(session, failure, hash_, raw, is_certain=is_known is not None)
+    except lookups.NODE_FAILURES as failure:
+        said = failure.node_message if isinstance(failure, NodeError) else ""
+        meaning = Refusal.of(failure)
+        is_priced_out = meaning is Refusal.PRICE_TOO_LOW_TO_REPLACE
+        is_of_nonce = is_priced_out or meaning is Refusal.NONCE_USED
+        if meaning is Refusal.HAS_IT:
+            return
+        if is_of_nonce:
+            is_sent = yield from lookups.has_its_nonce(session, nonce, hash_, is_priced_out=is_priced_out)
+        else:
+            is_sent = yield from lookups.knows(hash_)
+        if is_sent:
+            return
+        session.nonces = NonceMemory()
+        if is_sent is None or meaning is Refusal.UNCLEAR:
+            message = f"was handed to the node, which did not say whether it took it: {failure}"
+            raise SendUncertainError(message, hash_, raw) from failure
+        if is_of_nonce:
+            session.nonces = NonceMemory(nonce + 1, time.monotonic())
+            raise NonceTakenError(said) from None
+        if meaning is Refusal.INSUFFICIENT_FUNDS:
+            raise InsufficientFundsError(str(chain.address_of(session)), said) from None
+        raise
 
 
 def wait(session: Session, sent: Sent[T], timeout: float, confirmations: int) -> Operation[T]:
@@ -188,19 +199,19 @@ def wait(session: Session, sent: Sent[T], timeout: float, confirmations: int) ->
     while True:
         failure: Exception | None = None
         try:
-            receipt = yield from _receipt(sent.hash)
+            receipt = yield from lookups.receipt(sent.hash)
             if receipt is not None:
                 depth = yield from _depth(receipt, confirmations)
                 if depth >= confirmations:
                     return (yield from _outcome(sent, sent.hash, receipt))
-            elif (yield from _is_nonce_used(session, sent)):
+            elif (yield from lookups.is_nonce_used(session, int(sent.transaction["nonce"]))):
                 nonce_used_since = nonce_used_since or time.monotonic()
-                is_settled = time.monotonic() - nonce_used_since >= _REPLACED_SECONDS
-                if is_settled and (yield from _knows(sent.hash)) is False:
+                is_settled = time.monotonic() - nonce_used_since >= lookups.LAG_SECONDS
+                if is_settled and (yield from lookups.knows(sent.hash)) is False:
                     raise TransactionReplacedError("was replaced by another of its nonce", sent.hash, sent.raw)
             else:
                 nonce_used_since = None
-        except NODE_FAILURES as error:
+        except lookups.NODE_FAILURES as error:
             failure = error
         left = end - time.monotonic()
         if left <= 0:
@@ -230,28 +241,6 @@ def _send_with_next_nonce(session: Session, prepared: Sent[T]) -> Operation[Sent
         except NonceTakenError as taken:
             refusal = str(taken)
     raise NodeError("eth_sendRawTransaction", None, refusal)
-
-
-def _refuse(session: Session, failure: Exception, hash_: str, raw: bytes, *, is_certain: bool) -> None:
-    """Say what it means that a node failed to take a transaction, which it certainly does not know, or perhaps does."""
-    if not isinstance(failure, NodeError) or failure.code == _INTERNAL_ERROR or not is_certain:
-        message = f"was handed to the node, which did not say whether it took it: {failure}"
-        raise SendUncertainError(message, hash_, raw) from failure
-    said = failure.node_message.lower()
-    if "nonce too low" in said or ("underpriced" in said and "replacement" in said) or "nonce has already" in said:
-        raise NonceTakenError(failure.node_message) from None
-    if "insufficient funds" in said:
-        raise InsufficientFundsError(str(chain.address_of(session)), failure.node_message) from None
-    raise failure
-
-
-def _knows(hash_: str) -> Operation[bool | None]:
-    """Whether the node knows a transaction; None if it fails to say."""
-    try:
-        found = yield Rpc("eth_getTransactionByHash", (hash_,))
-    except NODE_FAILURES:
-        return None
-    return isinstance(found, dict)
 
 
 def _estimate(call: Mapping[str, Any]) -> Operation[int]:
@@ -293,12 +282,6 @@ def _require_balance(sender: str, wei: int) -> Operation[None]:
         raise InsufficientFundsError(sender, f"it has {balance} wei, and the transaction may cost {wei}")
 
 
-def _receipt(hash_: str) -> Operation[dict[str, Any] | None]:
-    """The receipt of a transaction; None if it is in no block."""
-    answer = yield Rpc("eth_getTransactionReceipt", (hash_,))
-    return None if answer is None else answers.record(answer)
-
-
 def _depth(receipt: Mapping[str, Any], confirmations: int) -> Operation[int]:
     """In how many blocks a transaction is; not looked up if one is enough."""
     block = answers.quantity(receipt.get("blockNumber"))
@@ -308,25 +291,20 @@ def _depth(receipt: Mapping[str, Any], confirmations: int) -> Operation[int]:
     return last - block + 1
 
 
-def _is_nonce_used(session: Session, sent: Sent[Any]) -> Operation[bool]:
-    """Whether a transaction with this one's nonce is in a block."""
-    counted = yield Rpc("eth_getTransactionCount", (chain.address_of(session), "latest"))
-    return answers.quantity(counted) > int(sent.transaction["nonce"])
-
-
 def _outcome(sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation[T]:
     """The result of a transaction that is in a block.
 
     Raises:
         ContractRevertError: The registry refused.
         TransactionFailedError: It failed otherwise.
+        UnexpectedAnswerError: The registry logged something else than it does.
     """
     if answers.quantity(receipt.get("status")) == 1:
         address = str(sent.transaction["to"]).lower()
         entries = [it for it in answers.records(receipt.get("logs")) if str(it.get("address")).lower() == address]
-        logs = [log for entry in entries if (log := chain.read_log(sent.registry, entry))]
         try:
-            return sent.decode(logs)
+            with chain.given_by(sent.registry):
+                return sent.decode([log for entry in entries if (log := chain.read_log(sent.registry, entry))])
         except UnexpectedAnswerError as error:
             raise UnexpectedAnswerError(f"transaction {hash_}: {error}", hash_) from None
     block = answers.quantity(receipt.get("blockNumber"))
@@ -341,7 +319,7 @@ def _outcome(sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation
             if revert.data:
                 revert.transaction = hash_
                 raise
-        except NODE_FAILURES:
+        except lookups.NODE_FAILURES:
             continue
     raise TransactionFailedError("is in a block and failed, and the node does not tell why", hash_, sent.raw)
 
@@ -350,18 +328,8 @@ def _give_up(
     session: Session, hash_: str, raw: bytes | None, timeout: float, failure: Exception | None
 ) -> Operation[None]:
     """Say what became of a transaction that was waited for in vain."""
-    if failure is None and (yield from _is_gone(hash_)):
+    if failure is None and (yield from lookups.knows(hash_)) is False:
         session.nonces = NonceMemory()
         raise TransactionDroppedError("is in no block, and the node does not know it any more", hash_, raw)
     why = f": {failure}" if failure else ""
     raise TransactionPendingError(f"is not in enough blocks after {timeout:g} seconds{why}", hash_, raw) from failure
-
-
-def _is_gone(hash_: str) -> Operation[bool]:
-    """Whether the node says that it knows neither a transaction nor its receipt."""
-    if (yield from _knows(hash_)) is not False:
-        return False
-    try:
-        return (yield from _receipt(hash_)) is None
-    except NODE_FAILURES:
-        return False

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bilateral.client.core import answers, chain, transactions
+from bilateral.client.core import chain, transactions
 from bilateral.client.core.documents import Unstored
 from bilateral.client.inputs import checked_uint, distinct, hash_bytes
 from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AgentId, checksummed
+from bilateral.times import moment
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +77,7 @@ def status(session: Session, request_hash: bytes | str) -> Operation[ValidationS
     answer = yield from chain.call(session, Registry.VALIDATION, "getValidationStatus(bytes32)", name)
     validator, agent, response, digest, tag, updated = answer
     agent_id = AgentId(agent, deployment.chain_id)
-    return ValidationStatus(name, agent_id, validator, response, digest, tag, answers.moment(updated))
+    return ValidationStatus(name, agent_id, validator, response, digest, tag, moment(updated))
 
 
 def summarize(
@@ -93,12 +94,22 @@ def summarize(
 def of_agent(session: Session, agent_id: AgentLike) -> Operation[list[bytes]]:
     """See `Client.get_agent_validations`."""
     agent = chain.agent_of((yield from chain.connect(session)), agent_id)
-    (hashes,) = yield from chain.call(session, Registry.VALIDATION, "getAgentValidations(uint256)", agent.token_id)
-    return list(hashes)
+    topics = [None, chain.topic(agent.token_id)]
+    return (yield from _requests(session, "getAgentValidations(uint256)", agent.token_id, topics))
 
 
 def of_validator(session: Session, validator_address: str) -> Operation[list[bytes]]:
     """See `Client.get_validator_requests`."""
-    function = "getValidatorRequests(address)"
-    (hashes,) = yield from chain.call(session, Registry.VALIDATION, function, checksummed(validator_address))
+    validator = checksummed(validator_address)
+    return (yield from _requests(session, "getValidatorRequests(address)", validator, [chain.topic(validator)]))
+
+
+def _requests(session: Session, function: str, of: int | str, topics: Sequence[Any]) -> Operation[list[bytes]]:
+    """The hashes of requests, from the logs where a node refuses the call: others may have made it long."""
+    try:
+        (hashes,) = yield from chain.call(session, Registry.VALIDATION, function, of)
+    except chain.TOO_MUCH as error:
+        chain.require_too_much(error)
+        logs = yield from chain.logs(session, Registry.VALIDATION, "ValidationRequest", topics)
+        hashes = [log.fields["requestHash"] for log in logs]
     return list(hashes)

@@ -10,6 +10,7 @@ from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from bilateral.client import Client
+from bilateral.client.core import lookups
 from bilateral.contracts import Deployment, Registry
 from bilateral.identifiers import AgentId
 from scripts._anvil import running_anvil
@@ -133,3 +134,18 @@ def node(rpc):
     """A node that misbehaves as a test wants it to."""
     with UnreliableNode(rpc) as running:
         yield running
+
+
+@pytest.fixture
+def held(web3, agent):
+    """The chain puts nothing into a block until told to by the fixture's call."""
+    web3.provider.make_request("anvil_setAutomine", [False])
+    yield lambda: web3.provider.make_request("anvil_mine", [])
+    web3.provider.make_request("anvil_dropAllTransactions", [])
+    web3.provider.make_request("anvil_setAutomine", [True])
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Clients that do not wait for long until two nodes behind one name agree."""
+    monkeypatch.setattr(lookups, "LAG_SECONDS", 0.1)

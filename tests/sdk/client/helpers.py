@@ -52,6 +52,16 @@ def send(web3, sender, to, data, *, tip=10**9, then=lambda: None):
     return receipt
 
 
+def overtaken_by(web3, account):
+    """Another program sends a transaction of the account in the moment before the client does."""
+
+    def overtake(_, forward):
+        send(web3, account, account.address, "0x")
+        return forward()
+
+    return overtake
+
+
 class Awaited:
     """An `AsyncClient`, or a handle of one, each of whose methods is waited for: tests are the same for both."""
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from eth_account import Account
+from web3 import HTTPProvider, Web3
 
 from bilateral.client import AgentTransferred, AgentUriSet, AgentWalletChanged, MetadataChanged, Registered
+from bilateral.contracts import Deployment
 from bilateral.documents import DataUriStore, RegistrationFile
 from bilateral.errors import (
     InvalidArgumentError,
@@ -18,7 +21,9 @@ from bilateral.errors import (
 from bilateral.identifiers import GlobalAgentId
 from bilateral.reverts import ContractRevertError
 from bilateral.signatures import AgentWalletSet, Domain
-from tests.sdk.client.helpers import nonce_of
+from scripts._anvil import running_anvil
+from tests.sdk.client.helpers import deploy, nonce_of
+from tests.sdk.client.unreliable import answers
 
 FILE = RegistrationFile.new("Weather agent", "Forecasts", "https://agent.example/i.png")
 
@@ -178,6 +183,44 @@ def test_a_deadline_out_of_range_is_refused(connect, owner, agent, web3, seconds
     with pytest.raises(ContractRevertError) as caught:
         connect(owner).set_agent_wallet(agent, wallet.address, new_wallet_signer=wallet, deadline=moment)
     assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("behind", "ahead_of_block"),
+    [(-30, 240), (0, 240), (60, 300), (230, 300), (250, 490)],
+    ids=["clock behind", "at once", "a minute", "less than four", "more than four"],
+)
+def test_a_consent_counts_for_minutes_from_the_next_block(connect, node, owner, agent, behind, ahead_of_block):
+    last = int(time.time()) - behind
+    node.interference["eth_getBlockByNumber"] = answers({"timestamp": hex(last)})
+    data = connect(owner, to=node.url, dry_run=True).set_agent_wallet(agent, owner.address).transaction["data"]
+    assert int(data[10 + 128 : 10 + 192], 16) - last == pytest.approx(ahead_of_block, abs=9)
+
+
+def test_a_wallet_is_set_where_there_was_no_block_for_long(connect, node, owner, agent):
+    node.interference["eth_getBlockByNumber"] = answers({"timestamp": hex(int(time.time()) - 600)})
+    assert connect(owner, to=node.url).set_agent_wallet(agent, owner.address).wait().wallet == owner.address
+
+
+@pytest.fixture(scope="module")
+def late_chain():
+    """The URL of a chain whose clock is an hour behind this machine's."""
+    with running_anvil("--timestamp", str(int(time.time()) - 3600)) as url:
+        yield url
+
+
+def test_a_clock_that_is_not_the_chains_is_told_with_both_times(connect, late_chain, project, owner):
+    late = Web3(HTTPProvider(late_chain))
+    deployment = Deployment(late.eth.chain_id, deploy(late, project.IdentityRegistry))
+    client = connect(owner, to=late_chain, deployment=deployment)
+    agent = client.register_agent().wait().agent
+    now = datetime.fromtimestamp(late.eth.get_block("latest")["timestamp"], UTC)
+    with pytest.raises(ContractRevertError, match="this machine's clock says") as caught:
+        client.set_agent_wallet(agent, owner.address)
+    assert (caught.value.error, caught.value.reason) == ("deadline too far", "deadline_too_far")
+    assert now.isoformat() in caught.value.advice
+    in_time = client.set_agent_wallet(agent, owner.address, deadline=now + timedelta(minutes=4))
+    assert in_time.wait().wallet == owner.address
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import pytest
 
 from bilateral.client import AsyncClient, Client, Signal
 from bilateral.errors import BatchInterruptedError, MissingSignerError, SignerFailedError
+from tests.sdk.client.helpers import overtaken_by
+from tests.sdk.client.unreliable import answers
 
 WEEK = "2026-W47"
 
@@ -87,13 +89,13 @@ def test_an_interrupt_before_a_batch_has_nothing_to_tell(connect, newcomer, sign
     assert not hasattr(caught.value, "__notes__")
 
 
-def test_a_failure_of_another_kind_after_a_lost_race_is_told_with_what_was_sent(connect, node, newcomer, signals):
+def test_a_failure_of_another_kind_after_a_lost_race_is_told_with_what_was_sent(connect, node, newcomer, signals, web3):
     sent = []
 
     def lost(parameters, forward):
         if len(sent) == 2:
-            node.interference["eth_getTransactionCount"] = lambda *_: {"jsonrpc": "2.0", "id": 0, "result": "0x1g"}
-            return {"jsonrpc": "2.0", "id": 0, "error": {"code": -32000, "message": "nonce too low"}}
+            node.interference["eth_estimateGas"] = answers("0x1g")
+            return overtaken_by(web3, newcomer)(parameters, forward)
         sent.append(forward()["result"])
         return {"jsonrpc": "2.0", "id": 0, "result": sent[-1]}
 

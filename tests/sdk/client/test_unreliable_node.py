@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from web3 import AsyncHTTPProvider, HTTPProvider
 
@@ -49,7 +51,9 @@ def test_a_node_that_does_not_answer_is_told(connect, node):
     assert node.methods == ["eth_chainId"]
 
 
-@pytest.mark.parametrize("junk", [b"<html>", b"[]", b"{}", b"\xff\xfe", b"", b"7", b'{"result"'])
+@pytest.mark.parametrize(
+    "junk", [b"<html>", b"[]", b"{}", b"\xff\xfe", b"", b"7", b'{"result"', pytest.param(b"[" * 100_000, id="brackets")]
+)
 def test_what_is_no_json_rpc_is_told(connect, node, junk):
     node.interference["eth_chainId"] = lambda *_: junk
     with pytest.raises(MalformedNodeAnswerError, match="JSON-RPC"):
@@ -91,6 +95,38 @@ def test_an_error_in_any_form_is_told_harmlessly(connect, node, error):
     with pytest.raises(NodeError) as caught:
         connect(to=node.url).get_deployment()
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(("depth", "error"), [(64, NodeError), (65, MalformedNodeAnswerError)])
+def test_brackets_in_brackets_are_no_json_rpc(connect, node, depth, error):
+    node.interference["eth_chainId"] = lambda *_: b'{"error":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
+    with pytest.raises(error):
+        connect(to=node.url).get_deployment()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda client, agent, owner, _: client.set_agent_wallet(agent, owner.address),
+        lambda client, agent, _, stranger: client.authorize_feedback(agent, stranger.address),
+        lambda client, agent, *_: client.sign_feedback(agent, 1),
+    ],
+    ids=["a wallet", "an authorisation", "a signature"],
+)
+def test_a_block_in_a_time_after_which_there_is_none_is_told(connect, node, owner, payer, agent, write):
+    node.interference["eth_getBlockByNumber"] = answers({"timestamp": hex(LAST_SECOND + 1)})
+    with pytest.raises(MalformedNodeAnswerError, match="before the year 9999"):
+        write(connect(owner, to=node.url), agent, owner, payer)
+
+
+def test_a_block_in_the_last_year_after_which_there_is_one_is_read(connect, node, reviewer, agent):
+    connect(reviewer).give_feedback(agent, 1).wait()
+    node.interference["eth_getBlockByNumber"] = answers({"timestamp": hex(LAST_SECOND)})
+    entry = connect(to=node.url).get_feedback(agent, reviewer.address, 0)
+    assert entry.event.given_at == datetime(9998, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+LAST_SECOND = int(datetime(9998, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp())
 
 
 REVERT = "0x08c379a0" + f"{32:064x}" + f"{14:064x}" + b"Not authorized".hex() + "00" * 18

@@ -13,6 +13,7 @@ from bilateral.client import ValidationAnswered, ValidationRequested, Validation
 from bilateral.errors import InvalidArgumentError
 from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import nonce_of
+from tests.sdk.client.unreliable import refuses
 
 
 @pytest.fixture
@@ -111,6 +112,34 @@ def test_a_hash_is_used_once(connect, owner, checker, agent, name):
     with pytest.raises(ContractRevertError) as caught:
         connect(owner).request_validation(agent, checker.address, "", name)
     assert caught.value.reason == "request_exists"
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [refuses("out of gas"), refuses("execution reverted"), lambda *_: 413, lambda *_: b"cut"],
+    ids=["gas", "revert", "HTTP", "no JSON"],
+)
+def test_requests_that_are_too_many_for_a_call_are_read_from_the_logs(connect, node, owner, register, refusal):
+    agents, validator, stranger = [register(), register()], Account.create().address, Account.create().address
+    names = [keccak(Account.create().address.encode()) for _ in range(4)]
+    for name, agent, asked in zip(names, agents * 2, [validator, validator, stranger, validator], strict=True):
+        connect(owner).request_validation(agent, asked, "data:,", name).wait()
+    client = connect(to=node.url)
+    client.get_deployment()
+    node.interference["eth_call"] = refusal
+    assert client.get_validator_requests(validator) == connect().get_validator_requests(validator)
+    assert client.get_validator_requests(validator) == [names[0], names[1], names[3]]
+    assert client.get_agent_validations(agents[0]) == connect().get_agent_validations(agents[0])
+    assert client.get_agent_validations(agents[0]) == [names[0], names[2]]
+
+
+def test_a_refusal_of_requests_with_a_reason_is_passed_on(connect, node, checker):
+    client = connect(to=node.url)
+    client.get_deployment()
+    node.interference["eth_call"] = refuses("execution reverted", 3, "0x12345678")
+    with pytest.raises(ContractRevertError) as caught:
+        client.get_validator_requests(checker.address)
+    assert caught.value.data == bytes.fromhex("12345678")
 
 
 def test_a_stranger_requests_nothing(connect, payer, checker, agent, name):

@@ -11,11 +11,17 @@ from eth_account import Account
 
 from bilateral.client import Client, Rater, Signal, week_of
 from bilateral.documents import RegistrationFile
-from bilateral.errors import BatchInterruptedError, InvalidArgumentError, MissingSignerError, UnrepresentableValueError
+from bilateral.errors import (
+    BatchInterruptedError,
+    InvalidArgumentError,
+    MissingSignerError,
+    NodeError,
+    UnrepresentableValueError,
+)
 from bilateral.reverts import ContractRevertError
 from bilateral.values import FeedbackValue
-from tests.sdk.client.helpers import nonce_of
-from tests.sdk.client.unreliable import refuses, times
+from tests.sdk.client.helpers import nonce_of, overtaken_by
+from tests.sdk.client.unreliable import answers, refuses, times
 
 WEEK = "2026-W47"
 
@@ -171,23 +177,25 @@ def test_two_runs_that_send_the_same_transactions_send_them_once(connect, node, 
     assert {len(connect().read_all_feedback(signal.agent)) for signal in signals} == {2}
 
 
-def test_a_race_that_is_always_lost_is_given_up(connect, node, newcomer, signals):
-    node.interference["eth_sendRawTransaction"] = refuses("replacement transaction underpriced")
+def test_a_race_that_is_always_lost_is_given_up(connect, node, newcomer, signals, web3):
+    node.interference["eth_sendRawTransaction"] = overtaken_by(web3, newcomer)
     with pytest.raises(BatchInterruptedError, match="another program") as caught:
         connect(newcomer, to=node.url).publish_signals(signals, WEEK)
-    assert (caught.value.hashes, caught.value.missing) == ((), 4)
+    assert (caught.value.hashes, caught.value.missing, caught.value.__cause__) == ((), 4, None)
 
 
 @pytest.mark.parametrize("published", [0, 1])
-def test_a_node_that_fails_after_a_lost_race_is_told_with_what_was_sent(connect, node, newcomer, signals, published):
+def test_a_node_that_fails_after_a_lost_race_is_told_with_what_was_sent(
+    connect, node, newcomer, signals, web3, published
+):
     for handle in connect(newcomer).publish_signals(signals[:published], WEEK).handles:
         handle.wait()
     sent = []
 
     def lost(parameters, forward):
         if len(sent) == 2:
-            node.interference["eth_getTransactionCount"] = lambda *_: 500
-            return refuses("nonce too low")(parameters, forward)
+            node.interference["eth_feeHistory"] = lambda *_: 500
+            return overtaken_by(web3, newcomer)(parameters, forward)
         sent.append(forward()["result"])
         return {"result": sent[-1]}
 
@@ -195,6 +203,52 @@ def test_a_node_that_fails_after_a_lost_race_is_told_with_what_was_sent(connect,
     with pytest.raises(BatchInterruptedError) as caught:
         connect(newcomer, to=node.url).publish_signals(signals, WEEK)
     assert (caught.value.hashes, caught.value.missing) == (tuple(sent), 2 - published)
+
+
+def put_behind(node, web3, method):
+    """Another node behind the same name answers a method: it does not know the last block yet."""
+    last = web3.eth.block_number
+
+    def before(parameters, forward):
+        *rest, block = parameters
+        if block == "latest":
+            return web3.provider.make_request(method, [*rest, hex(last - 1)])
+        is_known = block == "pending" or int(block, 16) < last
+        return forward() if is_known else refuses("header not found")(parameters, forward)
+
+    node.interference[method] = before
+
+
+@pytest.mark.parametrize("method", ["eth_call", "eth_getTransactionCount"])
+def test_nothing_is_published_twice_where_one_of_two_nodes_is_behind(
+    connect, node, newcomer, signals, web3, impatient, method
+):
+    connect(newcomer).publish_signals(signals, WEEK).wait()
+    put_behind(node, web3, method)
+    before = nonce_of(web3, newcomer)
+    with pytest.raises(NodeError, match="header not found"):
+        connect(newcomer, to=node.url).publish_signals(signals, WEEK)
+    assert nonce_of(web3, newcomer) == before
+
+
+@pytest.mark.parametrize("method", ["eth_call", "eth_getTransactionCount"])
+def test_a_node_that_is_behind_is_waited_for(connect, node, newcomer, signals, web3, method):
+    connect(newcomer).publish_signals(signals[:3], WEEK).wait()
+    put_behind(node, web3, method)
+    node.interference[method] = times(4, node.interference[method])
+    batch = connect(newcomer, to=node.url).publish_signals(signals, WEEK)
+    assert batch.already_published == tuple(signals[:3])
+    assert [it.tag1 for it in batch.wait()] == ["responseTime"]
+
+
+def test_a_node_that_shows_the_next_blocks_state_for_a_moment_is_asked_again(connect, node, newcomer, signals, web3):
+    client = connect(newcomer)
+    client.publish_signals(signals, WEEK).wait()
+    before, last = nonce_of(web3, newcomer), web3.eth.block_number
+    node.interference["eth_blockNumber"] = times(1, answers(hex(last - 1)))
+    node.interference["eth_getTransactionCount"] = times(1, answers(hex(before)))
+    assert connect(newcomer, to=node.url).publish_signals(signals, WEEK).handles == ()
+    assert nonce_of(web3, newcomer) == before
 
 
 def test_transactions_that_stay_on_their_way_are_not_waited_for_forever(connect, newcomer, signals, web3, monkeypatch):

@@ -1,0 +1,109 @@
+"""Registries that answer or log what no registry holds: it is said of them, and not of what the caller gave."""
+
+from __future__ import annotations
+
+import pytest
+from eth_abi import encode
+from eth_account import Account
+
+from bilateral.errors import UnexpectedAnswerError
+from tests.sdk.client.unreliable import answers
+
+ONE = ["int128", "uint8", "string", "string", "bool"]
+ALL = ["address[]", "uint64[]", "int128[]", "uint8[]", "string[]", "string[]", "bool[]"]
+
+
+def logging(change):
+    """A node in whose receipts the registry's logs have other data."""
+
+    def interfere(_, forward):
+        answer = forward()
+        for log in answer["result"]["logs"]:
+            log["data"] = "0x" + change(bytes.fromhex(log["data"][2:])).hex()
+        return answer
+
+    return interfere
+
+
+def with_word(number, value):
+    """Data with another word in one place."""
+    return lambda data: data[: 32 * number] + value.to_bytes(32) + data[32 * (number + 1) :]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (with_word(0, 0), "not within 1"),
+        (with_word(2, 19), "19 decimals"),
+        (with_word(1, 10**38 + 1), "1e38"),
+        (lambda data: data[:64], "NewFeedback in an unexpected form"),
+        (lambda _: b"", "NewFeedback in an unexpected form"),
+    ],
+    ids=["index", "decimals", "value", "cut", "empty"],
+)
+def test_a_feedback_that_is_none_is_told_with_the_hash(connect, node, newcomer, agent, change, told):
+    handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
+    node.interference["eth_getTransactionReceipt"] = logging(change)
+    with pytest.raises(UnexpectedAnswerError, match=told) as caught:
+        handle.wait(5)
+    assert caught.value.transaction == handle.hash
+    assert handle.hash in str(caught.value)
+
+
+@pytest.mark.parametrize("length", [1, 19, 21])
+def test_a_wallet_that_is_no_address_is_told_with_the_hash(connect, node, owner, agent, length):
+    wallet = Account.create()
+    handle = connect(owner, to=node.url).set_agent_wallet(agent, wallet.address, new_wallet_signer=wallet)
+    value = encode(["string", "bytes"], ["agentWallet", bytes(length)])
+    node.interference["eth_getTransactionReceipt"] = logging(lambda _: value)
+    with pytest.raises(UnexpectedAnswerError, match="is not an EVM address") as caught:
+        handle.wait(5)
+    assert caught.value.transaction == handle.hash
+
+
+@pytest.mark.parametrize(("value", "decimals"), [(1, 19), (10**38 + 1, 0)])
+def test_a_value_that_no_registry_holds_is_no_callers(connect, node, reviewer, agent, value, decimals):
+    client = connect(to=node.url)
+    node.interference["eth_call"] = answers("0x" + encode(ONE, [value, decimals, "", "", False]).hex())
+    with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry gives") as caught:
+        client.get_feedback(agent, reviewer.address, 0)
+    assert caught.value.transaction is None
+    columns = [[reviewer.address], [1], [value], [decimals], [""], [""], [False]]
+    node.interference["eth_call"] = answers("0x" + encode(ALL, columns).hex())
+    with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry gives"):
+        client.read_all_feedback(agent)
+
+
+def test_the_greatest_value_that_a_registry_holds_is_read(connect, node, reviewer, agent):
+    node.interference["eth_call"] = answers("0x" + encode(ONE, [10**38, 18, "", "", False]).hex())
+    assert connect(to=node.url).get_feedback(agent, reviewer.address, 0).value == 10**20
+
+
+def test_a_feedback_before_the_first_is_no_callers(connect, node, reviewer, agent):
+    columns = [[reviewer.address], [0], [1], [0], [""], [""], [False]]
+    node.interference["eth_call"] = answers("0x" + encode(ALL, columns).hex())
+    with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry gives"):
+        connect(to=node.url).read_all_feedback(agent)
+
+
+def test_events_of_a_feedback_before_the_first_are_no_callers(connect, node, reviewer, agent):
+    client = connect(reviewer, to=node.url)
+    client.append_response(client.give_feedback(agent, 1).wait().id, response="yes").wait()
+
+    def with_index_0(_, forward):
+        answer = forward()
+        for log in answer["result"]:
+            log["data"] = "0x" + with_word(0, 0)(bytes.fromhex(log["data"][2:])).hex()
+        return answer
+
+    node.interference["eth_getLogs"] = with_index_0
+    for read in (client.get_responses, client.get_feedback):
+        with pytest.raises(UnexpectedAnswerError, match="not within 1"):
+            read(agent, reviewer.address, 0)
+
+
+@pytest.mark.parametrize("columns", [([True], []), ([], [7]), ([True] * 2, [7] * 2)])
+def test_ratings_of_others_than_were_asked_for_are_refused(connect, node, agent, columns):
+    node.interference["eth_call"] = answers("0x" + encode(["bool[]", "uint8[]"], columns).hex())
+    with pytest.raises(UnexpectedAnswerError, match="lists of another length"):
+        connect(to=node.url).get_client_ratings([agent], agent)
