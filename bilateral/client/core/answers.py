@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.reverts import decode_revert
-from bilateral.times import moment as moment  # noqa: PLC0414  # others may take it from here: a time is an answer too
 
 if TYPE_CHECKING:
     from bilateral.errors import NodeError

@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from bilateral.client.core import agents, answers, chain, feedback, signing, transactions
+from bilateral.client.core import agents, chain, feedback, signing, transactions
 from bilateral.client.inputs import FeedbackAuthorization, checked_uint
 from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary
 from bilateral.codec import ChainText
@@ -21,6 +21,7 @@ from bilateral.errors import (
 )
 from bilateral.identifiers import checksummed
 from bilateral.signatures import Domain, FeedbackAuth
+from bilateral.times import moment
 from bilateral.values import FeedbackValue
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def _entry(agent: AgentId, item: dict[str, Any]) -> AuthorizedFeedbackEntry:
         tag1=tag_text(item["tag1"]),
         tag2=tag_text(item["tag2"]),
         position=item["position"],
-        given_at=answers.moment(item["timestamp"]),
+        given_at=moment(item["timestamp"]),
     )
 
 
