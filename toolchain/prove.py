@@ -49,6 +49,7 @@ STORAGE = {
     "AgentOf.t.sol": "IdentityRegistry",
     "ObservedIdentityRegistry.sol": "IdentityRegistry",
     "FeedbackStore.t.sol": "OpenFeedbackStore",
+    "FeedbackTags.t.sol": "OpenFeedbackStore",
     "Ratings.t.sol": "BidirectionalReputationRegistry",
     "AuthorizedRecords.t.sol": "AuthorizedReputationRegistry",
     "ValidationWords.t.sol": "ValidationRegistry",
