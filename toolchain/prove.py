@@ -49,6 +49,7 @@ STORAGE = {
     "AgentOf.t.sol": "IdentityRegistry",
     "ObservedIdentityRegistry.sol": "IdentityRegistry",
     "FeedbackStore.t.sol": "OpenFeedbackStore",
+    "FeedbackTags.t.sol": "OpenFeedbackStore",
     "Ratings.t.sol": "BidirectionalReputationRegistry",
     "AuthorizedRecords.t.sol": "AuthorizedReputationRegistry",
     "ValidationWords.t.sol": "ValidationRegistry",
@@ -147,6 +148,9 @@ def run_halmos(contract: str, progress: Progress, *, reach: bool) -> list[str]:
                 output.append(line)
                 if found := VERDICT.search(line):
                     progress.tell(f"{what}? {contract}.{found[1]}")
+        if not result.exists():
+            print("".join(output))
+            return [f"{contract}: halmos ended with exit code {process.returncode}, and without a result"]
         verdicts = [each for tests in json.loads(result.read_text())["test_results"].values() for each in tests]
 
     names = {verdict["name"].split("(")[0] for verdict in verdicts}

@@ -12,5 +12,9 @@ export FOUNDRY_CONFIG
 PATH="$PWD/.cache/audit/bin:$PATH"
 export PATH
 
+# Both forge and halmos leave folders of their own in the home folder.
+HOME="$PWD/.cache"
+export HOME
+
 forge build > .cache/forge.log 2>&1 || { cat .cache/forge.log >&2; exit 1; }
 exec .cache/audit/bin/python toolchain/prove.py "$@"

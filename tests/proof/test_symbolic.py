@@ -11,7 +11,7 @@ PROOFS = Path(__file__).parents[1] / "symbolic"
 
 INVARIANTS = [
     ("IdentityRegistry", "AgentOf.t.sol", {"keepsInvariants"}),
-    ("BidirectionalReputationRegistry", "Ratings.t.sol", {"rates", "leavesRatingsAlone"}),
+    ("BidirectionalReputationRegistry", "Ratings.t.sol", {"rates", "authorizes", "leavesWordsAlone"}),
     ("AuthorizedReputationRegistry", "AuthorizedRecords.t.sol", {"addsToRecord"}),
     ("ValidationRegistry", "ValidationWords.t.sol", {"keepsPlaces"}),
 ]

@@ -76,6 +76,13 @@ contract OpenFeedbackStore is FeedbackStore {
             word := sload(slot)
         }
     }
+
+    /// @notice A tag of a feedback.
+    /// @param id The tag's id.
+    /// @return tag The tag.
+    function tagOf(uint256 id) external view returns (string memory tag) {
+        return _tagOf(id);
+    }
 }
 
 /// @title A feedback is kept as it was given, but for being revoked and answered, whatever else is given
@@ -205,6 +212,19 @@ contract FeedbackStoreProof is Proof {
     ) external reachesItsEnd leavesOtherLedgersAlone(agentId, client) {
         ClientLedger ledger = _store.ledger(agentId, client);
         _store.give(agentId, client, value, decimals, "", "");
+        _prove(_isSame(_store.ledger(agentId, client), ledger.withFeedback(value, decimals)));
+    }
+
+    function check_givingWithTagsAddsToTheLedger(
+        uint256 agentId,
+        address client,
+        int128 value,
+        uint8 decimals,
+        bytes4 tag1,
+        bytes4 tag2
+    ) external reachesItsEnd leavesOtherLedgersAlone(agentId, client) {
+        ClientLedger ledger = _store.ledger(agentId, client);
+        _store.give(agentId, client, value, decimals, string(abi.encodePacked(tag1)), string(abi.encodePacked(tag2)));
         _prove(_isSame(_store.ledger(agentId, client), ledger.withFeedback(value, decimals)));
     }
 

@@ -8,23 +8,37 @@ import {Proof} from "./Proof.sol";
 
 /// @title Nothing that the registry can do changes a rating, or an authorisation, once it is there
 /// @notice From any storage, so after any history, whoever calls, and whatever the identity registry answers. Each
-/// proof shows it of one function; those that rate show besides that what appears is what the rater said, and nothing
-/// else. Batches have two elements here.
+/// proof shows it of one function; those that rate or authorise show besides that what appears is what the caller said,
+/// and nothing else. Batches have two elements here.
 contract RatingsProof is Proof {
-    /// @dev The slots of the registry's `_clientRatings` and `_validatorRatings`.
+    /// @dev A word of each kind, of one server.
+    /// @param clientRatings The ratings of 32 clients.
+    /// @param validatorRatings The ratings of 32 validators.
+    /// @param authorizedClients The authorisations of 256 clients.
+    struct Words {
+        bytes32 clientRatings;
+        bytes32 validatorRatings;
+        bytes32 authorizedClients;
+    }
+
+    /// @dev The slots of the registry's variables.
     uint256 private constant CLIENT_RATINGS_SLOT = 4;
     uint256 private constant VALIDATOR_RATINGS_SLOT = 5;
+    uint256 private constant AUTHORIZED_CLIENTS_SLOT = 6;
 
     BidirectionalReputationRegistry private _registry;
     UnpredictableIdentity private _identity;
 
     /// @dev Lets `caller` give these ratings of the kind that is kept in `slot`, and states of both kinds of any rating
     /// what becomes of it: one that was there stays, and one that was not is as the caller's agent says, or not there.
+    /// No word of authorisations changes.
     modifier rates(uint256 slot, address caller, uint256[2] memory subjectIds, uint8[2] memory ratings) {
         (uint256 subjectId, uint256 serverId) = (SVM.createUint(256, "subjectId"), SVM.createUint(256, "serverId"));
         uint256 otherSlot = slot == CLIENT_RATINGS_SLOT ? VALIDATOR_RATINGS_SLOT : CLIENT_RATINGS_SLOT;
         uint256 former = _packedRating(slot, subjectId, serverId);
         uint256 formerOther = _packedRating(otherSlot, subjectId, serverId);
+        uint256 bucket = SVM.createUint(256, "bucket");
+        bytes32 authorized = _word(AUTHORIZED_CLIENTS_SLOT, bucket, serverId);
         uint256 raterId = _identity.agentOf(caller);
         VM.prank(caller);
         _;
@@ -36,17 +50,29 @@ contract RatingsProof is Proof {
         _prove(former == 0 || packed == former);
         _prove(former != 0 || (packed == given && given <= 101));
         _prove(_packedRating(otherSlot, subjectId, serverId) == formerOther);
+        _prove(_word(AUTHORIZED_CLIENTS_SLOT, bucket, serverId) == authorized);
     }
 
-    /// @dev Lets `caller` do something else, and states that no word of ratings changed.
-    modifier leavesRatingsAlone(address caller) {
-        (uint256 page, uint256 serverId) = (SVM.createUint(256, "page"), SVM.createUint(256, "serverId"));
-        bytes32 clients = _word(CLIENT_RATINGS_SLOT, page, serverId);
-        bytes32 validators = _word(VALIDATOR_RATINGS_SLOT, page, serverId);
+    /// @dev Lets `caller` authorise a client for a server, and states that this sets one bit, and that no other bit of
+    /// any word of authorisations changed, and no word of ratings.
+    modifier authorizes(address caller, uint256 clientId, uint256 serverId) {
+        (uint256 page, uint256 anyServerId) = (SVM.createUint(256, "page"), SVM.createUint(256, "anyServerId"));
+        Words memory words = _words(page, anyServerId);
         VM.prank(caller);
         _;
-        _prove(_word(CLIENT_RATINGS_SLOT, page, serverId) == clients);
-        _prove(_word(VALIDATOR_RATINGS_SLOT, page, serverId) == validators);
+        if (anyServerId == serverId && page == clientId >> 8) {
+            words.authorizedClients |= bytes32(1 << (clientId & 255));
+        }
+        _proveWords(page, anyServerId, words);
+    }
+
+    /// @dev Lets `caller` do something else, and states that no word of ratings or of authorisations changed.
+    modifier leavesWordsAlone(address caller) {
+        (uint256 page, uint256 serverId) = (SVM.createUint(256, "page"), SVM.createUint(256, "serverId"));
+        Words memory words = _words(page, serverId);
+        VM.prank(caller);
+        _;
+        _proveWords(page, serverId, words);
     }
 
     function setUp() external {
@@ -94,7 +120,7 @@ contract RatingsProof is Proof {
         address caller,
         uint256 clientId,
         uint256 serverId
-    ) external reachesItsEnd leavesRatingsAlone(caller) {
+    ) external reachesItsEnd authorizes(caller, clientId, serverId) {
         _registry.acceptFeedback(clientId, serverId);
     }
 
@@ -103,7 +129,7 @@ contract RatingsProof is Proof {
         uint256 agentId,
         int128 value,
         uint8 decimals
-    ) external reachesItsEnd leavesRatingsAlone(caller) {
+    ) external reachesItsEnd leavesWordsAlone(caller) {
         _registry.giveFeedback(agentId, value, decimals, "tag", "", "endpoint", "ipfs://feedback", 0);
     }
 
@@ -117,7 +143,7 @@ contract RatingsProof is Proof {
         bytes32 r,
         bytes32 s,
         uint8 v
-    ) external reachesItsEnd leavesRatingsAlone(caller) {
+    ) external reachesItsEnd leavesWordsAlone(caller) {
         VM.assume(client != address(_registry) && client != address(_identity) && client != address(this));
         IReputationRegistry.FeedbackParams memory params;
         (params.agentId, params.feedbackIndex, params.value, params.valueDecimals) = (agentId, index, value, decimals);
@@ -128,7 +154,7 @@ contract RatingsProof is Proof {
         address caller,
         uint256 agentId,
         uint64 index
-    ) external reachesItsEnd leavesRatingsAlone(caller) {
+    ) external reachesItsEnd leavesWordsAlone(caller) {
         _registry.revokeFeedback(agentId, index);
     }
 
@@ -137,22 +163,8 @@ contract RatingsProof is Proof {
         uint256 agentId,
         address client,
         uint64 index
-    ) external reachesItsEnd leavesRatingsAlone(caller) {
+    ) external reachesItsEnd leavesWordsAlone(caller) {
         _registry.appendResponse(agentId, client, index, "ipfs://response", 0);
-    }
-
-    function check_authorisationStays(
-        address caller,
-        uint256 clientId,
-        uint256 serverId,
-        uint256 otherClientId,
-        uint256 otherServerId
-    ) external reachesItsEnd {
-        (bool had, ) = _registry.isFeedbackAuthorized(otherClientId, otherServerId);
-        VM.prank(caller);
-        _registry.acceptFeedback(clientId, serverId);
-        (bool has, ) = _registry.isFeedbackAuthorized(otherClientId, otherServerId);
-        _prove(has == (had || (clientId == otherClientId && serverId == otherServerId)));
     }
 
     function check_ratingsAreWhereTheProofsLook(uint256 subjectId, uint256 serverId) external view reachesItsEnd {
@@ -164,8 +176,31 @@ contract RatingsProof is Proof {
         _prove(has == (packed != 0) && (!has || rating == packed - 1));
     }
 
+    function check_authorisationsAreWhereTheProofsLook(uint256 clientId, uint256 serverId) external view reachesItsEnd {
+        uint256 word = uint256(_word(AUTHORIZED_CLIENTS_SLOT, clientId >> 8, serverId));
+        (bool isAuthorized, ) = _registry.isFeedbackAuthorized(clientId, serverId);
+        _prove(isAuthorized == ((word >> (clientId & 255)) & 1 == 1));
+    }
+
     function _packedRating(uint256 slot, uint256 subjectId, uint256 serverId) private view returns (uint8 packed) {
         return uint8(uint256(_word(slot, subjectId >> 5, serverId)) >> ((subjectId & 31) << 3));
+    }
+
+    function _proveWords(uint256 page, uint256 serverId, Words memory words) private view {
+        Words memory now_ = _words(page, serverId);
+        _prove(now_.clientRatings == words.clientRatings);
+        _prove(now_.validatorRatings == words.validatorRatings);
+        _prove(now_.authorizedClients == words.authorizedClients);
+    }
+
+    /// @dev The words that stand in the same place of each mapping.
+    function _words(uint256 page, uint256 serverId) private view returns (Words memory words) {
+        return
+            Words(
+                _word(CLIENT_RATINGS_SLOT, page, serverId),
+                _word(VALIDATOR_RATINGS_SLOT, page, serverId),
+                _word(AUTHORIZED_CLIENTS_SLOT, page, serverId)
+            );
     }
 
     function _word(uint256 slot, uint256 page, uint256 serverId) private view returns (bytes32 word) {

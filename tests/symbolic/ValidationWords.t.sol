@@ -109,7 +109,7 @@ contract ValidationWordsProof is Proof {
         VM.assume(place >> 208 <= type(uint40).max && block.timestamp <= type(uint40).max);
         VM.prank(_caller);
         _registry.validationResponse(requestHash, response, "ipfs://response", responseHash, "");
-        _assertStatus(requestHash, uint104(place) >> 40, response);
+        _assertStatus(requestHash, uint104(place) >> 40, response, responseHash);
         _prove(uint208(_place(requestHash)) == uint208(place));
         _prove(uint8(uint256(_summary(place)) >> 160) == response + 1);
     }
@@ -117,28 +117,32 @@ contract ValidationWordsProof is Proof {
     function check_answerWithNewTagIsReadAsGiven(
         bytes32 requestHash,
         uint8 response,
+        bytes32 responseHash,
         bytes5 tag
     ) external reachesItsEnd {
-        _checkTag(requestHash, response, tag, 0);
+        _checkTag(requestHash, response, responseHash, tag, 0);
     }
 
     function check_answerWithKnownTagIsReadAsGiven(
         bytes32 requestHash,
         uint8 response,
+        bytes32 responseHash,
         bytes5 tag
     ) external reachesItsEnd {
-        _checkTag(requestHash, response, tag, bytes32(tag) | bytes32(uint256(5)));
+        _checkTag(requestHash, response, responseHash, tag, bytes32(tag) | bytes32(uint256(5)));
     }
 
-    function _checkTag(bytes32 requestHash, uint8 response, bytes5 tag, bytes32 stored) private {
+    function _checkTag(bytes32 requestHash, uint8 response, bytes32 responseHash, bytes5 tag, bytes32 stored) private {
         uint256 place = _place(requestHash);
         VM.assume(place >> 208 <= type(uint40).max && block.timestamp <= type(uint40).max);
         uint256 tagId = _storeTag(tag, stored);
         VM.prank(_caller);
-        _registry.validationResponse(requestHash, response, "ipfs://response", 0, string(abi.encodePacked(tag)));
+        string memory text = string(abi.encodePacked(tag));
+        _registry.validationResponse(requestHash, response, "ipfs://response", responseHash, text);
         uint256 summary = uint256(_summary(place));
         _prove(address(uint160(summary)) == _caller);
         _prove(uint8(summary >> 160) == response + 1 && summary >> 168 == tagId);
+        _prove(_responseHash(place) == responseHash);
         _prove(_load(TAGS_SLOT, bytes32(tagId)) == bytes32(tag) | bytes32(uint256(5)));
     }
 
@@ -163,10 +167,16 @@ contract ValidationWordsProof is Proof {
         _prove(uint256(_summary(place)) == uint160(validator) && _count(agentId) == count + 1);
     }
 
-    function _assertStatus(bytes32 requestHash, uint256 agentId, uint8 response) private view {
-        (address validator, uint256 agentId_, uint8 response_, , string memory tag, uint256 lastUpdate) = _registry
-            .getValidationStatus(requestHash);
-        _prove(validator == _caller && agentId_ == agentId && response_ == response);
+    function _assertStatus(bytes32 requestHash, uint256 agentId, uint8 response, bytes32 responseHash) private view {
+        (
+            address validator,
+            uint256 agentId_,
+            uint8 response_,
+            bytes32 responseHash_,
+            string memory tag,
+            uint256 lastUpdate
+        ) = _registry.getValidationStatus(requestHash);
+        _prove(validator == _caller && agentId_ == agentId && response_ == response && responseHash_ == responseHash);
         _prove(bytes(tag).length == 0 && lastUpdate == block.timestamp);
     }
 
