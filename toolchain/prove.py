@@ -82,14 +82,19 @@ def artifact_of(contract: str) -> dict[str, Any]:
 
 def false_slots() -> list[str]:
     """The slots that the proofs take for those of variables which the compiler put elsewhere."""
-    faults = []
+    stated = {
+        path.name: re.findall(r"constant (\w+)_SLOT = (\d+);", path.read_text())
+        for path in sorted(PROOFS.glob("*.sol"))
+    }
+    faults = [
+        f"{file}: STORAGE does not say whose slots it states" for file in stated if stated[file] and file not in STORAGE
+    ]
     for file, contract in STORAGE.items():
         slots = {
             re.sub(r"(?<=[a-z])(?=[A-Z])", "_", row["label"].lstrip("_")).upper(): row["slot"]
             for row in artifact_of(contract)["storageLayout"]["storage"]
         }
-        stated = re.findall(r"constant (\w+)_SLOT = (\d+);", (PROOFS / file).read_text())
-        faults += [f"{file}: {name}_SLOT is not {slot}" for name, slot in stated if slots.get(name) != slot]
+        faults += [f"{file}: {name}_SLOT is not {slot}" for name, slot in stated[file] if slots.get(name) != slot]
     return faults
 
 
