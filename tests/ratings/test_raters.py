@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ape
 import pytest
+from ape.utils import ZERO_ADDRESS
 
 from bilateral.signatures import AgentWalletSet, Domain
 
@@ -18,11 +19,11 @@ def second_id(register, server, server_id, client_id, validator_id):
 def set_wallet(identity, chain, server, server_id):
     """Makes an account the wallet of the server's agent."""
 
-    def set_wallet(wallet):
+    def set_wallet(wallet, sender=server):
         deadline = chain.pending_timestamp + 60
         consent = AgentWalletSet(server_id, wallet.address, server.address, deadline)
         signature = wallet.sign_message(consent.signable(Domain(chain.chain_id, identity.address))).encode_rsv()
-        identity.setAgentWallet(server_id, wallet, deadline, signature, sender=server)
+        identity.setAgentWallet(server_id, wallet, deadline, signature, sender=sender)
 
     return set_wallet
 
@@ -46,6 +47,19 @@ def test_wallet_rates_as_its_agent(registry, set_wallet, wallet_key, server_id, 
     set_wallet(wallet_key)
     registry.rateClient(client_id, 42, sender=wallet_key)
     assert tuple(registry.getClientRating(client_id, server_id)) == (True, 42)
+
+
+def test_approved_address_that_made_itself_the_wallet_rates_as_the_agent_until_the_wallet_is_unset(
+    registry, identity, set_wallet, approved, server, server_id, client_id, validator_id
+):
+    identity.approve(approved, server_id, sender=server)
+    set_wallet(approved, sender=approved)
+    identity.approve(ZERO_ADDRESS, server_id, sender=server)
+    registry.rateClient(client_id, 1, sender=approved)
+    identity.unsetAgentWallet(server_id, sender=server)
+    with ape.reverts(registry.RaterNotRegistered, account=approved):
+        registry.rateClient(validator_id, 1, sender=approved)
+    assert tuple(registry.getClientRating(client_id, server_id)) == (True, 1)
 
 
 def test_wallet_does_not_rate_its_own_agent(registry, set_wallet, wallet_key, server_id):

@@ -19,6 +19,14 @@ def test_owner_keeps_a_review_out_by_approving_its_client_who_gives_it_afterward
     assert reputation.getLastIndex(agent, client) == 1
 
 
+def test_owner_keeps_a_client_out_of_all_its_agents_by_making_it_an_operator(identity, agent, give, owner, client):
+    identity.register(sender=owner)
+    identity.setApprovalForAll(client, True, sender=owner)
+    for each in (agent, identity.getAgentCount()):
+        with ape.reverts("Self-feedback not allowed"):
+            give(client, agent_id=each)
+
+
 def test_review_that_was_kept_out_is_handed_in_by_a_sponsor_afterwards(
     reputation, identity, agent, signed, owner, wallet_key, stranger
 ):
