@@ -29,8 +29,8 @@ BUILD = ".cache/forge/out"
 PASSED, REFUTED = 0, 1
 """Exit codes of a single proof, by halmos: nothing was found that makes a statement false; something was."""
 
-SOLVER_LIMIT = "10m"
-"""The longest time for one query. Most take less than a second; those of a machine that is busy may take minutes."""
+SOLVER_LIMIT = "30m"
+"""The longest time for one query. Most take less than a second, a few take minutes, more where the machine is busy."""
 
 LOOP_LIMIT = 64
 """The most rounds of a loop: more than any proof has, so that one that reaches it fails."""
