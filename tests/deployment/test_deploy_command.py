@@ -129,9 +129,10 @@ def test_account_has_what_it_costs_at_the_highest_fee_and_with_the_gas_margin(
 
 def test_highest_fee_is_the_one_that_is_signed(network):
     highest = network.wallet.highest_fee()
-    network.chain.send(network.wallet.sign(network.account.address, b"", 21_000).raw)
-    (transaction,) = network.request("eth_getBlockByNumber", "latest", True)["transactions"]
-    assert int(transaction["maxFeePerGas"], 16) == highest > network.chain.gas_price()
+    signed = network.wallet.sign(network.account.address, b"", 21_000)
+    network.chain.send(signed.raw)
+    transaction = network.provider.web3.eth.get_transaction(signed.hash)
+    assert transaction["maxFeePerGas"] == highest > network.chain.gas_price()
 
 
 def test_local_node_of_the_users_own_is_deployed_to(deploy, tmp_path):
