@@ -279,7 +279,7 @@ class Chain:
                     without = middle
             block = self._web3.eth.get_block(with_it, full_transactions=True)
         except (Web3Exception, HTTPError) as refusal:
-            if _is_about_the_rate(refusal):
+            if _is_temporary(refusal):
                 raise
             return unknown
         for transaction in cast("list[TxData]", block["transactions"]):
@@ -288,8 +288,8 @@ class Chain:
         return Creation(None, with_it, None)
 
 
-def _is_about_the_rate(refusal: Exception) -> bool:
-    """Whether a node refuses to answer only because it was asked too much, rather than because it cannot."""
+def _is_temporary(refusal: Exception) -> bool:
+    """Whether a node may answer after a while: it was asked too much, or is out of order."""
     if isinstance(refusal, HTTPError):
         return refusal.response.status_code in {HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}
     return any(sign in str(refusal).lower() for sign in ("rate limit", "request limit", "limit exceeded", "too many"))

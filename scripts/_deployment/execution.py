@@ -99,8 +99,10 @@ def survey(chain: Chain, plan: Sequence[PlannedContract], record: ChainRecord) -
 
 def _require_pending_is(contract: PlannedContract, chain: Chain, transaction: str | None) -> None:
     """Make sure that what an earlier run sent for a contract does not create it elsewhere, on no record."""
-    sent = chain.transaction(transaction) if transaction else None
-    if transaction is None or sent is None or sent.data == contract.calldata:
+    if transaction is None:
+        return
+    sent = chain.transaction(transaction)
+    if sent is None or sent.data == contract.calldata:
         return
     receipt = chain.receipt(transaction)
     if receipt is None or receipt.succeeded:
