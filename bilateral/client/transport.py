@@ -15,7 +15,6 @@ from web3.providers.rpc.utils import ExceptionRetryConfiguration
 from bilateral.documents.encoding import decode_object
 from bilateral.errors import (
     InvalidArgumentError,
-    MalformedDocumentError,
     MalformedNodeAnswerError,
     NodeError,
     NodeTimeoutError,
@@ -152,7 +151,7 @@ class AsyncTransport:
             await self._provider.disconnect()
 
 
-_NO_JSON: Final = (MalformedDocumentError, ValueError, RecursionError, Web3Exception)
+_NO_JSON: Final = (ValueError, RecursionError, Web3Exception)
 _FAILURES: Final = (OSError, aiohttp.ClientError, *_NO_JSON)
 
 
