@@ -34,10 +34,14 @@ def knows(hash_: str) -> Operation[bool | None]:
         return None
 
 
+def transaction_count(session: Session, block: str = "latest") -> Operation[int]:
+    """How many transactions of the signer's there are by the end of a block, `pending` for those on their way, too."""
+    return answers.quantity((yield Rpc("eth_getTransactionCount", (chain.address_of(session), block))))
+
+
 def is_nonce_used(session: Session, nonce: int, block: str = "latest") -> Operation[bool]:
     """Whether a transaction of the signer's with a nonce is in a block, or in one before it."""
-    counted = yield Rpc("eth_getTransactionCount", (chain.address_of(session), block))
-    return answers.quantity(counted) > nonce
+    return (yield from transaction_count(session, block)) > nonce
 
 
 def has_its_nonce(session: Session, nonce: int, hash_: str, *, is_priced_out: bool) -> Operation[bool | None]:

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from bilateral.client.core import answers, chain, feedback, lookups, reading, transactions
-from bilateral.client.steps import Exclusive, Pause, Rpc
+from bilateral.client.core import chain, feedback, lookups, reading, transactions
+from bilateral.client.steps import Exclusive, Pause
 from bilateral.contracts import Registry
 from bilateral.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
 from bilateral.values import FeedbackValue, value_for_tag
@@ -147,11 +147,11 @@ def _settled(session: Session, batch: _Batch, period: str) -> Operation[int]:
         block = hex((yield from chain.latest_block()))
         waited = time.monotonic() - begun
         try:
-            mined = yield from _count(session, block)
+            mined = yield from lookups.transaction_count(session, block)
             if mined >= (yield from transactions.next_nonce(session)):
                 batch.present = yield from _present(session, batch, period, block)
                 # For a moment, a node may show the next block's state as this one's, as anvil does while it makes it.
-                if mined == (yield from _count(session, block)):
+                if mined == (yield from lookups.transaction_count(session, block)):
                     return mined
         except (NodeError, MalformedNodeAnswerError):  # how a node says that it does not know the block yet
             if waited >= lookups.LAG_SECONDS:
@@ -159,11 +159,6 @@ def _settled(session: Session, batch: _Batch, period: str) -> Operation[int]:
         if waited >= _SETTLING_SECONDS:
             raise batch.interrupted("earlier transactions of the signer are still on their way")
         yield Pause(session.poll_interval)
-
-
-def _count(session: Session, block: str) -> Operation[int]:
-    """How many transactions of the signer's there are by the end of a block."""
-    return answers.quantity((yield Rpc("eth_getTransactionCount", (chain.address_of(session), block))))
 
 
 def _present(session: Session, batch: _Batch, period: str, block: str) -> Operation[set[_Key]]:

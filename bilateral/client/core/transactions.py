@@ -129,8 +129,7 @@ def prepare(
 
 def next_nonce(session: Session) -> Operation[int]:
     """The nonce of the signer's next transaction: what the node says, or what this client knows better."""
-    counted = yield Rpc("eth_getTransactionCount", (chain.address_of(session), "pending"))
-    nonce = answers.quantity(counted)
+    nonce = yield from lookups.transaction_count(session, "pending")
     is_fresh = time.monotonic() - session.nonces.known_at < _NONCE_MEMORY_SECONDS
     return max(nonce, session.nonces.next) if is_fresh else nonce
 
