@@ -5,19 +5,18 @@ import {LibString} from "solady/src/utils/LibString.sol";
 import {IAgentDirectory} from "../interfaces/IAgentDirectory.sol";
 import {AgentToken} from "./AgentToken.sol";
 
-/// @title Agents by domain, and the agent that an account speaks as
+/// @title Directory of agents by domain and address, and the primary agent of each account
 abstract contract AgentDirectory is AgentToken, IAgentDirectory {
     using LibString for string;
     using LibString for LibString.StringStorage;
 
-    /// @dev The domain of an agent, as it was given; empty: none.
+    /// @dev The domain of an agent, spelt as its owner gave it; empty: no domain.
     mapping(uint256 agentId => LibString.StringStorage domain) private _domains;
 
-    /// @dev The agent that holds a domain, by the hash of the domain in lower case; 0: free.
+    /// @dev The agent that holds a domain, by the hash of the domain in lower case; 0: the domain is free.
     mapping(bytes32 domainHash => uint256 agentId) private _domainHolders;
 
-    /// @dev The id of the next agent. It starts at 1 rather than 0, so that the first registration costs no more than
-    /// the others.
+    /// @dev The id of the next agent. It starts at 1, so the first registration costs no more than the others.
     uint256 private _nextAgentId = 1;
 
     /// @inheritdoc IAgentDirectory
@@ -47,13 +46,22 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
 
         if (bytes(newAgentDomain).length != 0) _replaceDomain(agentId, newAgentDomain);
         if (newAgentAddress != address(0)) {
-            require(!_hasAgent(newAgentAddress), AddressAlreadyRegistered());
+            require(!_hasOtherAgent(newAgentAddress, agentId), AddressAlreadyRegistered());
             _handOver(owner, newAgentAddress, agentId);
         }
-
-        AgentInfo memory agent = _describe(agentId);
-        emit AgentUpdated(agentId, agent.agentDomain, agent.agentAddress);
+        _emitUpdate(agentId);
         return true;
+    }
+
+    /// @inheritdoc IAgentDirectory
+    function releaseDomain(uint256 agentId) external {
+        address owner = _ownerOf(agentId);
+        require(owner != address(0), AgentNotFound());
+        require(msg.sender == owner, UnauthorizedUpdate());
+
+        _freeDomain(agentId);
+        _domains[agentId].clear();
+        _emitUpdate(agentId);
     }
 
     /// @inheritdoc IAgentDirectory
@@ -99,7 +107,7 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
         return (agentOf(rater), _exists(subjectId));
     }
 
-    /// @dev The wallet of an agent; zero if there is none or the agent is unknown.
+    /// @dev Returns the wallet of an agent; zero if it has no wallet or is unknown.
     function getAgentWallet(uint256 agentId) public view virtual returns (address wallet);
 
     /// @inheritdoc IAgentDirectory
@@ -107,11 +115,11 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
         return _account(account).word >> PRIMARY_AGENT_OFFSET;
     }
 
-    /// @dev Registers the caller's agent: the one way to become an agent.
+    /// @dev Registers an agent of the caller. Every registration ends here.
     function _enrol(string memory agentURI) internal virtual returns (uint256 agentId);
 
-    /// @dev Mints the next agent to the caller, who speaks as it if it speaks as none yet. There is no receiver to
-    /// protect, the caller asked for the token, so it is not called back and nothing can re-enter.
+    /// @dev Mints the next agent to the caller. It becomes the caller's primary agent if the caller has none. The
+    /// caller asked for the token, so there is no receiver check, no callback and no reentrancy.
     function _mintNextAgent() internal returns (uint256 agentId) {
         agentId = _nextAgentId;
         _nextAgentId = agentId + 1;
@@ -119,12 +127,12 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
         _mint(msg.sender, agentId);
     }
 
-    /// @dev Makes an agent the primary agent of an account that has none.
+    /// @dev Makes an agent the primary agent of an account, unless the account has one.
     function _speakAsFirst(address account, uint256 agentId) internal {
         if (agentOf(account) == 0) _speakAs(account, agentId);
     }
 
-    /// @dev Leaves an account without a primary agent if it is this one.
+    /// @dev Clears the primary agent of an account if it is this one.
     function _ceaseToSpeakAs(address account, uint256 agentId) internal {
         if (agentOf(account) == agentId) _speakAs(account, 0);
     }
@@ -137,15 +145,30 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
     function _replaceDomain(uint256 agentId, string calldata newDomain) private {
         bytes32 newHash = _hashDomain(newDomain);
         uint256 holder = _domainHolders[newHash];
-        require(holder == 0 || holder == agentId, DomainAlreadyRegistered());
+        bool isTaken = holder != 0 && holder != agentId;
+        require(!isTaken || _ownerOf(holder) == msg.sender, DomainAlreadyRegistered());
 
-        string memory formerDomain = _domains[agentId].get();
-        if (bytes(formerDomain).length != 0) delete _domainHolders[_hashDomain(formerDomain)];
+        _freeDomain(agentId);
+        if (isTaken) {
+            _domains[holder].clear();
+            _emitUpdate(holder);
+        }
         _domainHolders[newHash] = agentId;
         _domains[agentId].set(newDomain);
     }
 
-    /// @dev Reverts for an unknown agent; 0, which stands for "none found", is unknown too.
+    /// @dev Frees the domain of an agent, if it has one. The caller then clears or replaces the agent's text.
+    function _freeDomain(uint256 agentId) private {
+        string memory domain = _domains[agentId].get();
+        if (bytes(domain).length != 0) delete _domainHolders[_hashDomain(domain)];
+    }
+
+    function _emitUpdate(uint256 agentId) private {
+        AgentInfo memory agent = _describe(agentId);
+        emit AgentUpdated(agentId, agent.agentDomain, agent.agentAddress);
+    }
+
+    /// @dev Reverts for an unknown agent. Id 0, which means "not found", is unknown too.
     function _describe(uint256 agentId) private view returns (AgentInfo memory agent) {
         address owner = _ownerOf(agentId);
         require(owner != address(0), AgentNotFound());
@@ -153,12 +176,19 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
         return AgentInfo(agentId, _domains[agentId].get(), wallet == address(0) ? owner : wallet);
     }
 
-    /// @dev An account that got an agent by transfer has one, although it does not speak as it.
+    /// @dev Returns true for the owner of any agent, and for an account that has a primary agent. An account that
+    /// received an agent by transfer owns it, although it does not speak as that agent.
     function _hasAgent(address account) private view returns (bool) {
         return agentOf(account) != 0 || balanceOf(account) != 0;
     }
 
-    /// @dev Only ASCII letters have a case here: bytes of other characters are left as they are.
+    /// @dev Like `_hasAgent`, but false for an account that speaks as `agentId` and owns no agent: its wallet.
+    function _hasOtherAgent(address account, uint256 agentId) private view returns (bool) {
+        uint256 primaryAgent = agentOf(account);
+        return (primaryAgent != 0 && primaryAgent != agentId) || balanceOf(account) != 0;
+    }
+
+    /// @dev Lower-cases ASCII letters alone; bytes of other characters stay as they are.
     function _hashDomain(string memory domain) private pure returns (bytes32 domainHash) {
         return keccak256(bytes(domain.lower()));
     }

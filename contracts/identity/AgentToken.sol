@@ -6,12 +6,12 @@ import {ERC721Utils} from "@openzeppelin/contracts/token/ERC721/utils/ERC721Util
 import {ERC721} from "solady/src/tokens/ERC721.sol";
 import {IAgentToken} from "../interfaces/IAgentToken.sol";
 
-/// @title The agents' ERC-721 token
+/// @title ERC-721 token of the agents
 /// @notice Solady's ERC-721, with the errors and checks that clients know from OpenZeppelin's.
-/// @dev Solady leaves room beside a token's owner and an account's balance. What stands there is declared in `Token`
-/// and `Account`, which lie over Solady's own words, so that a registration or transfer writes it for nothing.
+/// @dev Solady has unused bits beside a token's owner and an account's balance. `Token` and `Account` declare our use
+/// of them. They overlay Solady's own words, so a registration or transfer writes them at no extra cost.
 abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
-    /// @dev A token, as Solady's ERC-721 keeps it:
+    /// @dev A token, as Solady's ERC-721 stores it:
     /// ```
     ///              255      161   160        159                    0
     ///   ownership  |  unused   |  explicit  |  owner's address      |
@@ -23,7 +23,7 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
         address approved;
     }
 
-    /// @dev An account, as Solady's ERC-721 keeps it:
+    /// @dev An account, as Solady's ERC-721 stores it:
     /// ```
     ///         255                              32 31             0
     ///   word  |  primary agent's id (0: none)   |  tokens owned  |
@@ -32,23 +32,24 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
         uint256 word;
     }
 
-    /// @dev The bit of `Token.ownership` that says that the wallet is no longer implied by the owner.
+    /// @dev The bit `explicit` of `Token.ownership`: the owner no longer implies the wallet.
     uint256 internal constant EXPLICIT_WALLET = 1 << 160;
 
-    /// @dev Where the primary agent starts in `Account.word`.
+    /// @dev The lowest bit of the primary agent in `Account.word`.
     uint256 internal constant PRIMARY_AGENT_OFFSET = 32;
 
-    /// @dev What Solady's ERC-721 derives its slots from, as documented there.
+    /// @dev The seed from which Solady's ERC-721 derives its slots, as documented there.
     uint256 private constant SOLADY_SLOT_SEED = 0x7d8825530a5a2e7a << 192;
 
-    /// @dev Solady makes these functions payable to save gas; ether sent to a registry would be lost.
+    /// @dev Reverts if the call sends ether, which the registry could never return. Solady makes the functions payable
+    /// to save gas.
     modifier refusesEther() {
         require(msg.value == 0, EtherNotAccepted(msg.value));
         _;
     }
 
     /// @inheritdoc ERC721
-    // No ether can be locked: every function that Solady makes payable refuses it.
+    // No ether can be locked: every payable function of Solady refuses it here.
     // slither-disable-next-line locked-ether
     function approve(address account, uint256 id) public payable override refusesEther {
         address owner = ownerOf(id);
@@ -112,9 +113,9 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
         return "AGENT";
     }
 
-    /// @dev Solady's `_transfer`, with what else changes in the same words: the token's wallet is explicit from now on
-    /// (and `_beforeHandOver` has left it empty), and the sender, unless it is also the receiver, ceases to speak for
-    /// the agent. Solady's own setters would cost 850 gas more. `from` owns the token and `to` is not zero.
+    /// @dev Transfers a token like Solady's `_transfer`, and updates the other fields in the same words. The wallet is
+    /// explicit from now on, and `_beforeHandOver` clears it. The sender no longer speaks as the agent, unless it is
+    /// also the receiver. Solady's own setters would cost 850 gas more. `from` owns the token and `to` is not zero.
     function _handOver(address from, address to, uint256 id) internal {
         Token storage token = _token(id);
         _beforeHandOver(to, id, token.ownership);
@@ -133,11 +134,11 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
         emit Transfer(from, to, id);
     }
 
-    /// @dev Called before a token changes hands, or is transferred to its owner.
+    /// @dev Runs before every transfer, also before one from an owner to itself.
     function _beforeHandOver(address to, uint256 id, uint256 ownership) internal virtual;
 
-    /// @dev Whether `spender` may act for the token `id`, which exists and belongs to `owner`. The zero address may
-    /// not, although it is what a token without an approval is approved for.
+    /// @dev Returns true if `spender` may act for the token `id`, which exists and belongs to `owner`. The zero address
+    /// may not, although a token without an approval stores it as approved address.
     function _isAuthorized(address owner, address spender, uint256 id) internal view returns (bool authorized) {
         return
             spender == owner ||
@@ -145,7 +146,7 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
             (spender == _getApproved(id) && spender != address(0));
     }
 
-    /// @dev Solady's slots of a token.
+    /// @dev Returns Solady's slots of a token.
     function _token(uint256 id) internal pure returns (Token storage token) {
         assembly ("memory-safe") {
             mstore(0x00, id)
@@ -154,7 +155,7 @@ abstract contract AgentToken is ERC721, IERC721Errors, IAgentToken {
         }
     }
 
-    /// @dev Solady's slot of an account.
+    /// @dev Returns Solady's slot of an account.
     function _account(address owner) internal pure returns (Account storage account) {
         assembly ("memory-safe") {
             mstore(0x1c, SOLADY_SLOT_SEED)

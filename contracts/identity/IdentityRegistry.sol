@@ -12,31 +12,32 @@ import {Signatures} from "../libraries/Signatures.sol";
 import {AgentDirectory} from "./AgentDirectory.sol";
 
 /// @title Identity registry of ERC-8004 (January 2026), with the agent directory of EIP-8004a
-/// @notice Immutable: no owner, no proxy, no pause. The manuals are `IIdentityRegistry` and `IAgentDirectory`.
+/// @notice Immutable: it has no owner, no proxy and no pause. The manuals are `IIdentityRegistry` and
+/// `IAgentDirectory`.
 contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
     using LibBytes for LibBytes.BytesStorage;
     using LibString for LibString.StringStorage;
 
-    /// @notice The longest time ahead, in seconds, that the deadline of a wallet signature may lie.
+    /// @notice The longest time from now to the deadline of a wallet signature, in seconds.
     uint256 public constant MAX_DEADLINE_DELAY = 5 minutes;
 
-    /// @dev The metadata key of the wallet, whose value is not in `_metadata`.
+    /// @dev The hash of the metadata key of the wallet. `_metadata` does not store the wallet.
     bytes32 private constant AGENT_WALLET_KEY_HASH = keccak256("agentWallet");
 
     bytes32 private constant AGENT_WALLET_SET_TYPEHASH = keccak256(
         "AgentWalletSet(uint256 agentId,address newWallet,address owner,uint256 deadline)"
     );
 
-    /// @dev The interface id that ERC-4906 prescribes.
+    /// @dev The interface id of ERC-4906.
     bytes4 private constant ERC4906_INTERFACE_ID = 0x49064906;
 
     /// @dev The URI of an agent's registration file.
     mapping(uint256 agentId => LibString.StringStorage uri) private _agentURIs;
 
-    /// @dev Metadata values, but for the wallet, by the hash of their key.
+    /// @dev Metadata values by the hash of their key, without the wallet.
     mapping(uint256 agentId => mapping(bytes32 keyHash => LibBytes.BytesStorage value)) private _metadata;
 
-    /// @dev The wallet of an agent whose token says `EXPLICIT_WALLET`; 0: none. Without that bit, nothing is here.
+    /// @dev The wallet of an agent whose token has the bit `EXPLICIT_WALLET`; 0: no wallet. Unset without that bit.
     mapping(uint256 agentId => address wallet) private _wallets;
 
     /// @inheritdoc IIdentityRegistry
@@ -144,7 +145,7 @@ contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
         _emitWalletSet(agentId, msg.sender);
     }
 
-    /// @dev A transfer leaves the agent without a wallet.
+    /// @dev Clears the wallet: no transfer keeps it.
     function _beforeHandOver(address to, uint256 agentId, uint256 ownership) internal override {
         if (ownership & EXPLICIT_WALLET != 0) _replaceExplicitWallet(agentId, address(0), to);
         _emitWalletSet(agentId, address(0));
@@ -155,14 +156,15 @@ contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
         return ("ERC8004IdentityRegistry", "1");
     }
 
-    /// @dev Sets the wallet of an agent; zero leaves it without.
+    /// @dev Sets the wallet of an agent; zero clears it.
     function _replaceWallet(uint256 agentId, address newWallet, address owner) private {
         _token(agentId).ownership |= EXPLICIT_WALLET;
         _replaceExplicitWallet(agentId, newWallet, owner);
         _emitWalletSet(agentId, newWallet);
     }
 
-    /// @dev The former wallet ceases to speak for the agent, unless it is `owner`, who owns the agent or is about to.
+    /// @dev Replaces the wallet. The former wallet no longer speaks as the agent, unless it is `owner`: the owner of
+    /// the agent now, or after the transfer in progress.
     function _replaceExplicitWallet(uint256 agentId, address newWallet, address owner) private {
         address formerWallet = _wallets[agentId];
         if (formerWallet == newWallet) return;
@@ -177,17 +179,17 @@ contract IdentityRegistry is AgentDirectory, EIP712, IIdentityRegistry {
         emit MetadataSet(agentId, metadataKey, metadataKey, metadataValue);
     }
 
-    /// @dev Emits `MetadataSet(agentId, "agentWallet", "agentWallet", value)`, `value` being the wallet's 20 bytes, or
-    /// none for the zero address. Every registration and every transfer emits it, and Solidity's own encoding of two
-    /// constant strings costs 850 gas more.
+    /// @dev Emits `MetadataSet(agentId, "agentWallet", "agentWallet", value)`. The value has the wallet's 20 bytes, or
+    /// no bytes for the zero address. Every registration and every transfer emits it, and Solidity's own encoding
+    /// of two constant strings costs 850 gas more.
     function _emitWalletSet(uint256 agentId, address wallet) private {
         bytes32 signature = MetadataSet.selector;
         bytes32 keyHash = AGENT_WALLET_KEY_HASH;
         assembly ("memory-safe") {
             let data := mload(0x40)
             let length := mul(20, iszero(iszero(wallet)))
-            mstore(data, 0x40) // where the key starts
-            mstore(add(data, 0x20), 0x80) // where the value starts
+            mstore(data, 0x40) // offset of the key
+            mstore(add(data, 0x20), 0x80) // offset of the value
             mstore(add(data, 0x40), 11)
             mstore(add(data, 0x60), "agentWallet")
             mstore(add(data, 0x80), length)

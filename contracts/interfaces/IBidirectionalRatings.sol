@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-/// @title Ratings that servers give (EIP-8004a)
-/// @notice The other direction of trust: a server rates its clients and validators from 0 to 100, so that others can
-/// ask before they serve.
-/// @dev A rating is final: it is given once per pair of agents and kind, and nothing changes or removes it. The rater
-/// is the agent that the caller speaks as (`IAgentDirectory.agentOf`).
+/// @title Ratings of clients and validators by servers (EIP-8004a)
+/// @notice A server rates its clients and validators from 0 to 100. Anybody can read a rating before serving.
+/// @dev A rating is final. A server gives it once per agent and kind, and nothing changes or removes it. The rater is
+/// the caller's primary agent (`IAgentDirectory.agentOf`).
 ///
 /// The scale: 0 to 30 poor, 31 to 60 below average, 61 to 80 good, 81 to 100 excellent.
 ///
-/// WARNING: whoever registers an agent can rate, so a rating is worth as much as the server that gave it.
+/// A reorganisation can put another agent under the same id, and `setPrimaryAgent` can change the rater before the
+/// transaction is included. `rateClientAs`, `rateValidatorAs`, `rateClientsAs` and `rateValidatorsAs` revert then. They
+/// cannot tell apart two agents of the same owner: wait until a registration is final.
+///
+/// WARNING: anybody can register an agent and rate. A rating is worth as much as the server that gave it.
 ///
 /// Sample:
 /// ```
@@ -29,96 +32,158 @@ interface IBidirectionalRatings {
     /// @param rating The rating, 0 to 100.
     event ValidatorRated(uint256 indexed validatorId, uint256 indexed serverId, uint8 rating);
 
-    /// @notice The caller does not speak as an agent.
+    /// @notice The caller has no primary agent.
     /// @param account The caller.
     error RaterNotRegistered(address account);
 
-    /// @notice There is no agent with the id that is to be rated.
+    /// @notice The caller's primary agent is another agent than the caller named.
+    /// @param expected The agent that the caller named.
+    /// @param found The caller's primary agent.
+    error UnexpectedRater(uint256 expected, uint256 found);
+
+    /// @notice No agent has the id that the caller wants to rate.
     /// @param agentId The id.
     error SubjectNotRegistered(uint256 agentId);
 
+    /// @notice The agent to rate has another owner than the caller named.
+    /// @param agentId The agent.
+    /// @param expected The owner that the caller named.
+    /// @param found The present owner.
+    error UnexpectedOwner(uint256 agentId, address expected, address found);
+
     /// @notice The rating is above the scale.
     /// @param rating The rating.
-    /// @param maximum The highest rating there is.
+    /// @param maximum The highest rating.
     error RatingTooHigh(uint8 rating, uint8 maximum);
 
-    /// @notice An agent does not rate itself.
+    /// @notice An agent cannot rate itself.
     error CannotRateSelf();
 
-    /// @notice The server has rated this agent already, and ratings are final.
-    /// @param subjectId The agent that was rated.
+    /// @notice The server has already rated this agent, and ratings are final.
+    /// @param subjectId The rated agent.
     /// @param serverId The server.
     error AlreadyRated(uint256 subjectId, uint256 serverId);
 
-    /// @notice A batch has no element.
+    /// @notice A batch is empty.
     error EmptyBatch();
 
-    /// @notice A batch has not as many ratings as agents.
-    /// @param agents How many agents.
-    /// @param ratings How many ratings.
-    error UnequalBatch(uint256 agents, uint256 ratings);
+    /// @notice The lists of a batch differ in length.
+    /// @param agents The number of agents.
+    /// @param others The number of ratings, or of owners.
+    error UnequalBatch(uint256 agents, uint256 others);
 
-    /// @notice One rating of a batch is refused, and so the whole batch is.
-    /// @param position Its position in the batch, from 0.
-    /// @param reason The error, ABI encoded, that the same rating alone would be refused with.
+    /// @notice One rating of a batch is invalid, so the whole batch reverts.
+    /// @param position The position of the rating in the batch, from 0.
+    /// @param reason The ABI-encoded error with which the same rating alone would revert.
     error RatingRefused(uint256 position, bytes reason);
 
     /// @notice Rates a client.
-    /// @dev For accounts that speak as an agent. Emits `ClientRated`. Reverts, in this order, with
-    /// `RaterNotRegistered`, `SubjectNotRegistered`, `RatingTooHigh`, `CannotRateSelf`, `AlreadyRated`.
+    /// @dev For accounts with a primary agent. Emits `ClientRated`. Reverts, in this order, with `RaterNotRegistered`,
+    /// `SubjectNotRegistered`, `RatingTooHigh`, `CannotRateSelf`, `AlreadyRated`.
     /// @param agentClientId The client.
     /// @param rating The rating, 0 to 100.
     function rateClient(uint256 agentClientId, uint8 rating) external;
 
     /// @notice Rates a validator.
-    /// @dev For accounts that speak as an agent. Emits `ValidatorRated`. Reverts as `rateClient` does. A rating as a
-    /// client and one as a validator have nothing to do with each other.
+    /// @dev For accounts with a primary agent. Emits `ValidatorRated`. Reverts as `rateClient` does. An agent's ratings
+    /// as a client and as a validator are independent.
     /// @param agentValidatorId The validator.
     /// @param rating The rating, 0 to 100.
     function rateValidator(uint256 agentValidatorId, uint8 rating) external;
 
     /// @notice Rates many clients, all or none. Clients with neighbouring ids, in this order, are the cheapest.
-    /// @dev For accounts that speak as an agent. Emits `ClientRated` for each. Reverts with `EmptyBatch`,
-    /// `UnequalBatch`, `RaterNotRegistered`, and with `RatingRefused` for the first rating that `rateClient` would
-    /// refuse, which a second one of the same client is.
+    /// @dev For accounts with a primary agent. Emits `ClientRated` for each client. Reverts with `EmptyBatch`,
+    /// `UnequalBatch`, `RaterNotRegistered`, and with `RatingRefused` for the first rating with which `rateClient`
+    /// would revert. A second rating of the same client is such a rating.
     /// @param agentClientIds The clients.
-    /// @param ratings The rating of each, 0 to 100.
+    /// @param ratings The rating of each client, 0 to 100.
     function rateClients(uint256[] calldata agentClientIds, uint8[] calldata ratings) external;
 
     /// @notice Rates many validators, all or none.
-    /// @dev For accounts that speak as an agent. Emits `ValidatorRated` for each. Reverts as `rateClients` does.
+    /// @dev For accounts with a primary agent. Emits `ValidatorRated` for each. Reverts as `rateClients` does.
     /// @param agentValidatorIds The validators.
-    /// @param ratings The rating of each, 0 to 100.
+    /// @param ratings The rating of each validator, 0 to 100.
     function rateValidators(uint256[] calldata agentValidatorIds, uint8[] calldata ratings) external;
 
-    /// @notice The rating that a server gave a client.
-    /// @dev Never reverts: agents that are unknown have no rating.
+    /// @notice Rates a client if the rater and the client's owner are the expected ones.
+    /// @dev For accounts with a primary agent. Emits `ClientRated`. Reverts, in this order, with `UnexpectedRater`,
+    /// `ERC721NonexistentToken` for an unknown client, `UnexpectedOwner`, and then as `rateClient` does.
+    /// @param agentClientId The client.
+    /// @param rating The rating, 0 to 100.
+    /// @param agentServerId The server that rates: the caller's primary agent.
+    /// @param clientOwner The owner of the client.
+    function rateClientAs(uint256 agentClientId, uint8 rating, uint256 agentServerId, address clientOwner) external;
+
+    /// @notice Rates a validator if the rater and the validator's owner are the expected ones.
+    /// @dev For accounts with a primary agent. Emits `ValidatorRated`. Reverts as `rateClientAs` does.
+    /// @param agentValidatorId The validator.
+    /// @param rating The rating, 0 to 100.
+    /// @param agentServerId The server that rates: the caller's primary agent.
+    /// @param validatorOwner The owner of the validator.
+    function rateValidatorAs(
+        uint256 agentValidatorId,
+        uint8 rating,
+        uint256 agentServerId,
+        address validatorOwner
+    ) external;
+
+    /// @notice Rates many clients, all or none, if the rater and the clients' owners are the expected ones.
+    /// @dev For accounts with a primary agent. Emits `ClientRated` for each client. Reverts, in this order, with
+    /// `UnexpectedRater`, `UnequalBatch` for the owners, `ERC721NonexistentToken` or `UnexpectedOwner` for the first
+    /// such client, and then as `rateClients` does. Reads one word of the identity registry per client.
+    /// @param agentClientIds The clients.
+    /// @param ratings The rating of each client, 0 to 100.
+    /// @param agentServerId The server that rates: the caller's primary agent.
+    /// @param clientOwners The owner of each client.
+    function rateClientsAs(
+        uint256[] calldata agentClientIds,
+        uint8[] calldata ratings,
+        uint256 agentServerId,
+        address[] calldata clientOwners
+    ) external;
+
+    /// @notice Rates many validators, all or none, if the rater and the validators' owners are the expected ones.
+    /// @dev For accounts with a primary agent. Emits `ValidatorRated` for each. Reverts as `rateClientsAs` does.
+    /// @param agentValidatorIds The validators.
+    /// @param ratings The rating of each validator, 0 to 100.
+    /// @param agentServerId The server that rates: the caller's primary agent.
+    /// @param validatorOwners The owner of each validator.
+    function rateValidatorsAs(
+        uint256[] calldata agentValidatorIds,
+        uint8[] calldata ratings,
+        uint256 agentServerId,
+        address[] calldata validatorOwners
+    ) external;
+
+    /// @notice Returns the rating that a server gave a client.
+    /// @dev Never reverts. Unknown agents have no rating.
     /// @param agentClientId The client.
     /// @param agentServerId The server.
-    /// @return hasRating Whether the server rated the client.
-    /// @return rating The rating, 0 to 100; 0 if there is none.
+    /// @return hasRating True if the server rated the client.
+    /// @return rating The rating, 0 to 100; 0 without a rating.
     function getClientRating(
         uint256 agentClientId,
         uint256 agentServerId
     ) external view returns (bool hasRating, uint8 rating);
 
-    /// @notice The rating that a server gave a validator.
-    /// @dev Never reverts: agents that are unknown have no rating.
+    /// @notice Returns the rating that a server gave a validator.
+    /// @dev Never reverts. Unknown agents have no rating.
     /// @param agentValidatorId The validator.
     /// @param agentServerId The server.
-    /// @return hasRating Whether the server rated the validator.
-    /// @return rating The rating, 0 to 100; 0 if there is none.
+    /// @return hasRating True if the server rated the validator.
+    /// @return rating The rating, 0 to 100; 0 without a rating.
     function getValidatorRating(
         uint256 agentValidatorId,
         uint256 agentServerId
     ) external view returns (bool hasRating, uint8 rating);
 
-    /// @notice The ratings that a server gave many clients.
-    /// @dev Never reverts. Costs one storage word per client, and less for neighbouring ids.
+    /// @notice Returns the ratings that a server gave many clients.
+    /// @dev Never reverts. Reads one storage word per client. Neighbours that follow each other share a word and cost
+    /// less.
     /// @param agentClientIds The clients; any number, in any order.
     /// @param agentServerId The server.
-    /// @return hasRating Whether the server rated each of them.
-    /// @return ratings The ratings, 0 to 100; 0 where there is none.
+    /// @return hasRating For each client, true if the server rated it.
+    /// @return ratings The ratings, 0 to 100; 0 for a client without a rating.
     function getClientRatings(
         uint256[] calldata agentClientIds,
         uint256 agentServerId

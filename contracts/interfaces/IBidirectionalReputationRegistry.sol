@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-/// @title What EIP-8004a's reputation registry keeps of ERC-8004 as of August 2025
-/// @notice A server lets a client rate it: a mark for off-chain feedback, which is all that generation stored.
-/// @dev The feedback of January 2026 (`IReputationRegistry`) needs no such mark. The functions revert with the August
-/// 2025 generation's own errors, checked in the order in which they are declared here.
+/// @title Feedback authorisations of ERC-8004 as of August 2025, which EIP-8004a keeps
+/// @notice Servers authorise clients to rate them. In August 2025 the feedback itself stayed off chain.
+/// @dev The feedback of January 2026 (`IReputationRegistry`) needs no authorisation. The functions revert with the
+/// errors of August 2025. This file declares them in the order of the checks.
 interface IBidirectionalReputationRegistry {
     /// @notice A server authorised a client to rate it.
     /// @param agentClientId The client.
@@ -12,40 +12,40 @@ interface IBidirectionalReputationRegistry {
     /// @param feedbackAuthId The authorisation's id.
     event AuthFeedback(uint256 indexed agentClientId, uint256 indexed agentServerId, bytes32 indexed feedbackAuthId);
 
-    /// @notice There is no agent with this id.
+    /// @notice The client or the server does not exist.
     error AgentNotFound();
 
-    /// @notice A server's feedback is authorised by its owner or its wallet only.
+    /// @notice The caller is neither the server's owner nor its wallet.
     error UnauthorizedFeedback();
 
-    /// @notice An agent is not its own client.
+    /// @notice The client and the server are the same agent.
     error SelfFeedbackNotAllowed();
 
-    /// @notice The server has authorised this client already.
+    /// @notice The server has already authorised this client.
     error FeedbackAlreadyAuthorized();
 
-    /// @notice Authorises a client to rate a server. This is done once per pair, and is final.
+    /// @notice Authorises a client to rate a server, once for each pair. This is final.
     /// @dev For the server's owner and its wallet. Emits `AuthFeedback`. Reverts, in this order, with `AgentNotFound`
     /// for an unknown client or server, `UnauthorizedFeedback`, `SelfFeedbackNotAllowed`, `FeedbackAlreadyAuthorized`.
     /// @param agentClientId The client.
     /// @param agentServerId The server.
     function acceptFeedback(uint256 agentClientId, uint256 agentServerId) external;
 
-    /// @notice Whether a server authorised a client to rate it.
+    /// @notice Returns a server's authorisation of a client.
     /// @param agentClientId The client.
     /// @param agentServerId The server.
-    /// @return isAuthorized Whether it did.
-    /// @return feedbackAuthId The authorisation's id; zero if there is none.
+    /// @return isAuthorized True if the server authorised the client.
+    /// @return feedbackAuthId The authorisation's id; zero without an authorisation.
     function isFeedbackAuthorized(
         uint256 agentClientId,
         uint256 agentServerId
     ) external view returns (bool isAuthorized, bytes32 feedbackAuthId);
 
-    /// @notice The id of a server's authorisation of a client.
-    /// @dev `keccak256(abi.encode(agentClientId, agentServerId, registry, chain id))`, `registry` being this address.
+    /// @notice Returns the id of a server's authorisation of a client.
+    /// @dev `keccak256(abi.encode(agentClientId, agentServerId, registry, chain id))`; `registry` is this address.
     /// @param agentClientId The client.
     /// @param agentServerId The server.
-    /// @return feedbackAuthId The id; zero if there is no authorisation.
+    /// @return feedbackAuthId The id; zero without an authorisation.
     function getFeedbackAuthId(
         uint256 agentClientId,
         uint256 agentServerId

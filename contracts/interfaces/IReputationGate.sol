@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-/// @title A service that asks for a client's rating before it serves
-/// @notice EIP-8004a's usage pattern, made reusable by `ReputationGated`.
+/// @title Service that reads a client's rating before it serves
+/// @notice EIP-8004a's usage pattern. `ReputationGated` implements it.
 interface IReputationGate {
-    /// @notice The contract that is to be asked for ratings does not say that it has any (ERC-165).
-    /// @param ratings Its address.
+    /// @notice The given address is not a registry of ratings: it does not support the interface by ERC-165, or it is
+    /// an account with an EIP-7702 delegation.
+    /// @param ratings The given address.
     error NotARatingsRegistry(address ratings);
 
-    /// @notice The server rated the client too badly.
+    /// @notice The server's rating of the client is too low.
     /// @param clientId The client.
     /// @param serverId The server.
     /// @param rating The rating.
-    /// @param minimum The lowest rating that is served.
+    /// @param minimum The lowest rating that the service accepts.
     error ClientDeclined(uint256 clientId, uint256 serverId, uint8 rating, uint8 minimum);
 
-    /// @notice The server has not rated the client, and newcomers are not served; or the client is no agent.
-    /// @param clientId The client; zero if it is no agent.
+    /// @notice The server has not rated the client, and the service declines newcomers; or the caller has no agent.
+    /// @param clientId The client; 0 if the caller has no agent.
     /// @param serverId The server.
     error ClientNotRated(uint256 clientId, uint256 serverId);
 
-    /// @notice The registry that is asked for ratings.
-    /// @return ratings Its address.
+    /// @notice Returns the registry of the ratings.
+    /// @return ratings The address of the registry.
     function getRatingsRegistry() external view returns (address ratings);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-/// @dev What one client's feedback for one agent amounts to, in one word, so that a summary need not walk it.
+/// @dev Count and sum of one client's feedback for one agent, in one word. A summary reads it and skips the feedback.
 /// ```
 ///   255           96 | 95        72 | 71       64 | 63          32 | 31       0
 ///   activeSum        | unused       | decimals    | activeCount    | lastIndex
 /// ```
-/// `active` is feedback that is not revoked. `activeSum` is the signed sum of its values as they are, without regard
-/// to their decimals, and so means something only while `decimals` is not 255, which says that they are mixed. 2^32
-/// values of at most 1e38 < 2^127 fit its 160 bits.
+/// Active feedback is feedback that is not revoked. `activeSum` is the signed sum of its values, which ignores their
+/// decimals. It is valid unless `decimals` is 255, which means mixed decimals. 2^32 values of at most 1e38 < 2^127 fit
+/// its 160 bits.
 type ClientLedger is uint256;
 
 /// @dev The most feedback that one client can give one agent.
@@ -16,17 +16,17 @@ uint256 constant MAX_FEEDBACK_INDEX = 2 ** 32 - 1;
 
 using ClientLedgers for ClientLedger global;
 
-/// @title What a client's ledger says, and how it is kept
+/// @title Reads and updates a client's ledger
 library ClientLedgers {
-    /// @dev Stands for decimals when active feedback differs in them.
+    /// @dev The value of `decimals` for active feedback with different decimals.
     uint256 private constant MIXED = 255;
 
     uint256 private constant COUNT_OFFSET = 32;
     uint256 private constant DECIMALS_OFFSET = 64;
     uint256 private constant SUM_OFFSET = 96;
 
-    /// @dev The ledger after one more feedback. `lastIndex` is below `MAX_FEEDBACK_INDEX`. Feedback with other decimals
-    /// makes the ledger mixed, until all is revoked and the next feedback starts anew.
+    /// @dev Returns the ledger after one more feedback. `lastIndex` is below `MAX_FEEDBACK_INDEX`. Feedback with other
+    /// decimals makes the ledger mixed, until all feedback is revoked and the next feedback starts anew.
     function withFeedback(
         ClientLedger self,
         int128 value,
@@ -39,13 +39,13 @@ library ClientLedgers {
             if (self.activeCount() != 0) given = MIXED << DECIMALS_OFFSET;
             word = (word ^ kept) | given;
         }
-        // The sum stands on top: what its addition carries out of the word is what two's complement drops.
+        // The sum has the highest bits, so its carry leaves the word, as two's complement requires.
         unchecked {
             return ClientLedger.wrap(word + 1 + (1 << COUNT_OFFSET) + (uint256(int256(value)) << SUM_OFFSET));
         }
     }
 
-    /// @dev The ledger after one active feedback was revoked.
+    /// @dev Returns the ledger after the revocation of one active feedback.
     function withoutFeedback(ClientLedger self, int128 value) internal pure returns (ClientLedger ledger) {
         unchecked {
             return
@@ -55,12 +55,12 @@ library ClientLedgers {
         }
     }
 
-    /// @dev The index of the client's last feedback; 0: none yet.
+    /// @dev Returns the index of the client's last feedback; 0: no feedback yet.
     function lastIndex(ClientLedger self) internal pure returns (uint64) {
         return uint32(ClientLedger.unwrap(self));
     }
 
-    /// @dev The index of the client's next feedback.
+    /// @dev Returns the index of the client's next feedback.
     function nextIndex(ClientLedger self) internal pure returns (uint64) {
         unchecked {
             return self.lastIndex() + 1;
@@ -71,12 +71,12 @@ library ClientLedgers {
         return uint32(ClientLedger.unwrap(self) >> COUNT_OFFSET);
     }
 
-    /// @dev Whether active feedback differs in decimals, or did since there was last none.
+    /// @dev Returns true if active feedback has different decimals, or had since the last time it was empty.
     function isMixed(ClientLedger self) internal pure returns (bool) {
         return self.decimals() == MIXED;
     }
 
-    /// @dev The decimals of all active feedback.
+    /// @dev Returns the decimals of all active feedback; 255 if mixed.
     function decimals(ClientLedger self) internal pure returns (uint256) {
         return uint8(ClientLedger.unwrap(self) >> DECIMALS_OFFSET);
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-/// @dev One feedback, in one word. `exists` tells a feedback from an empty slot, so that reading, revoking and
-/// answering need no second word to check an index. `responses` is on top: one too many would overflow the word, and
-/// the checked addition reverts.
+/// @dev One feedback, in one word. `exists` tells a feedback from an empty slot, so reads, revocations and responses
+/// check an index without a second word. `responses` has the highest bits: one response too many overflows the word,
+/// and the checked addition reverts.
 /// ```
 ///   255        216 | 215    | 214     | 213      208 | 207    168 | 167    128 | 127       0
 ///   responses      | exists | revoked | decimals     | tag2's id  | tag1's id  | value
 /// ```
 type FeedbackWord is uint256;
 
-/// @dev Which feedback is asked for: words that equal `wanted` in the bits of `mask`.
+/// @dev Selects the words that equal `wanted` in the bits of `mask`.
 struct FeedbackFilter {
     uint256 mask;
     uint256 wanted;
@@ -19,7 +19,7 @@ struct FeedbackFilter {
 using FeedbackWords for FeedbackWord global;
 using FeedbackWords for FeedbackFilter global;
 
-/// @title What a feedback's word says
+/// @title Reads and updates a feedback's word
 library FeedbackWords {
     uint256 private constant TAG1_OFFSET = 128;
     uint256 private constant TAG2_OFFSET = 168;
@@ -31,13 +31,13 @@ library FeedbackWords {
     uint256 private constant TAG_MASK = type(uint40).max;
     uint256 private constant DECIMALS_MASK = 63;
 
-    /// @dev The same feedback with one response more. Reverts with an arithmetic panic after 2^40 of them, which no
-    /// chain has the gas for.
+    /// @dev Returns the feedback with one more response. Reverts with an arithmetic panic after 2^40 responses, which
+    /// are out of reach of any chain's gas.
     function withResponse(FeedbackWord self) internal pure returns (FeedbackWord word) {
         return FeedbackWord.wrap(FeedbackWord.unwrap(self) + (1 << RESPONSES_OFFSET));
     }
 
-    /// @dev The same feedback, revoked.
+    /// @dev Returns the feedback, revoked.
     function asRevoked(FeedbackWord self) internal pure returns (FeedbackWord word) {
         return FeedbackWord.wrap(FeedbackWord.unwrap(self) | REVOKED);
     }
@@ -66,16 +66,17 @@ library FeedbackWords {
         return (FeedbackWord.unwrap(self) >> TAG2_OFFSET) & TAG_MASK;
     }
 
-    /// @dev How many responses it has had.
+    /// @dev Returns the number of responses.
     function responses(FeedbackWord self) internal pure returns (uint64) {
         return uint64(FeedbackWord.unwrap(self) >> RESPONSES_OFFSET);
     }
 
+    /// @dev Returns true if the filter selects the word.
     function isMetBy(FeedbackFilter memory self, FeedbackWord word) internal pure returns (bool) {
         return FeedbackWord.unwrap(word) & self.mask == self.wanted;
     }
 
-    /// @dev A new feedback. The ids of tags are below 2^40.
+    /// @dev Returns a new feedback. The ids of tags are below 2^40.
     function pack(
         int128 value_,
         uint8 decimals_,
@@ -92,7 +93,7 @@ library FeedbackWords {
             );
     }
 
-    /// @dev A filter for feedback with these tags; 0, the id of the empty tag, stands for any.
+    /// @dev Returns a filter for feedback with these tags; 0, the id of the empty tag, selects any tag.
     function filter(
         uint256 tag1Id_,
         uint256 tag2Id_,

@@ -4,18 +4,18 @@ pragma solidity ^0.8.34;
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {SignatureCheckerLib} from "solady/src/utils/SignatureCheckerLib.sol";
 
-/// @title Who signed a digest
+/// @title Signatures of plain accounts, delegated accounts and contracts
 library Signatures {
-    /// @notice Whether `signer` agrees to `digest` now.
-    /// @dev ECDSA comes first, even where the signer has code, because an account that is delegated (EIP-7702) signs
-    /// like any other. OpenZeppelin's recovery is taken for it since it refuses malleable signatures (high `s`, `v`
-    /// other than 27 and 28) and every length but 65 bytes. Else ERC-1271 decides, for signatures of any length.
-    /// @param signer The account that must agree; not zero.
+    /// @notice Returns true if `signer` signed `digest`, or accepts the signature now (ERC-1271).
+    /// @dev Tries ECDSA first, even if the signer has code, because an account with an EIP-7702 delegation keeps its
+    /// key. OpenZeppelin's recovery refuses malleable signatures (high `s`, `v` other than 27 and 28) and every length
+    /// but 65 bytes. If ECDSA fails, ERC-1271 decides, for signatures of any length. Never reverts.
+    /// @param signer The account; not zero.
     /// @param digest The EIP-712 digest.
     /// @param signature The signature.
-    /// @return valid Whether the signature is the signer's. Never reverts.
+    /// @return valid True if the signature is valid.
     function isSignedBy(address signer, bytes32 digest, bytes calldata signature) internal view returns (bool valid) {
-        // What is left out is the detail of an error whose kind is enough.
+        // The third value is a detail of the error; the kind of the error is enough.
         // slither-disable-next-line unused-return
         (address recovered, ECDSA.RecoverError err, ) = ECDSA.tryRecoverCalldata(digest, signature);
         if (err == ECDSA.RecoverError.NoError && recovered == signer) return true;

@@ -3,10 +3,10 @@ pragma solidity ^0.8.34;
 
 import {LibString} from "solady/src/utils/LibString.sol";
 
-/// @dev The tags that were ever used, each stored once under an id, so that a feedback holds two ids of 40 bits rather
-/// than two strings. Ids are given from 1 in the order of first use; 0 is the empty tag, which is not stored.
-/// Anybody may enter tags, and each takes two new words: using all ids up takes some 5e16 gas, which is out of reach on
-/// the cheapest chain.
+/// @dev All used tags, each stored once under an id. A feedback holds two ids of 40 bits and no strings. Ids start at 1
+/// and follow the order of first use; 0 is the empty tag, which is not stored.
+/// Anybody may enter tags. Each takes two new words, so using up all ids takes some 5e16 gas, out of reach on any
+/// chain.
 struct TagDictionary {
     mapping(string tag => uint256 id) ids;
     mapping(uint256 id => LibString.StringStorage tag) tags;
@@ -15,18 +15,18 @@ struct TagDictionary {
 
 using TagDictionaries for TagDictionary global;
 
-/// @title Tags by id, and ids by tag
+/// @title Finds tags by id, and ids by tag
 library TagDictionaries {
     using LibString for LibString.StringStorage;
 
     /// @dev The highest id.
     uint256 internal constant MAX_ID = type(uint40).max;
 
-    /// @notice Every id has been given to a tag.
+    /// @notice All ids are in use.
     /// @param limit The number of ids.
     error TagsExhausted(uint256 limit);
 
-    /// @dev The id of a tag, which gets one if it is new.
+    /// @dev Returns the id of a tag. A new tag gets the next id.
     function enter(TagDictionary storage self, string calldata tag) internal returns (uint256 id) {
         if (bytes(tag).length == 0) return 0;
         id = self.ids[tag];
@@ -39,14 +39,14 @@ library TagDictionaries {
         self.tags[id].setCalldata(tag);
     }
 
-    /// @dev The id of a tag, and whether anything can bear it: a new tag has none.
+    /// @dev Returns the id of a tag and true, or 0 and false for a tag that nobody used.
     function find(TagDictionary storage self, string calldata tag) internal view returns (uint256 id, bool known) {
         if (bytes(tag).length == 0) return (0, true);
         id = self.ids[tag];
         known = id != 0;
     }
 
-    /// @dev The tag with this id.
+    /// @dev Returns the tag with this id.
     function tagOf(TagDictionary storage self, uint256 id) internal view returns (string memory tag) {
         return id == 0 ? "" : self.tags[id].get();
     }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-import {IReputationRegistry} from "../interfaces/IReputationRegistry.sol";
-
-/// @dev Values that are being averaged: for each of the decimals 0 to 18, the sum and number of those that have them,
-/// in one word. Kept apart like this a value is added as it is, without an exponentiation to scale it.
+/// @dev Values to average. Each of the decimals 0 to 18 has one word: the sum and the number of its values.
 /// ```
 ///   255      64 | 63        0
 ///   sum, signed | number
 /// ```
-/// Nothing overflows: a value is at most 1e38 < 2^127, so that 2^64 of them sum to less than 2^191; scaled to 18
-/// decimals, less than 2^251. A list of clients that are good for 2^64 feedbacks fits no calldata.
+/// Values of different decimals stay apart, so adding one needs no exponentiation to scale it.
+/// Nothing overflows: a value is at most 1e38 < 2^127, so 2^64 of them sum to less than 2^191. Scaled to 18 decimals,
+/// the sum is less than 2^251. No calldata can list clients with 2^64 feedbacks.
 struct Tally {
     uint256 count;
     uint256[19] words;
@@ -23,7 +21,7 @@ library Tallies {
     uint256 private constant WAD_DECIMALS = 18;
     uint256 private constant SUM_OFFSET = 64;
 
-    /// @dev Adds `number` values that have the same decimals, at most 18, and this sum.
+    /// @dev Adds `number` values with the same decimals, at most 18, that sum to `sum`.
     function add(Tally memory self, uint256 decimals, int256 sum, uint256 number) internal pure {
         unchecked {
             self.count += number;
@@ -31,10 +29,11 @@ library Tallies {
         }
     }
 
-    /// @dev The number of values, their average scaled to the most frequent decimals, and these: the smallest of those
-    /// that are equally frequent. Each value is scaled to 18 decimals; the sum is divided by the number, then scaled;
-    /// both divisions are toward zero. All is zero if there are no values.
-    /// Reverts with `SummaryTooLarge` if the average exceeds the 128 bits that the surface has for it.
+    /// @dev Returns the number of values, their average, and the average's decimals; zeros if there are no values.
+    /// The values are scaled to 18 decimals, summed, and divided by their number. The average is then scaled to the
+    /// most frequent decimals, the smallest of equally frequent ones. Both divisions round toward zero.
+    /// If the average at these decimals exceeds 128 bits, it has the most decimals with which it fits. It fits with 0
+    /// decimals, since no value exceeds 1e38.
     function average(Tally memory self) internal pure returns (uint64 count, int128 value, uint8 decimals) {
         count = uint64(self.count);
         if (count == 0) return (0, 0, 0);
@@ -53,7 +52,10 @@ library Tallies {
             int256 wadAverage = wadSum / int256(uint256(count));
             int256 exact = wadAverage / int256(10 ** (WAD_DECIMALS - decimals));
             value = int128(exact);
-            require(value == exact, IReputationRegistry.SummaryTooLarge(exact, decimals));
+            while (value != exact) {
+                exact = wadAverage / int256(10 ** (WAD_DECIMALS - --decimals));
+                value = int128(exact);
+            }
         }
     }
 }

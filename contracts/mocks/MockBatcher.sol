@@ -4,10 +4,10 @@ pragma solidity ^0.8.34;
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 
 /// @title A contract that makes many calls in one transaction
-/// @notice Whatever it is given, anybody may make it do.
+/// @notice Any caller may use it.
 contract MockBatcher {
-    /// @notice Makes calls to another contract, as this one.
-    /// @dev Reverts with the reason of the first call that fails.
+    /// @notice Calls another contract several times.
+    /// @dev Reverts with the reason of the first failed call.
     /// @param target The contract.
     /// @param calls The calldata of each call.
     function executeAll(address target, bytes[] calldata calls) external {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-/// @title A registry that knows its identity registry, and nothing else
-/// @notice For tests of deployments: it depends on another contract, and that one must be there first.
+/// @title Registry with an identity registry and no other function
+/// @notice For tests of deployments: it needs another contract, which must be deployed first.
 contract MockRegistry {
     /// @dev The identity registry.
     address private immutable IDENTITY_REGISTRY;
 
     /// @notice The identity registry has no code.
-    /// @param identityRegistry What was given.
+    /// @param identityRegistry The given address.
     error NotAContract(address identityRegistry);
 
     /// @param identityRegistry The identity registry.
@@ -17,7 +17,7 @@ contract MockRegistry {
         IDENTITY_REGISTRY = identityRegistry;
     }
 
-    /// @notice The identity registry that this registry relies on.
+    /// @notice Returns the identity registry that this registry uses.
     /// @return identityRegistry Its address.
     function getIdentityRegistry() external view returns (address identityRegistry) {
         return IDENTITY_REGISTRY;

@@ -6,14 +6,14 @@ import {ERC721Holder} from "@openzeppelin/contracts/token/ERC721/utils/ERC721Hol
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 
-/// @title A contract wallet with one key
-/// @notice Signs by ERC-1271 whatever its key has signed, and sends whatever its key tells it to.
+/// @title Contract wallet with one key
+/// @notice Accepts signatures of its key (ERC-1271), and sends the calls that its key orders.
 contract MockWallet is IERC1271, ERC721Holder {
     /// @notice The account whose signatures and orders the wallet follows.
     address public immutable KEY;
 
-    /// @notice Only the key may send from the wallet.
-    /// @param caller Who tried.
+    /// @notice The caller is not the key.
+    /// @param caller The caller.
     error NotKey(address caller);
 
     /// @param key The account whose signatures and orders the wallet follows.
@@ -22,10 +22,10 @@ contract MockWallet is IERC1271, ERC721Holder {
     }
 
     /// @notice Calls another contract as the wallet.
-    /// @dev For the key only. Reverts with the reason of the call.
+    /// @dev For the key only. Reverts with the reason of a failed call.
     /// @param target The contract.
     /// @param data The calldata.
-    /// @return result What the call returned, ABI encoded.
+    /// @return result The returned data, ABI encoded.
     function execute(address target, bytes calldata data) external returns (bytes memory result) {
         require(msg.sender == KEY, NotKey(msg.sender));
         return Address.functionCall(target, data);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-/// @title A witness that hears hundreds of views in one call
-/// @notice It passes on hashes of what it hears, so that whoever knows what to expect compares a few bytes.
+/// @title Caller of hundreds of views in one call
+/// @notice Returns hashes of the answers, so a test compares a few bytes with its expectation.
 contract MockWitness {
-    /// @notice Asks questions, and says for each what came back.
-    /// @param questions The questions one after the other: whom to ask in 20 bytes, the calldata's length in 2, the
-    /// calldata.
-    /// @param count How many they are.
-    /// @return answers For each the keccak256 of one byte, 1 if the call succeeded and 0 if it reverted, followed by
-    /// what it returned or reverted with.
+    /// @notice Calls views and returns a hash of each answer.
+    /// @param questions The calls one after the other: the contract in 20 bytes, the length of the calldata in 2
+    /// bytes, the calldata.
+    /// @param count The number of calls.
+    /// @return answers The keccak256 of each answer: one byte, 1 for success and 0 for a revert, then the returned
+    /// data.
     function hear(bytes calldata questions, uint256 count) external view returns (bytes32[] memory answers) {
         answers = new bytes32[](count);
         for (uint256 i = 0; i < count; ++i) {
@@ -20,7 +20,7 @@ contract MockWitness {
         }
     }
 
-    /// @notice How much ether an account has.
+    /// @notice Returns the ether of an account.
     /// @param account The account.
     /// @return amount In wei.
     function etherOf(address account) external view returns (uint256 amount) {

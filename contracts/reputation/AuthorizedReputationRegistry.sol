@@ -8,13 +8,13 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {EIP712} from "solady/src/utils/EIP712.sol";
 import {IAuthorizedReputationRegistry} from "../interfaces/IAuthorizedReputationRegistry.sol";
 import {IIdentityRegistry} from "../interfaces/IIdentityRegistry.sol";
-import {IdentityBound} from "../libraries/IdentityBound.sol";
+import {IdentityBound} from "../base/IdentityBound.sol";
 import {Signatures} from "../libraries/Signatures.sol";
 
 /// @title Reputation registry for feedback that the agent's owner has authorised
 /// @notice Immutable: no owner, no proxy, no pause. The manual is `IAuthorizedReputationRegistry`.
 contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthorizedReputationRegistry {
-    /// @dev Two tags that some feedback has, together.
+    /// @dev The two tags of a feedback.
     struct TagPair {
         bytes32 tag1;
         bytes32 tag2;
@@ -27,52 +27,51 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
         "FeedbackAuth(uint256 agentId,address clientAddress,uint64 indexLimit,uint256 expiry,uint256 chainId)"
     );
 
-    /// @dev The length of the five fields that stand before the signature in `feedbackAuth`, in bytes.
+    /// @dev The length of the five fields before the signature in `feedbackAuth`, in bytes.
     uint256 private constant FIELDS_LENGTH = 5 * 32;
 
     /// @dev The length of an ECDSA signature, in bytes.
     uint256 private constant ECDSA_LENGTH = 65;
 
-    /// @dev How many numbers of 48 bits a page of a client's record holds.
+    /// @dev The number of 48-bit numbers in a page of a client's record.
     uint256 private constant PAGE_SIZE = 5;
 
-    /// @dev How much feedback an agent has, and what it sums up to:
+    /// @dev The number of an agent's feedbacks, and the sum of their scores:
     /// ```
     ///   255                     64 63       0
     ///   |  sum of the scores      |  count  |
     /// ```
     mapping(uint256 agentId => uint256 word) private _summaries;
 
-    /// @dev The feedback of an agent, one word each:
+    /// @dev An agent's feedback, one word each:
     /// ```
     ///   255      96 95    88 87        48 47             0
     ///   |  client  |  score  |  timestamp  |  tag pair's id |
     /// ```
-    /// The client is never zero, so neither is a word that was written.
+    /// The client is never zero, so a stored word is never zero.
     mapping(uint256 agentId => mapping(uint256 position => uint256 word)) private _feedback;
 
-    /// @dev What one client has given to an agent: numbers of 48 bits, five to a page, the first in the lowest bits.
-    /// Number 0 is the client's index: how much feedback it has given. Number `n` is the position of its feedback `n`:
+    /// @dev One client's record for an agent: numbers of 48 bits, five in a page, the first in the lowest bits.
+    /// Number 0 is the client's index: the number of its feedbacks. Number `n` is the position of its feedback `n`:
     /// ```
     ///           255      240 239   192 191   144 143    96 95     48 47      0
     ///   page 0  |  unused   |   4th   |   3rd   |   2nd   |   1st   |  index  |
     ///   page 1  |  unused   |   9th   |   8th   |   7th   |   6th   |   5th   |
     /// ```
-    /// So the first four positions cost no word of their own.
+    /// The first four positions therefore need no further word.
     mapping(uint256 agentId => mapping(address client => mapping(uint256 page => uint256 word))) private _records;
 
-    /// @dev The id of a pair of tags, by the hash of both; 0: not stored yet. An id has 48 bits, and so has a position:
-    /// at more than 60,000 gas each, running out of either would take 1e19 gas, some centuries of all that a chain of
-    /// 1e9 gas a second can do.
+    /// @dev The id of each pair of tags, by the hash of both; 0 if the pair is not stored. Ids and positions have 48
+    /// bits. Each costs more than 60,000 gas, so 2^48 of them cost over 1e19 gas: centuries at 1e9 gas a second.
     mapping(bytes32 pairHash => uint256 id) private _tagPairIds;
 
-    /// @dev Pairs of tags by their id. The pair of no tags has the id 0 and is never stored.
+    /// @dev Pairs of tags by id. The pair of two empty tags has the id 0 and is not stored.
     mapping(uint256 id => TagPair pair) private _tagPairs;
 
-    /// @dev The id of the next pair of tags. It starts at 1, because 0 stands for no tags.
+    /// @dev The id of the next pair of tags. It starts at 1, because 0 means two empty tags.
     uint256 private _nextTagPairId = 1;
 
-    /// @param identityRegistry The identity registry that knows the agents' owners.
+    /// @param identityRegistry The identity registry of the agents.
     constructor(address identityRegistry) IdentityBound(identityRegistry) {}
 
     /// @inheritdoc IAuthorizedReputationRegistry
@@ -112,7 +111,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
     /// @inheritdoc IAuthorizedReputationRegistry
     function getFeedback(uint256 agentId, uint64 position) external view returns (Feedback memory feedback) {
         feedback = _read(agentId, position);
-        // `require` would read the count, for its error, even when there is none.
+        // `require` would evaluate the error's arguments, and so read the count, also for existing feedback.
         if (feedback.clientAddress == address(0)) {
             revert PositionOutOfBounds(agentId, position, getFeedbackCount(agentId));
         }
@@ -168,7 +167,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
         return ("AuthorizedReputationRegistry", "1");
     }
 
-    /// @dev Adds the position of a new feedback to a client's record, whose first page has been read already.
+    /// @dev Adds the position of a new feedback to a client's record. `firstPage` is its page 0, as stored.
     function _addToRecord(
         mapping(uint256 page => uint256 word) storage record,
         uint256 firstPage,
@@ -184,7 +183,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
         }
     }
 
-    /// @dev The id of a pair of tags, which is stored when it is new.
+    /// @dev Returns the id of a pair of tags, and stores a new pair.
     function _tagPairId(bytes32 tag1, bytes32 tag2) private returns (uint256 id) {
         if (tag1 | tag2 == 0) return 0;
         bytes32 pairHash = keccak256(abi.encode(tag1, tag2));
@@ -196,9 +195,9 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
         _tagPairs[id] = TagPair(tag1, tag2);
     }
 
-    /// @dev Reverts, as `giveFeedback` says, unless `feedbackAuth` lets the caller, who has given `lastIndex` feedback
-    /// to the agent, give one more. The fields are read as plain words, because Solidity's own decoding would revert
-    /// without a reason where a word is out of range.
+    /// @dev Reverts with the errors of `giveFeedback` unless `feedbackAuth` authorises the caller to give feedback
+    /// number `lastIndex + 1`. It reads the fields as plain words, because Solidity's decoder reverts without a reason
+    /// if a word is out of range.
     function _requireAuthorized(uint256 agentId, uint64 lastIndex, bytes calldata feedbackAuth) private view {
         require(feedbackAuth.length >= FIELDS_LENGTH, FeedbackAuthTooShort(feedbackAuth.length, FIELDS_LENGTH));
         bytes calldata fields = feedbackAuth[:FIELDS_LENGTH];
@@ -219,19 +218,19 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
             !IIdentityRegistry(IDENTITY_REGISTRY).isAuthorizedOrOwner(msg.sender, agentId),
             SelfFeedbackNotAllowed(agentId, msg.sender)
         );
-        // The words are in range, so they are the struct's encoding as EIP-712 defines it.
+        // The words are in range, so they equal the struct's encoding by EIP-712.
         bytes32 digest = _hashTypedData(keccak256(abi.encodePacked(FEEDBACK_AUTH_TYPEHASH, fields)));
         bytes calldata signature = feedbackAuth[FIELDS_LENGTH:];
         if (!Signatures.isSignedBy(owner, digest, signature)) _revertForSignature(owner, digest, signature);
     }
 
-    /// @dev The number `n` in the record of a client.
+    /// @dev Returns number `n` of a client's record.
     function _recorded(uint256 agentId, address client, uint256 n) private view returns (uint256 number) {
         (uint256 page, uint256 shift) = _placeInRecord(n);
         return uint48(_records[agentId][client][page] >> shift);
     }
 
-    /// @dev The feedback in a position; that of the zero address if there is none.
+    /// @dev Returns the feedback at a position; its client is the zero address if the position is empty.
     function _read(uint256 agentId, uint256 position) private view returns (Feedback memory feedback) {
         uint256 word = _feedback[agentId][position];
         TagPair memory pair = _tagPairs[uint48(word)];
@@ -246,7 +245,7 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
             });
     }
 
-    /// @dev Says why a signature is not the owner's.
+    /// @dev Reverts with the reason why a signature is invalid for the owner.
     function _revertForSignature(address owner, bytes32 digest, bytes calldata signature) private view {
         require(owner.code.length == 0, SignatureRefused(owner, digest));
         (address signer, ECDSA.RecoverError err, bytes32 s) = ECDSA.tryRecoverCalldata(digest, signature);
@@ -259,12 +258,12 @@ contract AuthorizedReputationRegistry is IdentityBound, EIP712, ERC165, IAuthori
         revert SignerNotOwner(signer, owner);
     }
 
-    /// @dev Where the number `n` stands in a client's record.
+    /// @dev Returns the place of number `n` in a client's record: its page, and its shift in bits.
     function _placeInRecord(uint256 n) private pure returns (uint256 page, uint256 shift) {
         return (n / PAGE_SIZE, (n % PAGE_SIZE) * 48);
     }
 
-    /// @dev How many of `count` entries there are after the first `offset`, at most `limit`.
+    /// @dev Returns the number of `count` entries after the first `offset`, at most `limit`.
     function _pageLength(uint256 count, uint256 offset, uint256 limit) private pure returns (uint256 length) {
         return Math.min(Math.saturatingSub(count, offset), limit);
     }

@@ -1,55 +1,65 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
+import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
 import {LowLevelCall} from "@openzeppelin/contracts/utils/LowLevelCall.sol";
 import {IAgentDirectory} from "../interfaces/IAgentDirectory.sol";
 import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
-import {IdentityBound} from "../libraries/IdentityBound.sol";
+import {IdentityBound} from "../base/IdentityBound.sol";
 import {PackedRatings} from "../libraries/PackedRatings.sol";
 
-/// @title Ratings that servers give (EIP-8004a)
+/// @title Ratings of clients and validators by servers (EIP-8004a)
 /// @notice The manual is `IBidirectionalRatings`.
 abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
     uint8 private constant MAX_RATING = 100;
 
-    /// @dev The ratings that each server gave clients.
+    /// @dev Each server's ratings of clients.
     mapping(uint256 serverId => PackedRatings ratings) private _clientRatings;
 
-    /// @dev The ratings that each server gave validators.
+    /// @dev Each server's ratings of validators.
     mapping(uint256 serverId => PackedRatings ratings) private _validatorRatings;
 
     /// @inheritdoc IBidirectionalRatings
-    function rateClient(uint256 agentClientId, uint8 rating) external {
-        uint256 serverId = _rate(_clientRatings, agentClientId, rating);
-        emit ClientRated(agentClientId, serverId, rating);
+    function rateClientAs(uint256 agentClientId, uint8 rating, uint256 agentServerId, address clientOwner) external {
+        _requireRater(agentServerId);
+        _requireOwner(agentClientId, clientOwner);
+        rateClient(agentClientId, rating);
     }
 
     /// @inheritdoc IBidirectionalRatings
-    function rateValidator(uint256 agentValidatorId, uint8 rating) external {
-        uint256 serverId = _rate(_validatorRatings, agentValidatorId, rating);
-        emit ValidatorRated(agentValidatorId, serverId, rating);
+    function rateValidatorAs(
+        uint256 agentValidatorId,
+        uint8 rating,
+        uint256 agentServerId,
+        address validatorOwner
+    ) external {
+        _requireRater(agentServerId);
+        _requireOwner(agentValidatorId, validatorOwner);
+        rateValidator(agentValidatorId, rating);
     }
 
     /// @inheritdoc IBidirectionalRatings
-    function rateClients(uint256[] calldata agentClientIds, uint8[] calldata ratings) external {
-        (uint256 serverId, uint256 lastAgentId) = _startBatch(agentClientIds, ratings);
-        PackedRatings storage given = _clientRatings[serverId];
-        for (uint256 i = 0; i < agentClientIds.length; ++i) {
-            (uint256 clientId, uint8 rating) = (agentClientIds[i], ratings[i]);
-            _rateElement(given, serverId, clientId, rating, lastAgentId, i);
-            emit ClientRated(clientId, serverId, rating);
-        }
+    function rateClientsAs(
+        uint256[] calldata agentClientIds,
+        uint8[] calldata ratings,
+        uint256 agentServerId,
+        address[] calldata clientOwners
+    ) external {
+        _requireRater(agentServerId);
+        _requireOwners(agentClientIds, clientOwners);
+        rateClients(agentClientIds, ratings);
     }
 
     /// @inheritdoc IBidirectionalRatings
-    function rateValidators(uint256[] calldata agentValidatorIds, uint8[] calldata ratings) external {
-        (uint256 serverId, uint256 lastAgentId) = _startBatch(agentValidatorIds, ratings);
-        PackedRatings storage given = _validatorRatings[serverId];
-        for (uint256 i = 0; i < agentValidatorIds.length; ++i) {
-            (uint256 validatorId, uint8 rating) = (agentValidatorIds[i], ratings[i]);
-            _rateElement(given, serverId, validatorId, rating, lastAgentId, i);
-            emit ValidatorRated(validatorId, serverId, rating);
-        }
+    function rateValidatorsAs(
+        uint256[] calldata agentValidatorIds,
+        uint8[] calldata ratings,
+        uint256 agentServerId,
+        address[] calldata validatorOwners
+    ) external {
+        _requireRater(agentServerId);
+        _requireOwners(agentValidatorIds, validatorOwners);
+        rateValidators(agentValidatorIds, ratings);
     }
 
     /// @inheritdoc IBidirectionalRatings
@@ -81,7 +91,41 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         }
     }
 
-    /// @dev Checks and stores one rating by the caller.
+    /// @inheritdoc IBidirectionalRatings
+    function rateClient(uint256 agentClientId, uint8 rating) public {
+        uint256 serverId = _rate(_clientRatings, agentClientId, rating);
+        emit ClientRated(agentClientId, serverId, rating);
+    }
+
+    /// @inheritdoc IBidirectionalRatings
+    function rateValidator(uint256 agentValidatorId, uint8 rating) public {
+        uint256 serverId = _rate(_validatorRatings, agentValidatorId, rating);
+        emit ValidatorRated(agentValidatorId, serverId, rating);
+    }
+
+    /// @inheritdoc IBidirectionalRatings
+    function rateClients(uint256[] calldata agentClientIds, uint8[] calldata ratings) public {
+        (uint256 serverId, uint256 lastAgentId) = _startBatch(agentClientIds, ratings);
+        PackedRatings storage given = _clientRatings[serverId];
+        for (uint256 i = 0; i < agentClientIds.length; ++i) {
+            (uint256 clientId, uint8 rating) = (agentClientIds[i], ratings[i]);
+            _rateElement(given, serverId, clientId, rating, lastAgentId, i);
+            emit ClientRated(clientId, serverId, rating);
+        }
+    }
+
+    /// @inheritdoc IBidirectionalRatings
+    function rateValidators(uint256[] calldata agentValidatorIds, uint8[] calldata ratings) public {
+        (uint256 serverId, uint256 lastAgentId) = _startBatch(agentValidatorIds, ratings);
+        PackedRatings storage given = _validatorRatings[serverId];
+        for (uint256 i = 0; i < agentValidatorIds.length; ++i) {
+            (uint256 validatorId, uint8 rating) = (agentValidatorIds[i], ratings[i]);
+            _rateElement(given, serverId, validatorId, rating, lastAgentId, i);
+            emit ValidatorRated(validatorId, serverId, rating);
+        }
+    }
+
+    /// @dev Checks and stores one rating by the caller's primary agent.
     function _rate(
         mapping(uint256 serverId => PackedRatings ratings) storage given,
         uint256 subjectId,
@@ -108,7 +152,7 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         require(refusal.length == 0, RatingRefused(position, refusal));
     }
 
-    /// @dev Stores a rating, or returns the error, ABI encoded, that it is refused with.
+    /// @dev Stores a rating, or returns the ABI-encoded error if the rating is invalid.
     function _tryRate(
         PackedRatings storage given,
         uint256 serverId,
@@ -124,8 +168,8 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         }
     }
 
-    /// @dev The caller's agent, which is about to rate a batch, and the last agent that it can rate: ids are given in
-    /// sequence, and agents are never removed. To ask for each agent whether it exists would cost 3,200 gas apiece.
+    /// @dev Returns the caller's primary agent and the highest agent id. Ids are sequential and agents are never
+    /// removed, so one call answers for the whole batch. Asking for each agent would cost 3,200 gas apiece.
     function _startBatch(
         uint256[] calldata subjectIds,
         uint8[] calldata ratings
@@ -136,5 +180,25 @@ abstract contract BidirectionalRatings is IdentityBound, IBidirectionalRatings {
         serverId = directory.agentOf(msg.sender);
         require(serverId != 0, RaterNotRegistered(msg.sender));
         lastAgentId = directory.getAgentCount();
+    }
+
+    /// @dev Reverts unless the caller's primary agent is the expected one.
+    function _requireRater(uint256 expected) private view {
+        uint256 found = IAgentDirectory(IDENTITY_REGISTRY).agentOf(msg.sender);
+        require(found == expected, UnexpectedRater(expected, found));
+    }
+
+    /// @dev Reverts unless each agent has the expected owner.
+    function _requireOwners(uint256[] calldata agentIds, address[] calldata expected) private view {
+        require(agentIds.length == expected.length, UnequalBatch(agentIds.length, expected.length));
+        for (uint256 i = 0; i < agentIds.length; ++i) {
+            _requireOwner(agentIds[i], expected[i]);
+        }
+    }
+
+    /// @dev Reverts unless an agent has the expected owner. The identity registry reverts for an unknown agent.
+    function _requireOwner(uint256 agentId, address expected) private view {
+        address found = IERC721(IDENTITY_REGISTRY).ownerOf(agentId);
+        require(found == expected, UnexpectedOwner(agentId, expected, found));
     }
 }

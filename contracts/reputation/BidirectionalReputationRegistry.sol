@@ -10,24 +10,24 @@ import {IIdentityRegistry} from "../interfaces/IIdentityRegistry.sol";
 import {BidirectionalRatings} from "./BidirectionalRatings.sol";
 import {ReputationRegistry} from "./ReputationRegistry.sol";
 
-/// @title Reputation registry of ERC-8004 (January 2026) with EIP-8004a's ratings in the other direction
+/// @title Reputation registry of ERC-8004 (January 2026) with EIP-8004a's ratings of clients and validators
 /// @notice A superset of `ReputationRegistry`, whose storage keeps its slots. The manuals are `IReputationRegistry`,
 /// `IBidirectionalRatings` and `IBidirectionalReputationRegistry`.
 contract BidirectionalReputationRegistry is ReputationRegistry, BidirectionalRatings, IBidirectionalReputationRegistry {
     using LibBitmap for LibBitmap.Bitmap;
 
-    /// @dev The clients that each server authorised, one bit each: 256 neighbours share a word.
+    /// @dev The clients that each server authorised, one bit each. 256 neighbouring ids share a word.
     mapping(uint256 serverId => LibBitmap.Bitmap clients) private _authorizedClients;
 
-    /// @param identityRegistry The identity registry whose agents rate and are rated.
+    /// @param identityRegistry The identity registry of the agents.
     constructor(address identityRegistry) ReputationRegistry(identityRegistry) {}
 
     /// @inheritdoc IBidirectionalReputationRegistry
     function acceptFeedback(uint256 agentClientId, uint256 agentServerId) external {
         IAgentDirectory directory = IAgentDirectory(IDENTITY_REGISTRY);
         require(directory.agentExists(agentClientId), AgentNotFound());
-        // An agent with the caller for its wallet exists, and mostly the wallet is the owner, so that this one call
-        // tells all. A simulated call may come from the zero address, which stands for no wallet.
+        // An agent whose wallet is the caller exists. The wallet is mostly the owner, so one call is enough. A call
+        // can be simulated from the zero address, which is also the answer for an agent without a wallet.
         address wallet = IIdentityRegistry(IDENTITY_REGISTRY).getAgentWallet(agentServerId);
         if (wallet != msg.sender || wallet == address(0)) {
             require(directory.agentExists(agentServerId), AgentNotFound());
@@ -67,7 +67,7 @@ contract BidirectionalReputationRegistry is ReputationRegistry, BidirectionalRat
             super.supportsInterface(interfaceId);
     }
 
-    /// @dev The id of an authorisation, which there is one of per pair.
+    /// @dev Returns the id of a pair's only authorisation.
     function _authId(uint256 agentClientId, uint256 agentServerId) private view returns (bytes32 feedbackAuthId) {
         return keccak256(abi.encode(agentClientId, agentServerId, address(this), block.chainid));
     }

@@ -8,35 +8,35 @@ import {RevertReasons} from "../libraries/RevertReasons.sol";
 import {TagDictionary} from "../libraries/TagDictionary.sol";
 import {Tally} from "../libraries/Tally.sol";
 
-/// @title How feedback is kept
-/// @notice A feedback takes one word, and a client one more per agent, which a summary without tags needs alone.
+/// @title Storage of feedback
+/// @notice A feedback takes one word. A client takes one more per agent; a summary without tags reads only that one.
 abstract contract FeedbackStore {
-    /// @dev What one client said about one agent. The feedback stands in sequence, so that a walk through it hashes
-    /// once; what was not given is zero.
-    /// @param ledger What it amounts to.
-    /// @param responses How often somebody answered a feedback.
-    /// @param feedback The feedback, by its index.
+    /// @dev One client's feedback on one agent. The words are in sequence, so a loop over them needs one hash. Words
+    /// of missing feedback are zero.
+    /// @param ledger Its number, sum and decimals.
+    /// @param responses The number of responses of each account to each feedback.
+    /// @param feedback The feedback by index.
     struct History {
         ClientLedger ledger;
         mapping(uint256 feedbackIndex => mapping(address responder => uint256 count)) responses;
         FeedbackWord[MAX_FEEDBACK_INDEX + 1] feedback;
     }
 
-    /// @dev What was said about one agent.
-    /// @param clients Who said something, in the order of their first feedback.
-    /// @param histories What each of them said.
+    /// @dev All feedback on one agent.
+    /// @param clients Its clients, in the order of their first feedback.
+    /// @param histories The feedback of each client.
     struct Reputation {
         address[] clients;
         mapping(address client => History history) histories;
     }
 
-    /// @dev What was said about each agent.
+    /// @dev The feedback on each agent.
     mapping(uint256 agentId => Reputation reputation) private _reputations;
 
     /// @dev The tags of all feedback.
     TagDictionary private _tags;
 
-    /// @dev Stores a feedback whose value and decimals are in range.
+    /// @dev Stores a feedback, whose value and decimals are in range, and returns its index.
     function _store(
         uint256 agentId,
         address client,
@@ -56,8 +56,9 @@ abstract contract FeedbackStore {
         history.feedback[index] = FeedbackWords.pack(value, valueDecimals, _tags.enter(tag1), _tags.enter(tag2));
     }
 
-    /// @dev Marks a feedback as revoked, and takes it out of its client's ledger.
+    /// @dev Marks a feedback as revoked, and subtracts it from its client's ledger.
     function _revoke(uint256 agentId, address client, uint64 feedbackIndex) internal {
+        require(feedbackIndex != 0, RevertReasons.INDEX_ZERO);
         FeedbackWord feedback = _requireFeedback(agentId, client, feedbackIndex);
         require(!feedback.isRevoked(), RevertReasons.ALREADY_REVOKED);
 
@@ -66,7 +67,7 @@ abstract contract FeedbackStore {
         history.ledger = history.ledger.withoutFeedback(feedback.value());
     }
 
-    /// @dev Counts an answer, both of the feedback and of its responder.
+    /// @dev Counts a response, for the feedback and for the responder.
     function _countResponse(uint256 agentId, address client, uint64 feedbackIndex, address responder) internal {
         FeedbackWord feedback = _requireFeedback(agentId, client, feedbackIndex);
         History storage history = _history(agentId, client);
@@ -74,7 +75,7 @@ abstract contract FeedbackStore {
         ++history.responses[feedbackIndex][responder];
     }
 
-    /// @dev The average of these clients' active feedback with these tags.
+    /// @dev Returns the average of these clients' active feedback with these tags.
     function _summarize(
         uint256 agentId,
         address[] calldata clients,
@@ -84,7 +85,7 @@ abstract contract FeedbackStore {
         (FeedbackFilter memory filter, bool anyTags, bool possible) = _filter(tag1, tag2, false);
         if (!possible) return (0, 0, 0);
 
-        // It starts with nothing tallied.
+        // An empty tally is all zeros.
         // slither-disable-next-line uninitialized-local
         Tally memory tally;
         for (uint256 i = 0; i < clients.length; ++i) {
@@ -100,7 +101,7 @@ abstract contract FeedbackStore {
         return tally.average();
     }
 
-    /// @dev These clients' feedback with these tags, with who gave it and its index; no clients: everybody's.
+    /// @dev Returns the feedback of these clients with these tags; an empty list means all clients.
     function _find(
         uint256 agentId,
         address[] calldata clients,
@@ -113,8 +114,8 @@ abstract contract FeedbackStore {
         address[] memory candidates = clients;
         if (candidates.length == 0) candidates = _clientsOf(agentId);
 
-        // Counting first costs 200 gas a feedback, but takes memory for what is found only, whose price grows faster
-        // than its size.
+        // Counting first costs 200 gas a feedback, but needs memory for the results only. The price of memory grows
+        // faster than its size.
         uint256 count = _count(agentId, candidates, filter);
         givers = new address[](count);
         indexes = new uint64[](count);
@@ -127,12 +128,15 @@ abstract contract FeedbackStore {
                 FeedbackWord feedback = history.feedback[index];
                 if (!filter.isMetBy(feedback)) continue;
                 (givers[found], indexes[found], words[found]) = (candidates[i], uint64(index), feedback);
-                ++found;
+                // It cannot exceed `count`.
+                unchecked {
+                    ++found;
+                }
             }
         }
     }
 
-    /// @dev A tag of each feedback. A run of equal tags is read once.
+    /// @dev Returns the first or the second tag of each feedback. It reads consecutive equal tags once.
     function _readTags(
         FeedbackWord[] memory words,
         function(FeedbackWord) pure returns (uint256) idOf
@@ -151,7 +155,7 @@ abstract contract FeedbackStore {
         return _tags.tagOf(id);
     }
 
-    /// @dev The answers to all of a client's feedback by these responders; none: by everybody.
+    /// @dev Returns the number of responses to all feedback of a client; an empty list means all responders.
     function _countAllResponses(
         uint256 agentId,
         address client,
@@ -163,7 +167,7 @@ abstract contract FeedbackStore {
         }
     }
 
-    /// @dev The answers to a feedback by these responders; none: by everybody.
+    /// @dev Returns the number of responses to a feedback; an empty list means all responders.
     function _countResponses(
         uint256 agentId,
         address client,
@@ -177,12 +181,12 @@ abstract contract FeedbackStore {
         }
     }
 
+    /// @dev Reads a feedback, or reverts with "index out of bounds", also for the index 0.
     function _requireFeedback(
         uint256 agentId,
         address client,
         uint64 feedbackIndex
     ) internal view returns (FeedbackWord feedback) {
-        require(feedbackIndex != 0, RevertReasons.INDEX_ZERO);
         feedback = _feedback(agentId, client, feedbackIndex);
         require(feedback.exists(), RevertReasons.INDEX_OUT_OF_BOUNDS);
     }
@@ -191,12 +195,12 @@ abstract contract FeedbackStore {
         return _reputations[agentId].clients;
     }
 
-    /// @dev The index of a client's next feedback for an agent.
+    /// @dev Returns the index of a client's next feedback on an agent.
     function _nextIndex(uint256 agentId, address client) internal view returns (uint64 index) {
         return _history(agentId, client).ledger.nextIndex();
     }
 
-    /// @dev Adds up, one by one, a client's feedback before the index `end`.
+    /// @dev Adds each feedback of a client with an index below `end` to the tally, if it matches the filter.
     function _addEach(
         Tally memory tally,
         History storage history,
@@ -209,7 +213,7 @@ abstract contract FeedbackStore {
         }
     }
 
-    /// @dev How much feedback of these clients meets a filter.
+    /// @dev Returns the number of these clients' feedbacks that match a filter.
     function _count(
         uint256 agentId,
         address[] memory candidates,
@@ -224,8 +228,8 @@ abstract contract FeedbackStore {
         }
     }
 
-    /// @dev A filter for feedback with these tags; whether it lets any tags through; and whether any feedback can meet
-    /// it, which none can if a tag was never used.
+    /// @dev Returns a filter for these tags; true if it accepts any tags; and false if no feedback can match it,
+    /// because nobody has used one of the tags.
     function _filter(
         string calldata tag1,
         string calldata tag2,
@@ -237,7 +241,7 @@ abstract contract FeedbackStore {
         return (filter, tag1Id | tag2Id == 0, tag1Known && tag2Known);
     }
 
-    /// @dev A feedback; zero if there is none with this index.
+    /// @dev Returns a feedback; zero if the client has not given it.
     function _feedback(
         uint256 agentId,
         address client,

@@ -1,40 +1,43 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
+import {EIP7702Utils} from "@openzeppelin/contracts/account/utils/EIP7702Utils.sol";
 import {ERC165Checker} from "@openzeppelin/contracts/utils/introspection/ERC165Checker.sol";
 import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
 import {IReputationGate} from "../interfaces/IReputationGate.sol";
 
-/// @title A base for services that decline badly rated clients
-/// @notice For other people's contracts: inherit it, and guard a function with `onlyReputableClient`.
-/// @dev WARNING: the gate believes the client's id that it is given. Take it from the caller, as
-/// `IAgentDirectory.agentOf(msg.sender)`, or a client with a poor rating names somebody else. Who trusts newcomers
-/// trusts a client that comes back under a new id.
+/// @title Base of services that decline clients with a low rating
+/// @notice For contracts of others: inherit it, and guard a function with `onlyReputableClient`.
+/// @dev WARNING: the gate trusts the client's id that it receives. Derive the id from the caller, as
+/// `IAgentDirectory.agentOf(msg.sender)`; otherwise a client with a low rating names another client. A service that
+/// trusts newcomers trusts a client that returns under a new id.
 ///
 /// Sample:
 /// ```
 /// function serve() external onlyReputableClient(directory.agentOf(msg.sender), MY_SERVER_ID, 70, true) { … }
 /// ```
 abstract contract ReputationGated is IReputationGate {
-    /// @dev The registry that is asked for ratings.
+    /// @dev The registry of the ratings.
     IBidirectionalRatings internal immutable RATINGS;
 
-    /// @dev Lets a client pass that a server rated at least so well. Reverts with `ClientDeclined` for a lower rating,
-    /// and with `ClientNotRated` if there is none.
-    /// @param clientId The client. Zero, which is no agent, never passes.
+    /// @dev Requires that a server rated a client at least `minimum`. Reverts with `ClientDeclined` for a lower rating,
+    /// and with `ClientNotRated` without a rating.
+    /// @param clientId The client. Zero means "no agent" and never passes.
     /// @param serverId The server whose rating counts.
     /// @param minimum The lowest rating that passes.
-    /// @param trustNewcomers Whether a client passes that the server has not rated.
+    /// @param trustNewcomers True if a client without a rating passes.
     modifier onlyReputableClient(uint256 clientId, uint256 serverId, uint8 minimum, bool trustNewcomers) {
         _requireReputableClient(clientId, serverId, minimum, trustNewcomers);
         _;
     }
 
-    /// @param ratings The registry that is asked for ratings. Reverts with `NotARatingsRegistry` if it does not say, by
-    /// ERC-165, that it is one.
+    /// @dev Reverts with `NotARatingsRegistry` for a contract that does not support the interface by ERC-165, and for
+    /// an account with an EIP-7702 delegation: the key of such an account can replace its code.
+    /// @param ratings The registry of the ratings.
     constructor(IBidirectionalRatings ratings) {
         require(
-            ERC165Checker.supportsInterface(address(ratings), type(IBidirectionalRatings).interfaceId),
+            ERC165Checker.supportsInterface(address(ratings), type(IBidirectionalRatings).interfaceId) &&
+                EIP7702Utils.fetchDelegate(address(ratings)) == address(0),
             NotARatingsRegistry(address(ratings))
         );
         RATINGS = ratings;

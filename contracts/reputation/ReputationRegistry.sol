@@ -6,7 +6,7 @@ import {EIP712} from "solady/src/utils/EIP712.sol";
 import {IIdentityRegistry} from "../interfaces/IIdentityRegistry.sol";
 import {IReputationRegistry} from "../interfaces/IReputationRegistry.sol";
 import {FeedbackWord, FeedbackWords} from "../libraries/FeedbackWord.sol";
-import {IdentityBound} from "../libraries/IdentityBound.sol";
+import {IdentityBound} from "../base/IdentityBound.sol";
 import {RevertReasons} from "../libraries/RevertReasons.sol";
 import {Signatures} from "../libraries/Signatures.sol";
 import {FeedbackStore} from "./FeedbackStore.sol";
@@ -22,7 +22,10 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
         "string tag1,string tag2,string endpoint,string feedbackURI,bytes32 feedbackHash,uint256 deadline)"
     );
 
-    /// @param identityRegistry The identity registry whose agents are rated.
+    /// @dev The latest deadline of signed feedback that each client has voided. Only the signed path reads it.
+    mapping(address client => uint256 deadline) private _voidedDeadlines;
+
+    /// @param identityRegistry The identity registry of the agents.
     constructor(address identityRegistry) IdentityBound(identityRegistry) {}
 
     /// @inheritdoc IReputationRegistry
@@ -61,6 +64,9 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
         bytes calldata signature
     ) external {
         require(block.timestamp <= deadline, SignatureExpired(deadline, block.timestamp));
+        uint256 voided = _voidedDeadlines[clientAddress];
+        // A deadline of zero has expired on every chain, so zero needs no flag.
+        require(deadline > voided, SignatureVoided(deadline, voided));
         uint64 expected = _nextIndex(params.agentId, clientAddress);
         require(params.feedbackIndex == expected, UnexpectedFeedbackIndex(params.feedbackIndex, expected));
         bytes32 digest = _hashTypedData(_hashFeedback(clientAddress, params, deadline));
@@ -81,6 +87,14 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
             params.feedbackURI,
             params.feedbackHash
         );
+    }
+
+    /// @inheritdoc IReputationRegistry
+    function voidSignaturesThrough(uint256 deadline) external {
+        uint256 voided = _voidedDeadlines[msg.sender];
+        require(deadline > voided, DeadlineAlreadyVoided(deadline, voided));
+        _voidedDeadlines[msg.sender] = deadline;
+        emit SignaturesVoided(msg.sender, deadline);
     }
 
     /// @inheritdoc IReputationRegistry
@@ -124,6 +138,7 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
         view
         returns (int128 value, uint8 valueDecimals, string memory tag1, string memory tag2, bool isRevoked)
     {
+        require(feedbackIndex != 0, RevertReasons.INDEX_ZERO);
         FeedbackWord feedback = _requireFeedback(agentId, clientAddress, feedbackIndex);
         return (
             feedback.value(),
@@ -197,6 +212,11 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
     }
 
     /// @inheritdoc IReputationRegistry
+    function getVoidedDeadline(address clientAddress) external view returns (uint256 deadline) {
+        return _voidedDeadlines[clientAddress];
+    }
+
+    /// @inheritdoc IReputationRegistry
     function getVersion() external pure returns (string memory version) {
         return "2.0.0";
     }
@@ -211,7 +231,7 @@ contract ReputationRegistry is IdentityBound, EIP712, ERC165, FeedbackStore, IRe
         return ("ERC8004ReputationRegistry", "1");
     }
 
-    /// @dev Reverts if the client may not give this feedback.
+    /// @dev Reverts if the value is out of range, the agent is unknown, or the client may act for it.
     function _requireAcceptable(uint256 agentId, address client, int128 value, uint8 valueDecimals) private view {
         require(valueDecimals <= MAX_DECIMALS, RevertReasons.TOO_MANY_DECIMALS);
         require(value >= -MAX_ABS_VALUE && value <= MAX_ABS_VALUE, RevertReasons.VALUE_TOO_LARGE);

@@ -6,16 +6,16 @@ import {SafeCast} from "@openzeppelin/contracts/utils/math/SafeCast.sol";
 import {LibString} from "solady/src/utils/LibString.sol";
 import {IIdentityRegistry} from "../interfaces/IIdentityRegistry.sol";
 import {IValidationRegistry} from "../interfaces/IValidationRegistry.sol";
-import {IdentityBound} from "../libraries/IdentityBound.sol";
+import {IdentityBound} from "../base/IdentityBound.sol";
 import {RevertReasons} from "../libraries/RevertReasons.sol";
 
 /// @title Validation registry of ERC-8004 (January 2026)
-/// @notice Immutable: no owner, no proxy, no pause. The manual is `IValidationRegistry`.
+/// @notice Immutable: it has no owner, no proxy and no pause. The manual is `IValidationRegistry`.
 contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
     using LibString for string;
     using LibString for LibString.StringStorage;
 
-    /// @dev A request, kept where `getSummary` finds all that it needs in one word:
+    /// @dev A request. `getSummary` reads its first word only:
     /// ```
     ///             255    168   167                    160   159                  0
     ///   summary  |  tag id  |  0, or the answer plus one  |  validator's address  |
@@ -32,8 +32,8 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
     uint256 private constant ANSWER_OFFSET = 160;
     uint256 private constant TAG_OFFSET = 168;
 
-    /// @dev A position says which request is meant by its agent's id and its number among that agent's requests, from
-    /// 0. 2^40 requests would take more than 10^16 gas, so the number is not checked; the id is.
+    /// @dev A position identifies a request by the id of its agent and its number among that agent's requests, from 0.
+    /// 2^40 requests take more than 10^16 gas, so the number is not checked; the id is.
     /// ```
     ///   103       40   39      0
     ///  |  agent's id  |  number  |
@@ -43,8 +43,8 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
 
     uint256 private constant LAST_UPDATE_OFFSET = 208;
 
-    /// @dev Where a request is, by its hash; 0: nobody has used the hash. Requests that name the same validator form a
-    /// list from the last to the first, which saves each request the new word (22,100 gas) that an array would take.
+    /// @dev The place of a request by its hash; 0: the hash is unused. The requests of one validator form a list from
+    /// the last to the first. The list saves each request the new word (22,100 gas) that an array needs.
     /// ```
     ///   255  248   247       208   207                                  104   103      0
     ///  |  unused  |  last update  |  position of the validator's previous  |  position  |
@@ -54,20 +54,20 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
     /// @dev The requests of an agent, by their number.
     mapping(uint256 agentId => mapping(uint256 number => Request request)) private _requests;
 
-    /// @dev How many requests an agent has.
+    /// @dev The number of requests of an agent.
     mapping(uint256 agentId => uint256 count) private _requestCounts;
 
-    /// @dev The last request that names a validator, and how many there are:
+    /// @dev The last request of a validator, and the number of its requests:
     /// ```
     ///   255                104   103                  0
     ///  |  number of requests  |  position of the last  |
     /// ```
     mapping(address validator => uint256 tail) private _validatorTails;
 
-    /// @dev Every tag that was ever used, once, by its id (see `_tagIdOf`).
+    /// @dev Every used tag, once, by its id (see `_tagIdOf`).
     mapping(uint256 tagId => LibString.StringStorage tag) private _tags;
 
-    /// @param identityRegistry The identity registry, which must have code.
+    /// @param identityRegistry The identity registry: a contract, not an account with an EIP-7702 delegation.
     constructor(address identityRegistry) IdentityBound(identityRegistry) {}
 
     /// @inheritdoc IValidationRegistry
@@ -78,7 +78,7 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
         bytes32 requestHash
     ) external {
         require(validatorAddress != address(0), RevertReasons.BAD_VALIDATOR);
-        // A place holds a time, but it is compared with 0 to see whether it was ever written, not with another time.
+        // A place holds a time; the comparison with 0 only tells whether the place was written.
         // slither-disable-next-line incorrect-equality
         require(_places[requestHash] == 0, RevertReasons.EXISTS);
         require(
@@ -203,18 +203,18 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
         return interfaceId == type(IValidationRegistry).interfaceId || super.supportsInterface(interfaceId);
     }
 
-    /// @dev Reverts for a hash that nobody has used.
+    /// @dev Returns a request by its hash. Reverts with "unknown" for an unused hash.
     function _find(bytes32 requestHash) private view returns (uint256 place, uint256 agentId, Request storage request) {
         place = _places[requestHash];
         require(place != 0, RevertReasons.UNKNOWN);
         return (place, uint104(place) >> NUMBER_BITS, _requestAt(uint104(place)));
     }
 
-    /// @dev The id of a tag: 0 for the empty one; else the id under which it stands in `_tags`, or, if it does not
-    /// stand there, the free one under which it would be put. It is taken from the tag's hash, rather than counted up,
-    /// so that a new tag takes one word of storage and not three. Its lowest bit is set, since 0 is taken. Of two tags
-    /// with the same 87 bits, the later one gets the next id that is free. Finding such a pair takes 2^44 hashes, and
-    /// finding a partner for somebody else's tag 2^87, so nobody can make a search long.
+    /// @dev Returns the id of a tag: 0 for the empty tag, the id in `_tags` of a stored tag, or the free id for a new
+    /// tag. The id comes from the tag's hash and not from a counter, so a new tag takes one word of storage and not
+    /// three. The lowest bit is set, because 0 is the empty tag. If two tags share their 87 bits, the later one gets
+    /// the next free id. Such a pair takes 2^44 hashes to find, and a partner for a given tag 2^87, so nobody can make
+    /// the search long.
     function _tagIdOf(string calldata tag) private view returns (uint256 tagId) {
         if (bytes(tag).length == 0) return 0;
         tagId = uint88(uint256(keccak256(bytes(tag)))) | 1;
@@ -223,16 +223,17 @@ contract ValidationRegistry is IdentityBound, ERC165, IValidationRegistry {
         }
     }
 
-    /// @dev The word of `_places` for a request that is made or answered now.
+    /// @dev Returns the word of `_places` for a request that is made or answered now.
     function _place(uint256 position, uint256 previousPosition) private view returns (uint256 place) {
         return (block.timestamp << LAST_UPDATE_OFFSET) | (previousPosition << POSITION_BITS) | position;
     }
 
+    /// @dev Returns the request at a position.
     function _requestAt(uint256 position) private view returns (Request storage request) {
         return _requests[position >> NUMBER_BITS][uint40(position)];
     }
 
-    /// @dev Whether a validator is listed, or none is.
+    /// @dev Returns true if the validator is in the list, or the list is empty.
     function _isWanted(address validator, address[] calldata wanted) private pure returns (bool) {
         if (wanted.length == 0) return true;
         for (uint256 i = 0; i < wanted.length; ++i) {

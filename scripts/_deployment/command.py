@@ -1,4 +1,4 @@
-"""What the commands that work on a network have in common."""
+"""The common parts of the commands that work on a network."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from ape.cli import ConnectedProviderCommand
 from rich.console import Console
 
-from scripts._deployment.chain import LOCAL_CHAIN_IDS, Chain
 from scripts._deployment.errors import DeploymentError, explained
+from scripts._deployment.live_chain import LOCAL_CHAIN_IDS, Chain
 
 if TYPE_CHECKING:
     import click
     from ape.api import ProviderAPI
 
 RPC_VARIABLE = "WEB3_PROVIDER_URI"
-"""Where Ape takes a live network's node from, if its settings name none."""
+"""The variable from which Ape takes a live network's node if its settings name none."""
 
 RPC_GIVEN = RPC_VARIABLE in os.environ
 
@@ -69,11 +69,11 @@ def chain_of(provider: ProviderAPI) -> Chain:
 def _require_given_node() -> None:
     """Refuse to go on with a public node, as Ape does after dropping the user's that serves another chain."""
     if RPC_GIVEN and RPC_VARIABLE not in os.environ:
-        raise DeploymentError(f"{RPC_VARIABLE} names a node of another chain than the one that was asked for.")
+        raise DeploymentError(f"{RPC_VARIABLE} names a node of another chain than --network names.")
 
 
 def make_console() -> Console:
-    """A console that is wide enough for addresses.
+    """Return a console that is wide enough for addresses.
 
     Returns:
         The console.

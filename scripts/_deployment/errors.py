@@ -1,4 +1,4 @@
-"""What goes wrong in a deployment, told in one line."""
+"""Errors of a deployment, in one line each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def explained(situation: str) -> Iterator[None]:
     """Turn the failures of the node, of Ape and of the network into one line.
 
     Args:
-        situation: What failed, as the beginning of the line.
+        situation: The failed step, as the beginning of the line.
 
     Yields:
         Nothing.
@@ -39,7 +39,7 @@ def explained(situation: str) -> Iterator[None]:
 
 
 def one_line(failure: Exception) -> str:
-    """Say what failed in at most one line.
+    """Describe a failure in one line.
 
     Args:
         failure: The failure.
@@ -54,13 +54,13 @@ def one_line(failure: Exception) -> str:
 
 
 def first_mistake(failure: ValidationError) -> str:
-    """Say in one line what pydantic found wrong first.
+    """Describe pydantic's first error in one line.
 
     Args:
-        failure: What pydantic raised.
+        failure: The error of pydantic.
 
     Returns:
-        Where the mistake is, unless it is the whole, and what it is.
+        The place of the error, if it has one, and its message.
     """
     mistake = failure.errors()[0]
     place = ".".join(map(str, mistake["loc"]))

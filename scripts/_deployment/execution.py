@@ -1,4 +1,4 @@
-"""Carries a plan out, so that it may be cut off at any point and be resumed by running it again."""
+"""Execution of a plan, which a new run resumes wherever it was interrupted."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
-from web3.exceptions import Web3Exception, Web3RPCError
+from web3.exceptions import BadFunctionCallOutput, ContractLogicError, Web3Exception, Web3RPCError
 
+from bilateral.node.refusals import Refusal
 from scripts._build import ROOT
-from scripts._deployment.chain import POLL, Chain, Creation, Receipt
-from scripts._deployment.errors import DeploymentError, explained
+from scripts._deployment.errors import DeploymentError, explained, one_line
+from scripts._deployment.live_chain import POLL, Chain, Creation, Receipt, is_temporary, words_of
 from scripts._deployment.plan import DEPLOYER, PlannedContract
 from scripts._deployment.records import ChainRecord, ContractRecord, Records
 
@@ -26,20 +27,20 @@ if TYPE_CHECKING:
     from scripts._deployment.wallet import SignedTransaction, Wallet
 
 GAS_MARGIN = 1.1
-"""How much more gas than the node's estimate a transaction may take."""
+"""The factor between the gas limit of a transaction and the node's estimate."""
 
 ATTEMPTS = 5
-"""How often a transaction is signed anew when somebody else has taken its nonce."""
+"""Attempts to sign a transaction whose nonce another transaction has taken."""
 
 UNCOMMITTED = "-dirty"
-"""What follows the commit of sources that have been changed since."""
+"""The suffix of a commit whose sources have uncommitted changes."""
 
 SOURCES = ["contracts", "ape-config.yaml", "package-lock.json"]
-"""What decides the bytecode."""
+"""The files that decide the bytecode."""
 
 
 class State(Enum):
-    """What was found, or done, about a contract."""
+    """The state of a contract in a deployment."""
 
     MISSING = "to be deployed"
     IN_PLACE = "in place"
@@ -49,13 +50,13 @@ class State(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one contract.
+    """The outcome for one contract.
 
     Attributes:
         contract: The contract.
-        state: What was done.
-        record: What is on record now.
-        cost: What this run paid for it, in wei.
+        state: Its state after the run.
+        record: Its record after the run.
+        cost: The price that this run paid for it, in wei.
     """
 
     contract: PlannedContract
@@ -65,12 +66,12 @@ class Outcome:
 
 
 def survey(chain: Chain, plan: Sequence[PlannedContract], record: ChainRecord) -> dict[str, State]:
-    """Look what is there already, before anything is sent.
+    """Find the contracts that are in place, before anything is sent.
 
     Args:
         chain: The chain.
         plan: The plan.
-        record: What is on record.
+        record: The chain's record.
 
     Returns:
         The state of each contract by name: missing, in place, or found in place without being on record.
@@ -79,6 +80,7 @@ def survey(chain: Chain, plan: Sequence[PlannedContract], record: ChainRecord) -
         DeploymentError: If the chain cannot be deployed to, other code is at an address, or the plan would put aside
             a contract that is on record, or is being deployed.
     """
+    chain.require_cancun()
     chain.require_deployer()
     states = {}
     for contract in plan:
@@ -113,7 +115,7 @@ def _require_pending_is(contract: PlannedContract, chain: Chain, transaction: st
 
 
 def with_margin(gas: int) -> int:
-    """The most gas that a transaction may take.
+    """Return the most gas that a transaction may take.
 
     Args:
         gas: The estimate.
@@ -137,17 +139,17 @@ def execute(  # noqa: PLR0913  # the three actors, and how to go about it
 
     Args:
         chain: The chain.
-        wallet: Who pays.
+        wallet: The paying account.
         plan: The plan.
-        records: Where it is recorded.
-        timeout: For how many seconds to wait for a transaction.
-        tell: Is told what is being done.
+        records: The records to write.
+        timeout: Seconds to wait for a transaction.
+        tell: Prints the progress.
 
     Yields:
         The outcome of each contract, once it is on record.
 
     Raises:
-        DeploymentError: If something stands in the way. What was deployed before is on record.
+        DeploymentError: If a contract cannot be deployed. Contracts that were deployed before are on record.
     """
     for contract in plan:
         with explained(f"{contract.name}: cut off, and resumed by running the same command again"):
@@ -187,7 +189,7 @@ class _Step:
     def _created_anew(self, recorded: ContractRecord) -> Creation | None:
         """Another creation than the recorded one: somebody else's, after the chain was started anew.
 
-        That the node does not know the recorded transaction proves nothing: it may lag behind, or have forgotten it.
+        An unknown transaction alone proves nothing: the node may lag behind or have pruned it.
         """
         if recorded.transaction is None or self.chain.transaction(recorded.transaction):
             return None
@@ -195,7 +197,7 @@ class _Step:
         return None if creation.transaction in {None, recorded.transaction} else creation
 
     def _earlier(self, transaction: str) -> Receipt | None:
-        """The outcome of what an earlier run sent, if it has created the contract."""
+        """Return the receipt of an earlier run's transaction, if it created the contract."""
         sent = self.chain.transaction(transaction)
         if sent is None:
             return None
@@ -238,20 +240,21 @@ class _Step:
             )
 
     def _published(self, signed: SignedTransaction, record: ChainRecord) -> bool:
-        """Whether the node took the transaction, rather than refuse it because its nonce was taken meanwhile."""
+        """Publish a transaction. Return False if another transaction has taken its nonce."""
         try:
             self.chain.send(signed.raw)
         except Web3RPCError as refusal:
             if self.chain.transaction(signed.hash):
                 return True
-            if "insufficient funds" in str(refusal).lower():
+            meaning = Refusal.of_words(*words_of(refusal))
+            if meaning is Refusal.INSUFFICIENT_FUNDS:
                 del record.pending[self.contract.name]
                 self.records.save(record)
                 raise DeploymentError(
                     f"{self.contract.name}: {self.wallet.address} cannot pay for it; fund the account, and run the "
                     "same command again."
                 ) from refusal
-            if any(sign in str(refusal).lower() for sign in ("nonce", "replac")):
+            if meaning in (Refusal.NONCE_USED, Refusal.PRICE_TOO_LOW_TO_REPLACE):
                 self.tell(f"{self.contract.name}: nonce {signed.nonce} was taken meanwhile, signing anew …")
                 time.sleep(POLL)
                 return False
@@ -295,17 +298,30 @@ class _Step:
         return Outcome(contract, state, entry, cost)
 
     def _read_back(self) -> bytes:
-        """Compare what is on the chain with what was planned."""
+        """Compare code and views on the chain with the plan."""
         contract = self.contract
         code = self.chain.code_once_there(contract.address)
         if not contract.build.runs_as(code):
             raise DeploymentError(f"{contract.name}: what is at {contract.address} is not what was compiled.")
-        wanted = contract.arguments.get("identityRegistry")
-        if wanted and contract.build.has_function("getIdentityRegistry"):
-            actual = self.chain.call(contract.address, contract.build.abi, "getIdentityRegistry")
-            if actual != wanted:
-                raise DeploymentError(f"{contract.name}: its identity registry is {actual}, not {wanted}.")
+        for view, expected in contract.expected.items():
+            self._require_view(view, expected)
         return code
+
+    def _require_view(self, view: str, expected: object) -> None:
+        """Call a view and compare its answer, because code that is in place may still not run on the chain."""
+        contract = self.contract
+        call = f"{contract.name}: {view}() at {contract.address}"
+        try:
+            actual = self.chain.call(contract.address, contract.build.abi, view)
+        except (ContractLogicError, BadFunctionCallOutput, Web3RPCError) as failure:
+            if is_temporary(failure):
+                raise
+            raise DeploymentError(
+                f"{call} fails ({one_line(failure)}), expected {expected}. The contract does not run on this chain: do "
+                "not use it."
+            ) from failure
+        if actual != expected:
+            raise DeploymentError(f"{call} returns {actual}, expected {expected}. Do not use this contract.")
 
 
 def _is_there(chain: Chain, contract: PlannedContract) -> bool:
@@ -316,7 +332,7 @@ def _is_there(chain: Chain, contract: PlannedContract) -> bool:
 
 
 def git_commit() -> str:
-    """The commit that the sources are from.
+    """Return the commit that the sources are from.
 
     Returns:
         Its hash, with `-dirty` if what decides the bytecode has been changed since; `unknown` outside a repository.

@@ -1,4 +1,4 @@
-"""What is to be deployed: `deployments/parameters.yaml`."""
+"""The contracts to deploy: `deployments/parameters.yaml`."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 REFERENCE = "$"
-"""What an argument begins with that stands for the address of another contract."""
+"""The prefix of an argument that stands for another contract's address."""
 
 Salt = Annotated[str, StringConstraints(strict=True, pattern="^0x[0-9a-f]{64}$")]
 """32 bytes in hexadecimal, in quotation marks (YAML would read a number)."""
 
 
 class ContractParameters(BaseModel):
-    """How one contract is deployed.
+    """The deployment of one contract.
 
     Attributes:
         salt: The salt of its CREATE2 address.
         arguments: Its constructor's arguments by name; `$Name` stands for the address of another contract.
+        expected: The required answers of its views without arguments, by the view's name.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     salt: Salt
     arguments: dict[str, Any] = {}
+    expected: dict[str, Any] = {}
 
     @property
     def references(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""What a deployment will do: which contract, with which code and arguments, at which address.
+"""The plan of a deployment: contracts with their code, arguments and addresses.
 
 All of it follows from the sources and the parameters alone, so that it is known before anything is sent, and is the
 same on every chain.
@@ -6,7 +6,7 @@ same on every chain.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any
@@ -31,17 +31,20 @@ if TYPE_CHECKING:
 DEPLOYER = to_checksum_address("0x4e59b44847b379578588920cA78FbF26c0B4956C")
 """The deterministic deployer: it creates, by CREATE2, what its calldata says after the 32 bytes of a salt."""
 
+IDENTITY = "identityRegistry"
+"""The constructor's argument that `getIdentityRegistry()` returns."""
+
 INTRINSIC_GAS = 21_000 + 32_000
-"""What a transaction and a CREATE2 cost, whatever is created."""
+"""The fixed gas of a transaction and a CREATE2."""
 
 CONSTRUCTOR_GAS = 60_000
 """More than a registry's constructor takes: it writes one word, or asks another contract once."""
 
 CODE_BYTE_GAS = 200
-"""What it costs to store a byte of code."""
+"""The gas to store a byte of code."""
 
 CODE_WORD_GAS = 8
-"""What it costs to hash a word of creation code for the address, and to take it in (EIP-3860)."""
+"""The gas to hash a word of creation code for the address and to load it (EIP-3860)."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,13 @@ class PlannedContract:
         build: Its build.
         salt: The salt of its CREATE2 address, 32 bytes.
         arguments: Its constructor's arguments by name; addresses, not references.
+        expected: The required answers of its views without arguments, by the view's name.
     """
 
     build: Build
     salt: bytes
     arguments: dict[str, Any]
+    expected: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -89,7 +94,7 @@ class PlannedContract:
 
     @property
     def calldata(self) -> bytes:
-        """What is sent to the deterministic deployer."""
+        """The calldata for the deterministic deployer."""
         return self.salt + self.init_code
 
     @cached_property
@@ -100,7 +105,7 @@ class PlannedContract:
 
     @property
     def estimated_gas(self) -> int:
-        """About what the deployment takes.
+        """The estimated gas of the deployment.
 
         Worked out rather than asked: a node cannot tell while the contract that a constructor calls is missing.
         """
@@ -150,10 +155,20 @@ def make_plan(parameters: Mapping[str, ContractParameters]) -> list[PlannedContr
     plan = []
     for name in order:
         arguments = parameters[name].resolve(addresses)
-        planned = PlannedContract(builds[name], bytes.fromhex(parameters[name].salt[2:]), arguments)
+        expected = _expected_views(builds[name], arguments, parameters[name].expected)
+        planned = PlannedContract(builds[name], bytes.fromhex(parameters[name].salt[2:]), arguments, expected)
         addresses[name] = planned.address
         plan.append(planned)
     return plan
+
+
+def _expected_views(build: Build, arguments: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the views to compare after a deployment: the given ones, and the identity registry's address."""
+    views = {entry["name"] for entry in build.abi if entry["type"] == "function" and not entry["inputs"]}
+    if unknown := sorted(given.keys() - views):
+        raise DeploymentError(f"{build.name}: `expected` names {unknown}, but it has no such view without arguments.")
+    known = {"getIdentityRegistry": arguments[IDENTITY]} if IDENTITY in arguments else {}
+    return {name: value for name, value in (known | dict(given)).items() if name in views}
 
 
 def require_locked(plan: Iterable[PlannedContract]) -> None:

@@ -1,4 +1,4 @@
-"""What was deployed: `deployments/<chain id>.json`."""
+"""The records of deployments: `deployments/<chain id>.json`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ContractRecord(_Model):
     """One deployed contract.
 
     Attributes:
-        address: Where it is.
+        address: Its address.
         block: The block that created it; None if it was found in place and the node does not tell.
         code_hash: Keccak-256 of the code on chain, immutable values included.
         compiler: The compiler's long version.
@@ -50,7 +50,7 @@ class ContractRecord(_Model):
         settings: The compiler settings.
         source: The file that declares it.
         transaction: The transaction that created it; None if it was found in place and the node does not tell.
-        verified: Whether the block explorer has accepted its sources.
+        verified: True if the block explorer has accepted its sources.
     """
 
     address: Address
@@ -86,7 +86,7 @@ class ChainRecord(_Model):
     pending: dict[str, Bytes32] = {}
 
     def to_json(self) -> str:
-        """The record as it is written: keys sorted, so that equal records are equal files."""
+        """Return the record as it is written: keys sorted, so that equal records are equal files."""
         content = self.model_dump(by_alias=True)
         if not self.pending:
             del content["pending"]
@@ -109,7 +109,7 @@ class Records:
         self.folder = folder
 
     def path(self, chain_id: int) -> Path:
-        """Where the record of a chain is.
+        """Return the path of a chain's record.
 
         Args:
             chain_id: The chain.

@@ -1,4 +1,4 @@
-"""What a deployment shows."""
+"""The tables that a deployment prints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scripts._deployment.execution import Outcome, State
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from scripts._deployment.chain import Chain
+    from scripts._deployment.live_chain import Chain
     from scripts._deployment.plan import PlannedContract
 
 WEI = Decimal(10) ** 18
@@ -36,7 +36,7 @@ def plan_table(chain: Chain, plan: Sequence[PlannedContract], states: Mapping[st
     Args:
         chain: The chain.
         plan: The plan.
-        states: What was found, by contract.
+        states: The state of each contract, by its name.
 
     Returns:
         A table, a row a contract.
@@ -57,7 +57,7 @@ def outcome_table(chain: Chain, outcomes: Iterable[Outcome]) -> Table:
 
     Args:
         chain: The chain.
-        outcomes: What became of each contract.
+        outcomes: The outcome for each contract.
 
     Returns:
         A table, a row a contract.

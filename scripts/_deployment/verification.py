@@ -73,7 +73,7 @@ def rebuild(name: str, record: ContractRecord) -> PlannedContract:
 
     Args:
         name: The contract.
-        record: What is on record about it.
+        record: Its record.
 
     Returns:
         The contract, built to exactly what was deployed.
@@ -97,9 +97,9 @@ class Publication:
 
     Attributes:
         contract: The contract.
-        explorer: Where it is published.
-        timeout: For how many seconds to wait for the verdict.
-        tell: Is told what is being done.
+        explorer: The explorer to publish at.
+        timeout: Seconds to wait for the verdict.
+        tell: Prints the progress.
     """
 
     contract: PlannedContract
@@ -175,7 +175,7 @@ def _is_accepted(answer: str) -> bool:
 
 
 def _is_temporary(answer: str) -> bool:
-    """Whether the explorer may answer otherwise after a while; it may even not have seen the contract yet."""
+    """Return True if a retry may succeed; the explorer may not have seen the contract yet."""
     return any(sign in answer.lower() for sign in ("pending", "in progress", "rate limit", "unable to locate"))
 
 

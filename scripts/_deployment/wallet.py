@@ -1,4 +1,4 @@
-"""Who pays for a deployment."""
+"""The account that pays for a deployment."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Wallet:
             self._account.set_autosign(True)
 
     def highest_fee(self) -> int:
-        """The most that a unit of gas may cost in a transaction that is signed at present.
+        """Return the most that a unit of gas may cost in a transaction that is signed at present.
 
         Returns:
             The fee in wei.
@@ -96,7 +96,7 @@ class Wallet:
         )
 
     def _prepared(self, receiver: ChecksumAddress, data: bytes, gas_limit: int) -> TransactionAPI:
-        """A transaction with nonce and fees. Whether the account can pay is for the node to say."""
+        """Return a transaction with nonce and fees. The node checks the balance."""
         provider = ape.networks.provider
         draft = provider.network.ecosystem.create_transaction(
             sender=self.address, receiver=receiver, data=data, value=0, gas_limit=gas_limit, nonce=self.next_nonce

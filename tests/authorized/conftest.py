@@ -1,4 +1,4 @@
-"""A registry for authorised feedback, an agent that it knows, and ways to authorise, give and be refused."""
+"""A registry for authorised feedback, an agent, and functions that authorise, give and simulate feedback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.authorized.helpers import MAX_UINT256, Given, authorization, domain_o
 
 @pytest.fixture(scope="session")
 def identity(deployer, project):
-    """An identity registry of this folder's own, so that its agents are nobody else's."""
+    """An identity registry for this folder only."""
     return deployer.deploy(project.IdentityRegistry)
 
 
@@ -38,13 +38,13 @@ def domain(registry, chain):
 
 @pytest.fixture(scope="session")
 def auth(agent_id, client, chain):
-    """Lets the client rate the agent ten times; nobody has signed it yet."""
+    """An unsigned authorisation of the client for ten feedbacks on the agent."""
     return FeedbackAuth(agent_id, client.address, 10, MAX_UINT256, chain.chain_id)
 
 
 @pytest.fixture(scope="session")
 def authorize(registry, chain, owner, agent_id, client):
-    """Makes a `feedbackAuth`, signed by the agent's owner for the client unless said otherwise."""
+    """A function that returns a `feedbackAuth`, by default of the agent's owner for the client."""
 
     def authorize(limit=10, expiry=MAX_UINT256, *, signer=owner, agent_id=agent_id, client=client):
         return authorization(registry, chain, signer, agent_id, client, limit, expiry)
@@ -54,13 +54,13 @@ def authorize(registry, chain, owner, agent_id, client):
 
 @pytest.fixture(scope="session")
 def given(agent_id, authorize):
-    """A feedback that the registry takes from the client."""
+    """A feedback that the registry accepts from the client."""
     return Given(agent_id, authorize())
 
 
 @pytest.fixture(scope="session")
 def give(registry, given, client):
-    """Gives feedback; what is not said is as in `given`."""
+    """A function that gives feedback, by default with the arguments of `given`."""
 
     def give(feedback_auth=given.feedback_auth, *, sender=client, **changes):
         arguments = replace(given, feedback_auth=feedback_auth, **changes)
@@ -71,7 +71,7 @@ def give(registry, given, client):
 
 @pytest.fixture(scope="session")
 def refused(registry, given, client):
-    """Simulates feedback, and returns the error's name and arguments, or None if it would be taken."""
+    """A function that simulates feedback; it returns the error's name and arguments, or None if there is no error."""
 
     def refused(feedback_auth=given.feedback_auth, *, sender=client, gas=None, **changes):
         return refusal(registry, sender, replace(given, feedback_auth=feedback_auth, **changes), gas)

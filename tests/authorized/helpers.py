@@ -1,4 +1,4 @@
-"""How the tests of authorised feedback sign, give and are refused."""
+"""Helpers that sign and send authorised feedback, and that read the errors of the registry."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from eth_utils import keccak, to_checksum_address
 from bilateral.signatures import Domain, FeedbackAuth, sign_feedback_auth
 
 FIELDS_LENGTH = 160
-"""Bytes of the five fields that stand before the signature in `feedbackAuth`."""
+"""The length of the five fields before the signature in `feedbackAuth`, in bytes."""
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-"""The order of secp256k1: `s` and `CURVE_ORDER - s` are the two signatures of a pair."""
+"""The order of secp256k1. `s` and `CURVE_ORDER - s` are both valid for the same message."""
 
 MAX_UINT64 = 2**64 - 1
 MAX_UINT256 = 2**256 - 1
 
 
 def tag(text):
-    """A tag as the registry takes it: UTF-8, padded on the right with zeros."""
+    """Encode a tag for the registry: UTF-8, padded on the right with zeros."""
     return text.encode().ljust(32, b"\0")
 
 
 @dataclass(frozen=True)
 class Given:
-    """Arguments of `giveFeedback`, with values that a test need not care about.
+    """Arguments of `giveFeedback`, with defaults.
 
-    `list(given)` is what the contract takes.
+    `list(given)` has them in the contract's order.
     """
 
     agent_id: int
@@ -44,14 +44,14 @@ class Given:
         yield from (self.agent_id, self.score, self.tag1, self.tag2, self.fileuri, self.filehash, self.feedback_auth)
 
     def event(self, client):
-        """The whole event that this feedback must log."""
+        """Return the whole event that this feedback must log."""
         arguments = {field.name: getattr(self, field.name) for field in fields(self)}
         arguments["agentId"] = arguments.pop("agent_id")
         del arguments["feedback_auth"]
         return "NewFeedback", {"clientAddress": client.address, **arguments}
 
     def record(self, client, position, timestamp):
-        """What the registry must remember of this feedback."""
+        """Return the record that the registry must store."""
         return {
             "position": position,
             "clientAddress": client.address,
@@ -63,7 +63,7 @@ class Given:
 
 
 def plain(feedback):
-    """A `Feedback` that the registry returned, as a dictionary."""
+    """Convert a `Feedback` of the registry to a dictionary."""
     return {
         "position": feedback.position,
         "clientAddress": feedback.clientAddress,
@@ -75,7 +75,7 @@ def plain(feedback):
 
 
 def key_of(account):
-    """The `eth-account` key of one of Ape's test accounts."""
+    """Return the `eth-account` key of one of Ape's test accounts."""
     return Account.from_key(account.private_key)
 
 
@@ -84,22 +84,24 @@ def domain_of(registry, chain):
 
 
 def sign(account, message, domain):
-    """A 65-byte signature of any message, also of one that `sign_feedback_auth` would refuse to sign."""
+    """Return a 65-byte signature of any message, also of messages that `sign_feedback_auth` refuses."""
     return bytes(key_of(account).sign_message(message.signable(domain)).signature)
 
 
 def authorization(registry, chain, owner, agent_id, client, limit, expiry=MAX_UINT256):
-    """A good `feedbackAuth`."""
+    """Return a valid `feedbackAuth`."""
     auth = FeedbackAuth(agent_id, client.address, limit, expiry, chain.chain_id)
     return sign_feedback_auth(auth, domain_of(registry, chain), key_of(owner))
 
 
 def refusal(registry, sender, arguments, gas=None):
-    """Simulate `giveFeedback`, quicker than a transaction.
+    """Simulate `giveFeedback`, which is faster than a transaction.
 
     Returns:
-        None if it would succeed, else the name and the arguments of the registry's error. Anything but an error
-        of the registry's ABI, such as a panic or a bare revert, is a KeyError.
+        None if the call succeeds, else the name and the arguments of the registry's error.
+
+    Raises:
+        KeyError: The call reverts without an error of the registry's ABI, as by a panic or a bare revert.
     """
     call = {
         "to": registry.address,
@@ -121,6 +123,6 @@ def refusal(registry, sender, arguments, gas=None):
 
 
 def read_number(method, *arguments):
-    """Call a view that returns one number, several times quicker than Ape does."""
+    """Call a view that returns one number, several times faster than Ape."""
     data = f"0x{bytes(method.encode_input(*arguments)).hex()}"
     return int(method.contract.provider.make_request("eth_call", [{"to": method.contract.address, "data": data}]), 16)

@@ -1,4 +1,4 @@
-"""What the registry for authorised feedback must do, in plain Python."""
+"""A model of the registry for authorised feedback, in plain Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Model:
-    """Agents with their owners and operators, and all feedback, by agent and in order.
+    """Agents with their owners and operators, and all feedback by agent, in order.
 
     Attributes:
         chain_id: The chain's id.
@@ -29,7 +29,7 @@ class Model:
     def refusal(
         self, agent_id: int, score: int, sender: str, auth: FeedbackAuth, signer: str, now: int
     ) -> tuple[str, dict[str, Any]] | None:
-        """The error, with its arguments, that feedback under a well-formed authorisation must meet; None if none."""
+        """Return the error, with its arguments, for feedback with a well-formed authorisation; None if it is valid."""
         owner = self.owners.get(agent_id)
         last = self.last_index(agent_id, sender)
         checks = [
@@ -62,18 +62,18 @@ class Model:
         return next(((name, arguments) for holds, name, arguments in checks if not holds), None)
 
     def give(self, agent_id: int, record: dict[str, Any]) -> None:
-        """Remember a feedback."""
+        """Store a feedback."""
         self.feedback[agent_id].append(record)
 
     def of_client(self, agent_id: int, client: str) -> list[dict[str, Any]]:
-        """What one client has given to an agent, in order."""
+        """Return one client's feedback on an agent, in order."""
         return [record for record in self.feedback[agent_id] if record["clientAddress"] == client]
 
     def last_index(self, agent_id: int, client: str) -> int:
-        """How much a client has given to an agent."""
+        """Return the number of a client's feedbacks on an agent."""
         return len(self.of_client(agent_id, client))
 
     def summary(self, agent_id: int) -> tuple[int, int]:
-        """Count and average, rounded toward zero; zeros if there is nothing."""
+        """Return the count, and the average rounded toward zero; zeros without feedback."""
         scores = [record["score"] for record in self.feedback[agent_id]]
         return len(scores), sum(scores) // len(scores) if scores else 0

@@ -1,4 +1,4 @@
-"""What a deployed registry says about itself."""
+"""Surface of a deployed registry: functions, events, interfaces and domain."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FUNCTIONS = {
     ),
     "hashFeedbackAuth((uint256,address,uint64,uint256,uint256))": "view returns (bytes32)",
 }
-"""What `IAuthorizedReputationRegistry` declares: FR-008, FR-012, and ours."""
+"""The functions of `IAuthorizedReputationRegistry`: FR-008, FR-012, and ours."""
 
 OTHER_FUNCTIONS = {
     "getIdentityRegistry()": "view returns (address)",
@@ -37,7 +37,7 @@ EVENTS = {
     "NewFeedback(uint256 indexed agentId, address indexed clientAddress, uint8 score, bytes32 indexed tag1, "
     "bytes32 tag2, string fileuri, bytes32 filehash)",
 }
-"""FR-011, indexed as in the reference implementation of October 2025, which FeedbackAuth names."""
+"""FR-011, with the indexed fields of the reference implementation of October 2025, which FeedbackAuth names."""
 
 
 def test_functions_are_those_of_the_specification_and_the_documented_ones(registry):
@@ -54,7 +54,7 @@ def test_registry_is_bound_to_its_identity_registry(registry, identity):
 
 @pytest.mark.parametrize("account", ["zero address", "account without code"])
 def test_what_has_no_code_is_no_identity_registry(project, networks, deployer, stranger, monkeypatch, account):
-    # Ape would ask a block explorer on the internet about the address that the contract did not get.
+    # Ape would query a public block explorer for the address of the missing contract.
     monkeypatch.setitem(networks.provider.network.__dict__, "explorer", None)
     with ape.reverts("bad identity"):
         deployer.deploy(project.AuthorizedReputationRegistry, ZERO_ADDRESS if account == "zero address" else stranger)

@@ -1,4 +1,4 @@
-"""A contract is its own client, whosever transaction it is."""
+"""A contract that gives feedback is the client, not the transaction's sender."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.helpers import logged
 
 @pytest.fixture
 def call(registry, call_as_contract):
-    """Gives feedback as a contract wallet."""
+    """A function that gives feedback as a contract wallet."""
     return lambda given: call_as_contract(registry, "giveFeedback", *given)
 
 

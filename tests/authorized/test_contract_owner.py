@@ -1,4 +1,4 @@
-"""Agents whose owner is a contract (ERC-1271), one that misbehaves, or a delegated account (EIP-7702)."""
+"""Agents whose owner is a contract (ERC-1271), a hostile contract, or a delegated account (EIP-7702)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOSTILE_WALLETS = [
 
 
 def register_by(wallet, identity, sender):
-    """Let a contract wallet register an agent; the id is one more than there were."""
+    """Register an agent by a contract wallet, and return its id."""
     wallet.execute(identity, identity.register.encode_input(), sender=sender)
     return identity.getAgentCount()
 
@@ -37,7 +37,7 @@ def wallet_auth(identity, contract_wallet, wallet_key, auth):
 
 @pytest.fixture()
 def delegated_owner(deployer, project, owner, other_owner, chain):
-    """The agent's owner, delegated to a wallet contract that follows somebody else's key."""
+    """The agent's owner, delegated to a wallet contract that follows another account's key."""
     wallet = deployer.deploy(project.MockWallet, other_owner)
     chain.provider.set_code(owner.address, bytes.fromhex("ef0100" + wallet.address[2:]))
     return owner
@@ -64,7 +64,7 @@ def test_contract_owner_that_does_not_accept_is_named(registry, give, contract_w
 def test_signature_of_any_length_is_for_the_contract_owner_to_judge(
     refused, registry, contract_wallet, wallet_auth, wallet_key, domain, length
 ):
-    """This wallet takes 65 bytes only, so it refuses; the registry does not refuse for it."""
+    """This wallet refuses all but 65 bytes; the registry leaves the decision to it."""
     signature = sign(wallet_key, wallet_auth, domain).ljust(length, b"\0")[:length]
     error = refused(encode_feedback_auth(wallet_auth, signature), agent_id=wallet_auth.agent_id)
     digest = digest_of(registry, wallet_auth)
@@ -101,6 +101,20 @@ def test_transfer_to_a_contract_voids_what_the_former_owner_signed(
     identity.transferFrom(owner, contract_wallet, agent_id, sender=owner)
     with ape.reverts(registry.SignatureRefused, owner=contract_wallet.address, digest=digest_of(registry, auth)):
         give(given.feedback_auth)
+
+
+@pytest.mark.parametrize("new_owner", ["a second wallet of the key", "the key"])
+def test_owner_that_accepts_the_same_key_takes_over_what_the_former_owner_signed(
+    registry, identity, deployer, project, give, contract_wallet, wallet_auth, wallet_key, domain, client, new_owner
+):
+    """The signed struct does not name the owner, and this wallet does not bind the digest to its own address."""
+    feedback_auth = encode_feedback_auth(wallet_auth, sign(wallet_key, wallet_auth, domain))
+    receiver = wallet_key if new_owner == "the key" else deployer.deploy(project.MockWallet, wallet_key)
+    transfer = identity.transferFrom.encode_input(contract_wallet, receiver, wallet_auth.agent_id)
+    contract_wallet.execute(identity, transfer, sender=wallet_key)
+    assert identity.ownerOf(wallet_auth.agent_id) == receiver
+    give(feedback_auth, agent_id=wallet_auth.agent_id)
+    assert registry.getLastIndex(wallet_auth.agent_id, client) == 1
 
 
 @pytest.mark.parametrize("misdeed", HOSTILE_WALLETS)

@@ -1,4 +1,4 @@
-"""Until when an authorisation is valid: the second of its expiry is the last."""
+"""The expiry of an authorisation is its last valid second."""
 
 from __future__ import annotations
 

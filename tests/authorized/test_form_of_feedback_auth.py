@@ -1,4 +1,4 @@
-"""What `feedbackAuth` must look like and say, apart from its signature, and in which order that is checked."""
+"""Form and content of `feedbackAuth` without its signature, and the order of the checks."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_authorisation_for_another_chain_is_refused(registry, chain, give, auth,
 def test_checks_come_in_the_documented_order(
     registry, identity, chain, owner, operator, other_owner, client, agent_id, other_agent_id, domain
 ):
-    """Everything is wrong at first; what is refused is put right, one thing after the other."""
+    """Everything is invalid at first; each step corrects the reported error."""
     identity.setApprovalForAll(operator, True, sender=owner)
     now = chain.blocks.head.timestamp
     unknown = 999

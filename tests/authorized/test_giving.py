@@ -1,4 +1,4 @@
-"""Who may give authorised feedback, with which inputs, and what it logs."""
+"""Authorised feedback: its clients, its inputs and its event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often an authorisation may be used: as long as the client's index is below its limit."""
+"""The limit of an authorisation: it is valid while the client's index is below it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading feedback, by position and by client; what was given stays as it was given."""
+"""Reads of feedback by position and by client; feedback never changes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tests.authorized.helpers import MAX_UINT64, MAX_UINT256, plain, tag
 from tests.helpers import isolated, logged
 
 PATTERN = "aabaaabbabaaaaab"
-"""Who rates, one after the other: `a` the client, eleven times, which is three pages of its record, `b` another."""
+"""The raters in order: `a` is the client, eleven times, which fills three pages of its record; `b` is another."""
 
 
 @pytest.fixture(scope="session")
 def rated_id(identity, owner):
-    """An agent for the history below alone."""
+    """An agent for the history below only."""
     return identity.register(sender=owner).return_value
 
 
 @pytest.fixture(scope="session")
 def history(authorize, give, rated_id, client, other_client):
-    """What was given in the order of `PATTERN`, as it must read."""
+    """The expected records of feedback in the order of `PATTERN`."""
     clients = {
         who: (one, authorize(99, agent_id=rated_id, client=one)) for who, one in (("a", client), ("b", other_client))
     }
@@ -146,7 +146,7 @@ def test_everything_in_storage_can_be_rebuilt_from_the_log(registry, given, give
 
 
 def test_every_position_of_48_bits_is_remembered(registry, chain, authorize, give, agent_id, client):
-    """So much feedback takes centuries, so the agent's count is written into its word: the first mapping's."""
+    """The test writes the agent's count into storage, because so much feedback would take centuries."""
     count, feedback_auth = 2**48 - 12, authorize(limit=11)
     slot = int.from_bytes(keccak(encode(["uint256", "uint256"], [agent_id, 0])))
     chain.provider.set_storage(registry.address, slot, count.to_bytes(32))

@@ -1,4 +1,4 @@
-"""An authorisation is good for one registry on one chain."""
+"""An authorisation is valid for one registry on one chain."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bilateral.signatures import Domain, FeedbackAuth, encode_feedback_auth
 from tests.authorized.helpers import MAX_UINT256, Given, refusal, sign
 
 OTHER_CHAIN_ID = 84_532
-"""Base Sepolia's."""
+"""The chain id of Base Sepolia."""
 
 
 @contextmanager
 def forked_to(chain, chain_id):
-    """Give the chain another id, as a fork of it would have; snapshots do not undo that."""
+    """Give the chain another id, like a fork, and restore it; snapshots do not."""
     own = chain.chain_id
     chain.provider.make_request("anvil_setChainId", [chain_id])
     try:

@@ -1,4 +1,4 @@
-"""Any sequence of authorising, forging, giving, transferring, approving and waiting is as the model says."""
+"""Random sequences of authorisations, forgeries, feedback, transfers, approvals and waits, compared with the model."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ PAIRS_OF_TAGS = st.tuples(st.sampled_from(TAGS), st.sampled_from(TAGS))
 
 @dataclass
 class World:
-    """The chain that a machine acts on, and how often it was accepted and refused.
+    """The chain of a machine, and the numbers of accepted and refused calls.
 
     Attributes:
-        agents: Ids of the agents, of which the first owner owns the first and the second the second.
-        owners: Who may own an agent.
-        operator: Who may become an operator; also the last of the clients.
-        clients: Who may rate; some of them own an agent or are an operator.
-        calls: How many attempts were accepted and refused.
+        agents: Ids of the agents. The first owner owns the first, the second owner the second.
+        owners: The accounts that can own an agent.
+        operator: The account that can become an operator; also the last of the clients.
+        clients: The accounts that rate; some of them own an agent or are an operator.
+        calls: The numbers of accepted and refused calls.
     """
 
     registry: Any
@@ -58,7 +58,7 @@ class World:
 
 
 class Sequences(RuleBasedStateMachine):
-    """The registry beside its model."""
+    """The registry and its model."""
 
     world: ClassVar[World]
     authorizations = Bundle("authorizations")
@@ -85,44 +85,44 @@ class Sequences(RuleBasedStateMachine):
         hours=st.sampled_from([None, None, 1, 5]),
     )
     def authorise(self, agent, client, more, hours):
-        """The owner lets a client rate some more times, for some hours or for ever."""
+        """Authorise a client for some more feedbacks, for some hours or for ever."""
         return self._authorise(agent, client, more, hours)
 
     @rule(
         target=authorizations, agent=AGENTS, client=CLIENTS, times=st.integers(1, 6), score=SCORES, tags=PAIRS_OF_TAGS
     )
     def serve(self, agent, client, times, score, tags):
-        """The owner lets a client rate some times, and the client does, and once more than it may."""
+        """Authorise a client, give all the authorised feedback, and then one more."""
         authorization = self._authorise(agent, client, times, None)
         self._use(authorization, times + 1, score, tags)
         return authorization
 
     @rule(target=authorizations, agent=AGENTS, client=CLIENTS, signer=CLIENTS)
     def forge(self, agent, client, signer):
-        """Somebody, seldom the owner, signs for a client without any limit."""
+        """Sign an unlimited authorisation as any account, seldom the owner."""
         clients = self.world.clients
         return self._signed_by(clients[signer], agent, clients[client], MAX_UINT64, MAX_UINT256)
 
     @rule(authorization=authorizations, times=st.integers(1, 3), score=SCORES, tags=PAIRS_OF_TAGS)
     def use(self, authorization, times, score, tags):
-        """The client uses an authorisation, spent or not, as it should be used."""
+        """Give feedback as the client of an authorisation, spent or not."""
         self._use(authorization, times, score, tags)
 
     @rule(authorization=authorizations, client=CLIENTS, agent=AGENTS, score=st.integers(90, 110))
     def misuse(self, authorization, client, agent, score):
-        """Somebody uses an authorisation, for some agent, with a score that may be too high."""
+        """Give feedback as any account, on any agent, with a score that can be too high."""
         self._attempt(authorization, self.world.clients[client], self.world.agents[agent], score, TAGS[:2])
 
     @rule(agent=AGENTS, receiver=OWNERS)
     def transfer(self, agent, receiver):
-        """An agent changes hands, or not."""
+        """Transfer an agent, possibly to its owner."""
         agent_id, holder, heir = self.world.agents[agent], self._owner_of(agent), self.world.owners[receiver]
         self.world.identity.transferFrom(holder, heir, agent_id, sender=holder)
         self.model.owners[agent_id] = heir.address
 
     @rule(owner=OWNERS, approved=st.booleans())
     def approve_operator(self, owner, approved):
-        """An owner appoints or dismisses the operator."""
+        """Appoint or dismiss an owner's operator."""
         holder, operator = self.world.owners[owner], self.world.operator
         self.world.identity.setApprovalForAll(operator, approved, sender=holder)
         change = self.model.operators.add if approved else self.model.operators.discard
@@ -130,12 +130,12 @@ class Sequences(RuleBasedStateMachine):
 
     @rule(hours=st.integers(1, 3))
     def wait(self, hours):
-        """Time passes."""
+        """Move the time forward."""
         self.world.chain.mine(timestamp=self._now() + hours * HOUR)
 
     @invariant()
     def indexes_are_those_of_the_model_and_never_fall(self):
-        """Checked after every step, for each client of each agent."""
+        """Compare each client of each agent with the model, after every step."""
         for agent in self.world.agents:
             for client in self.world.clients:
                 index = read_number(self.world.registry.getLastIndex, agent, client)
@@ -145,7 +145,7 @@ class Sequences(RuleBasedStateMachine):
 
     @invariant()
     def summaries_are_those_of_the_model(self):
-        """Checked after every step, for each agent."""
+        """Compare each agent with the model, after every step."""
         for agent in self.world.agents:
             assert self.world.registry.getSummary(agent) == self.model.summary(agent)
 
@@ -167,7 +167,7 @@ class Sequences(RuleBasedStateMachine):
     def _authorise(self, agent, client, more, hours):
         who = self.world.clients[client]
         limit = self.model.last_index(self.world.agents[agent], who.address) + more
-        # Half an hour more than full hours, which is how time passes here: no use falls on the last seconds.
+        # Time moves in full hours, and the extra half hour keeps every use away from the last second.
         expiry = MAX_UINT256 if hours is None else self._now() + hours * HOUR + HOUR // 2
         return self._signed_by(self._owner_of(agent), agent, who, limit, expiry)
 

@@ -1,4 +1,4 @@
-"""Whose signature counts when the agent's owner is a plain account, and what it must look like."""
+"""Signatures for agents whose owner is a plain account: valid signers and valid forms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def signature(auth, owner, domain):
 
 @pytest.fixture(scope="session")
 def give_signed(give, auth):
-    """Gives feedback on `auth`, with whatever signature."""
+    """A function that gives feedback with `auth` and any signature."""
     return lambda signature: give(encode_feedback_auth(auth, signature))
 
 

@@ -1,4 +1,4 @@
-"""The signer in Python and the contract agree, and the signer refuses what the contract could not read."""
+"""The Python signer: it agrees with the contract, and refuses fields that the contract cannot decode."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HIGHEST = FeedbackAuth(MAX_UINT256, to_checksum_address(b"\xff" * 20), MAX_UINT6
 
 @pytest.fixture(scope="session")
 def digest_on_chain(registry):
-    """What the contract says to sign, without Ape's conversions between."""
+    """A function that returns the contract's digest without Ape's conversions."""
 
     def digest_on_chain(auth):
         return bytes(registry.hashFeedbackAuth(astuple(auth)))

@@ -1,4 +1,4 @@
-"""The summary of an agent: how much feedback, and the average score."""
+"""The summary of an agent: the number of its feedbacks, and the average score."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_transfer_of_the_agent_leaves_its_summary_as_it_is(registry, identity, g
 
 
 def test_hundreds_of_feedbacks_sum_up_exactly(registry, deployer, project, authorize, agent_id, client):
-    """One client, a contract, gives the highest and the lowest score two hundred times each, then another."""
+    """A contract gives the highest and the lowest score two hundred times each, then another score."""
     often = deployer.deploy(project.MockRegularClient)
     feedback_auth = authorize(limit=401, client=often)
     for score, times in ((100, 100), (0, 100), (100, 100), (0, 100), (99, 1)):

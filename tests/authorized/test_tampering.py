@@ -1,4 +1,4 @@
-"""Whoever changes an authorisation makes it worthless, wherever the change is."""
+"""Changes of an authorisation, at any byte, make it invalid."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ERRORS_OF_FIELDS = [
     {"FeedbackAuthExpired", "SignerNotOwner"},
     {"ChainNotAuthorized"},
 ]
-"""How a change of each of the five words may be refused."""
+"""The possible errors after a change of each of the five words."""
 
 ERRORS_OF_SIGNATURE = {"SignerNotOwner", "SignatureUnrecoverable", "SignatureMalleable"}
 
 
 @pytest.fixture(scope="session")
 def feedback_auth(chain, authorize):
-    # An expiry of middle size: a flipped bit may put it into the past or the future.
+    # A flipped bit can move this expiry into the past or into the future.
     return authorize(limit=1, expiry=chain.pending_timestamp + 86_400)
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of the identity registry's tests: an agent, those who may act for it, and wallets that consent."""
+"""Fixtures of the identity registry's tests: an agent, accounts that may act for it, and consenting wallets."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def agent(identity, owner):
 
 @pytest.fixture
 def deadline(chain):
-    """A deadline that the registry takes now."""
+    """A deadline that the registry accepts now."""
     return chain.blocks.head.timestamp + 120
 
 
 @pytest.fixture
 def consent(identity, chain, agent, owner, deadline):
-    """Signs a wallet's consent. Whatever a test does not say is as the registry wants it."""
+    """Signs a wallet's consent. The fields are valid unless a test changes them."""
     intended = {"agent_id": agent, "owner": owner.address, "deadline": deadline}
 
     def sign(signer, *, new_wallet=None, registry=identity, chain_id=chain.chain_id, **changed):
@@ -40,7 +40,7 @@ def consent(identity, chain, agent, owner, deadline):
 
 @pytest.fixture
 def rotate(identity, agent, owner, deadline, consent):
-    """Makes a plain account the agent's wallet."""
+    """Sets a plain account as the agent's wallet, with its consent."""
 
     def set_wallet(new_wallet, agent_id=agent):
         signature = consent(new_wallet, agent_id=agent_id)
@@ -51,7 +51,7 @@ def rotate(identity, agent, owner, deadline, consent):
 
 @pytest.fixture(params=["owner", "operator", "approved"])
 def authorised(request, identity, agent, owner):
-    """Each of those who may act for the agent."""
+    """Each account that may act for the agent: its owner, an operator, the approved address."""
     account = request.getfixturevalue(request.param)
     if request.param == "operator":
         identity.setApprovalForAll(account, True, sender=owner)
@@ -62,7 +62,7 @@ def authorised(request, identity, agent, owner):
 
 @pytest.fixture(params=["stranger", "wallet", "former operator", "approved for another agent"])
 def unauthorised(request, identity, agent, owner, stranger, wallet_key, rotate):
-    """Some of those who may not act for the agent."""
+    """Accounts that may not act for the agent."""
     if request.param == "wallet":
         rotate(wallet_key)
         return wallet_key

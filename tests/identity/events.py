@@ -1,4 +1,4 @@
-"""What the identity registry logs, in the form of `tests.helpers.logged`."""
+"""Events of the identity registry, in the form of `tests.helpers.logged`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def wallet_cleared(agent_id):
 
 
 def registration(agent_id, owner, uri=""):
-    """What every registration logs first, in this order."""
+    """Return the first events of every registration, in order."""
     return [transferred(ZERO_ADDRESS, owner, agent_id), registered(agent_id, uri, owner), wallet_set(agent_id, owner)]
 
 
 def handover(agent_id, sender, receiver):
-    """What every transfer logs: the wallet is cleared before the token moves."""
+    """Return the events of every transfer: the registry clears the wallet before the token moves."""
     return [wallet_cleared(agent_id), transferred(sender, receiver, agent_id)]
 
 

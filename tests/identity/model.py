@@ -1,8 +1,8 @@
-"""The identity registry in plain Python: what it must answer after any sequence of calls.
+"""The identity registry in plain Python: its answers after any sequence of calls.
 
-It is written from the specifications and not from the contracts, and is as simple as possible. Above all it keeps the
-primary agents by their definition: whoever is no longer the owner or the wallet of its primary agent has none. The
-contracts reach the same by clearing the right entries at the right moments.
+The model follows the specifications, not the contracts, and is as simple as possible. It derives primary agents from
+their definition: an account that is neither owner nor wallet of its primary agent loses it. The contracts reach the
+same result because they clear single entries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WALLET_KEY = "agentWallet"
 
 @dataclass
 class Agent:
-    """What belongs to one agent; the zero address stands for none."""
+    """The data of one agent. The zero address means "no account"."""
 
     owner: str
     wallet: str
@@ -35,7 +35,7 @@ class Agent:
 
 @dataclass
 class IdentityModel:
-    """All agents, operators and primary agents. Every method is a function of the registry, with the caller first."""
+    """All agents, operators and primary agents. Each method models a function; the caller is its first argument."""
 
     agents: dict[int, Agent] = field(default_factory=dict)
     operators: set[tuple[str, str]] = field(default_factory=set)
@@ -64,13 +64,22 @@ class IdentityModel:
         require(agent_id in self.agents, "AgentNotFound()")
         agent = self.agents[agent_id]
         require(caller == agent.owner, "UnauthorizedUpdate()")
-        require(not domain or self.holder(domain) in (None, agent_id), "DomainAlreadyRegistered()")
-        require(address == ZERO_ADDRESS or not self.has_agent(address), "AddressAlreadyRegistered()")
+        holder = self.agents.get(self.holder(domain))
+        require(not holder or holder.owner == caller, "DomainAlreadyRegistered()")
+        require(not self.owns_agent(address), "AddressAlreadyRegistered()")
+        require(self.primary.get(address, agent_id) == agent_id, "AddressAlreadyRegistered()")
         if domain:
+            if holder:
+                holder.domain = ""
             agent.domain = domain
         if address != ZERO_ADDRESS:
             self.hand_over(agent_id, address)
         return True
+
+    def release_domain(self, caller, agent_id):
+        require(agent_id in self.agents, "AgentNotFound()")
+        require(caller == self.agents[agent_id].owner, "UnauthorizedUpdate()")
+        self.agents[agent_id].domain = ""
 
     # The token
 
@@ -91,7 +100,7 @@ class IdentityModel:
         require(operator != ZERO_ADDRESS, "ERC721InvalidOperator(address)", ZERO_ADDRESS)
         (self.operators.add if is_approved else self.operators.discard)((caller, operator))
 
-    # What belongs to an agent
+    # Data of an agent
 
     def set_uri(self, caller, agent_id, uri):
         self.authorised(caller, agent_id).uri = uri
@@ -102,7 +111,7 @@ class IdentityModel:
         agent.metadata[key] = value
 
     def set_wallet(self, caller, agent_id, wallet, delay, is_signed):
-        """`delay`: seconds from now until the deadline; `is_signed`: whether the wallet did sign just this."""
+        """`delay`: seconds until the deadline; `is_signed`: True if the wallet signed exactly these values."""
         agent = self.authorised(caller, agent_id)
         require(wallet != ZERO_ADDRESS, "bad wallet")
         require(delay >= 0, "expired")
@@ -125,10 +134,10 @@ class IdentityModel:
     # Views
 
     def answers(self, accounts, domains, keys):
-        """What the registry must answer to every question about these accounts, domains and metadata keys.
+        """Return the answers to all questions about these accounts, domains and metadata keys.
 
         Returns:
-            For each question, which is a view's signature and arguments, the encoded answer or the refusal.
+            The encoded answer or the revert, by question. A question is a view's signature and its arguments.
         """
         answers = {
             ("getAgentCount()",): answer("uint256", len(self.agents)),
@@ -190,7 +199,7 @@ class IdentityModel:
         return agent
 
     def role(self, account, agent_id):
-        """As what an account may act for an agent; None: it may not."""
+        """Return the role in which an account may act for an agent, or None if it may not."""
         agent = self.agents[agent_id]
         if account == agent.owner:
             return "owner"
@@ -202,10 +211,13 @@ class IdentityModel:
         return self.role(account, agent_id) is not None
 
     def has_agent(self, account):
-        return account in self.primary or any(agent.owner == account for agent in self.agents.values())
+        return account in self.primary or self.owns_agent(account)
+
+    def owns_agent(self, account):
+        return any(agent.owner == account for agent in self.agents.values())
 
     def holder(self, domain):
-        """The agent that holds a domain; None: it is free."""
+        """Return the agent that holds a domain, or None if the domain is free."""
         for agent_id, agent in self.agents.items():
             if domain and agent.domain.lower() == domain.lower():
                 return agent_id

@@ -1,4 +1,4 @@
-"""The identity registry's surface, typed in from the standards: existing clients were compiled against it."""
+"""The ABI of the identity registry, typed from the standards. Existing clients were compiled against it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ IDENTITY_REGISTRY_FUNCTIONS = {
 AGENT_DIRECTORY_FUNCTIONS = {
     "newAgent(string,address)": "nonpayable returns (uint256)",
     "updateAgent(uint256,string,address)": "nonpayable returns (bool)",
+    "releaseDomain(uint256)": "nonpayable",
     "getAgent(uint256)": "view returns ((uint256,string,address))",
     "resolveByDomain(string)": "view returns ((uint256,string,address))",
     "resolveByAddress(address)": "view returns ((uint256,string,address))",
@@ -45,7 +46,7 @@ TOKEN_FUNCTIONS = {
     "supportsInterface(bytes4)": "view returns (bool)",
     "eip712Domain()": "view returns (bytes1,string,string,uint256,address,bytes32,uint256[])",
 }
-"""Of ERC-721, which declares transfers and approvals payable, ERC-165 and ERC-5267."""
+"""Functions of ERC-721, ERC-165 and ERC-5267. ERC-721 declares transfers and approvals payable."""
 
 CONSTANTS = {"MAX_DEADLINE_DELAY()": "view returns (uint256)"}
 

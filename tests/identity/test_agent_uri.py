@@ -12,11 +12,11 @@ from tests.identity.conftest import UNKNOWN_AGENT, URI
 from tests.identity.events import uri_updated
 
 LENGTHS = [0, 31, 32, 53, 254, 255, 2_000]
-"""Both sides of every limit of the storage format, and beyond: one word, several, a length of its own."""
+"""Lengths on both sides of each limit of the storage format: one word, several words, a separate length."""
 
 
 def uri_of(length):
-    """A URI of this length, in which no two places look alike."""
+    """Return a URI of this length. No part of it occurs twice."""
     return "".join(f"{place:x}/" for place in range(length))[:length]
 
 
@@ -28,7 +28,7 @@ def test_uri_of_any_length_is_read_back_exactly(identity, owner, length):
 
 @pytest.mark.parametrize("former", LENGTHS)
 def test_uri_overwritten_by_any_length_is_read_back_exactly(identity, owner, former):
-    """Nothing of a longer URI shows behind a shorter one."""
+    """No byte of the longer URI remains behind the shorter one."""
     for agent_id, length in enumerate(LENGTHS, start=1):
         identity.register(uri_of(former), sender=owner)
         identity.setAgentURI(agent_id, uri_of(length)[::-1], sender=owner)

@@ -1,4 +1,4 @@
-"""`getAgentWallet`, `setAgentWallet` and `unsetAgentWallet`: who, when, and with which effect."""
+"""`getAgentWallet`, `setAgentWallet` and `unsetAgentWallet`: callers, deadlines and effects."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_signature_is_checked_last(identity, agent, owner, wallet_key, deadline)
 
 @pytest.mark.parametrize("has_wallet", [True, False], ids=["a wallet", "no wallet"])
 def test_wallet_is_logged_in_the_canonical_encoding(identity, agent, owner, has_wallet):
-    """Readers that decode strictly, and hash what they read, need the very bytes that Solidity would log."""
+    """Strict decoders, and readers that hash the data, need the exact bytes that Solidity would log."""
     receipt = identity.register(sender=owner) if has_wallet else identity.unsetAgentWallet(agent, sender=owner)
     value = to_canonical_address(owner.address) if has_wallet else b""
     data = HexBytes(receipt.logs[-1]["data"])

@@ -1,4 +1,4 @@
-"""A contract that calls the identity registry is its own caller, whosever transaction that happens in."""
+"""A contract that calls the identity registry acts for itself, not for the sender of the transaction."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def its_agent(identity, call):
 
 @pytest.fixture
 def key_agent(identity, wallet_key):
-    """The only agent of the account whose transaction it is."""
+    """The only agent of the account that sends the transaction."""
     identity.register(sender=wallet_key)
     return identity.getAgentCount()
 

@@ -90,7 +90,7 @@ def test_wallet_that_speaks_as_an_agent_has_one_already(identity, agent, wallet_
 
 
 def test_unwanted_agent_does_not_keep_an_account_from_its_domain(identity, agent, owner, stranger):
-    """An attacker can give somebody an agent, but `register` and `updateAgent` do what `newAgent` then refuses."""
+    """An attacker can transfer an agent to the account. `newAgent` then reverts; `register` and `updateAgent` work."""
     identity.transferFrom(owner, stranger, agent, sender=owner)
     identity.register(sender=stranger)
     identity.updateAgent(2, DOMAIN, ZERO_ADDRESS, sender=stranger)
@@ -116,7 +116,7 @@ def test_empty_domain_is_checked_before_the_zero_address(identity):
 
 
 def test_zero_address_is_checked_before_the_taken_domain(identity, named_agent):
-    """Nobody can send from the zero address; a simulated call can."""
+    """The zero address sends no transaction, but a simulated call can use it."""
     with ape.reverts(identity.InvalidAddress):
         identity.newAgent.call(DOMAIN, ZERO_ADDRESS, sender=ZERO_ADDRESS)
 
@@ -226,10 +226,43 @@ def test_update_does_not_hand_over_to_an_account_that_received_an_agent(identity
         identity.updateAgent(2, "", other_owner, sender=owner)
 
 
-def test_update_does_not_hand_over_to_a_wallet_that_speaks_as_an_agent(identity, agent, owner, wallet_key, rotate):
+def test_update_transfers_an_agent_to_its_own_wallet(identity, agent, owner, wallet_key, rotate):
     rotate(wallet_key)
+    receipt = identity.updateAgent(agent, DOMAIN, wallet_key, sender=owner)
+    assert identity.ownerOf(agent) == wallet_key
+    assert identity.getAgentWallet(agent) == ZERO_ADDRESS
+    assert (identity.agentOf(owner), identity.agentOf(wallet_key)) == (0, agent)
+    assert identity.resolveByAddress(wallet_key) == (agent, DOMAIN, wallet_key.address)
+    assert logged(receipt) == [*handover(agent, owner, wallet_key), agent_updated(agent, DOMAIN, wallet_key)]
+
+
+def test_update_does_not_transfer_to_a_wallet_that_speaks_as_another_agent(identity, agent, owner, wallet_key, rotate):
+    identity.register(sender=owner)
+    rotate(wallet_key, 2)
+    rotate(wallet_key, agent)
+    assert identity.agentOf(wallet_key) == 2
     with ape.reverts(identity.AddressAlreadyRegistered):
         identity.updateAgent(agent, "", wallet_key, sender=owner)
+
+
+def test_update_does_not_transfer_to_a_wallet_that_owns_another_agent(identity, agent, owner, wallet_key, rotate):
+    rotate(wallet_key, agent)
+    identity.register(sender=owner)
+    identity.transferFrom(owner, wallet_key, 2, sender=owner)
+    assert identity.agentOf(wallet_key) == agent
+    with ape.reverts(identity.AddressAlreadyRegistered):
+        identity.updateAgent(agent, "", wallet_key, sender=owner)
+
+
+def test_new_owner_is_found_by_address_once_it_has_chosen_the_agent(identity, named_agent, owner, other_owner):
+    """Only the account itself chooses the agent that `resolveByAddress` finds for it."""
+    identity.updateAgent(named_agent, "", other_owner, sender=owner)
+    with ape.reverts(identity.AgentNotFound):
+        identity.resolveByAddress(other_owner)
+    with ape.reverts(identity.AddressAlreadyRegistered):
+        identity.newAgent(OTHER_DOMAIN, other_owner, sender=other_owner)
+    identity.setPrimaryAgent(named_agent, sender=other_owner)
+    assert identity.resolveByAddress(other_owner) == (named_agent, DOMAIN, other_owner.address)
 
 
 def test_refused_address_leaves_the_domain_as_it_was(identity, named_agent, owner):
@@ -246,7 +279,7 @@ def test_existence_is_checked_first_in_an_update(identity, stranger):
 
 
 def test_existence_is_checked_even_for_the_zero_address(identity):
-    """An unknown agent's owner reads as zero, which must not make the zero address its owner."""
+    """The owner of an unknown agent reads as zero. The zero address must not count as its owner."""
     with ape.reverts(identity.AgentNotFound):
         identity.updateAgent.call(UNKNOWN_AGENT, "", ZERO_ADDRESS, sender=ZERO_ADDRESS)
 

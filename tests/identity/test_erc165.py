@@ -1,4 +1,4 @@
-"""`supportsInterface`, and the functions and events that clients of the deployed registries were compiled against."""
+"""`supportsInterface`, and the functions and events that clients of the deployed registries expect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.surface import events, functions
 
 
 def interface_id(signatures):
-    """ERC-165: the exclusive or of all selectors."""
+    """Return the interface id of ERC-165: the exclusive or of all selectors."""
     selectors = (int.from_bytes(keccak(text=signature)[:4], "big") for signature in signatures)
     return reduce(int.__xor__, selectors).to_bytes(4, "big")
 

@@ -1,4 +1,4 @@
-"""What ERC-721, ERC-6093 and `isAuthorizedOrOwner` say about tokens, beyond transfers."""
+"""ERC-721, ERC-6093 and `isAuthorizedOrOwner`, except transfers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.identity.conftest import UNKNOWN_AGENT
 
 @pytest.fixture
 def refuse_ether(identity, owner):
-    """Sends one wei along with a call, which is refused."""
+    """Sends a call with one wei, and expects a revert."""
 
     def send(method, *arguments):
         with ape.reverts(identity.EtherNotAccepted, value=1):
@@ -147,7 +147,7 @@ def test_nobody_else_is_authorised(identity, agent, unauthorised):
 
 
 def test_zero_address_appoints_no_operator(identity, operator):
-    """Nobody can send from the zero address; a simulated call can."""
+    """The zero address sends no transaction, but a simulated call can use it."""
     with ape.reverts(identity.ERC721InvalidApprover, approver=ZERO_ADDRESS):
         identity.setApprovalForAll.call(operator, True, sender=ZERO_ADDRESS)
 
@@ -162,7 +162,7 @@ def test_nobody_is_authorised_for_an_unknown_agent(identity, owner):
         identity.isAuthorizedOrOwner(owner, UNKNOWN_AGENT)
 
 
-# Ether, which ERC-721 lets these functions take, and which a registry could never give back
+# Ether: ERC-721 allows these functions to accept it, but the registry could never return it
 
 
 def test_transfer_takes_no_ether(identity, agent, owner, other_owner, refuse_ether):

@@ -1,4 +1,4 @@
-"""`agentOf` and `setPrimaryAgent`: as which agent an account speaks. Nobody is made to speak as one by others."""
+"""`agentOf` and `setPrimaryAgent`: the primary agent of an account. No other account can choose it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.identity.events import primary_agent_set
 
 @pytest.fixture
 def agents(identity, owner):
-    """Three agents of the owner, who speaks as the first."""
+    """Three agents of the owner. The first is the owner's primary agent."""
     for _ in range(3):
         identity.register(sender=owner)
     return [1, 2, 3]
@@ -103,7 +103,7 @@ def test_former_owner_may_not_choose_the_agent(identity, agent, owner, other_own
 
 
 def test_agent_without_wallet_cannot_be_chosen_by_the_zero_address(identity, agent, owner):
-    """Nobody can send from the zero address; a simulated call can, and "no wallet" reads as zero."""
+    """A simulated call can use the zero address as sender, and "no wallet" reads as zero."""
     identity.unsetAgentWallet(agent, sender=owner)
     with ape.reverts(identity.NotOwnerOrWallet, account=ZERO_ADDRESS, agentId=agent):
         identity.setPrimaryAgent.call(agent, sender=ZERO_ADDRESS)

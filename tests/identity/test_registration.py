@@ -101,7 +101,7 @@ def test_contract_registers_like_any_account(identity, contract_wallet, wallet_k
 
 
 def test_registering_contract_is_not_called_back(identity, project, accounts, deployer, networks):
-    """A contract that refuses every token may register: it asked for the token."""
+    """A contract that rejects every token may register, because it requested the token."""
     contract = deployer.deploy(project.ReceiverRejects)
     networks.provider.set_balance(contract.address, 10**18)
     identity.register(sender=accounts[contract.address])
@@ -109,7 +109,7 @@ def test_registering_contract_is_not_called_back(identity, project, accounts, de
 
 
 def test_zero_address_cannot_register(identity):
-    """Nobody can send from the zero address; a simulated call can."""
+    """The zero address sends no transaction, but a simulated call can use it."""
     with ape.reverts(identity.TransferToZeroAddress):
         identity.register.call(sender=ZERO_ADDRESS)
 

@@ -1,4 +1,4 @@
-"""Random sequences of calls, compared after each step with the model in plain Python."""
+"""Random sequences of calls. After each step, the registry's answers equal those of the model in plain Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from bilateral.signatures import AgentWalletSet, Domain
 from scripts._anvil import restore
 from tests.calls import Refused, answer, encoded
-from tests.identity.indexing import primary_agents
+from tests.identity.indexing import states
 from tests.identity.model import IdentityModel
 from tests.sequences import play
 
@@ -23,6 +23,7 @@ FUNCTIONS = {
     "register(string,(string,bytes)[])": IdentityModel.register,
     "newAgent(string,address)": IdentityModel.new_agent,
     "updateAgent(uint256,string,address)": IdentityModel.update_agent,
+    "releaseDomain(uint256)": IdentityModel.release_domain,
     "transferFrom(address,address,uint256)": IdentityModel.transfer,
     "safeTransferFrom(address,address,uint256)": IdentityModel.transfer,
     "approve(address,uint256)": IdentityModel.approve,
@@ -33,7 +34,7 @@ FUNCTIONS = {
     "unsetAgentWallet(uint256)": IdentityModel.unset_wallet,
     "setPrimaryAgent(uint256)": IdentityModel.set_primary,
 }
-"""The registry's functions, and the model's that stand for them."""
+"""The functions of the registry, and the methods of the model."""
 
 NEVER_REFUSED = {"register()", "register(string)"}
 
@@ -48,22 +49,21 @@ VALUES = [b"", b"value", bytes(range(1, 100))]
 people = st.sampled_from(PEOPLE)
 people_or_nobody = st.sampled_from([*PEOPLE, *PEOPLE, None])
 agents = st.integers(0, 11)
-"""Which of the registered agents, counted round and round; 0: one that is not registered."""
+"""The number of a registered agent, modulo the number of agents; 0: an unregistered agent."""
 
 callers = st.sampled_from(["owner"] * 6 + ["wallet", "approved", *PEOPLE])
-"""Whoever plays that role for the agent in question, or somebody."""
+"""The account in this role for the agent, or any account."""
 
 
 @dataclass
 class Registry:
-    """The registry, asked and sent to by plain JSON-RPC, so that thousands of calls take seconds."""
+    """The registry by plain JSON-RPC, so that thousands of calls take seconds."""
 
     address: str
-    events: list
     node: Any
 
     def ask(self, questions, caller=ZERO_ADDRESS):
-        """Ask many views, or simulate calls, in one request: `("result", data)` or `("error", data)` for each."""
+        """Simulate many calls in one request. Return `("result", data)` or `("error", data)` for each."""
         calls = [self.transaction(caller, *question) for question in questions]
         responses = self.node.web3.provider.make_batch_request([("eth_call", [call, "latest"]) for call in calls])
         return [
@@ -74,7 +74,7 @@ class Registry:
         ]
 
     def send(self, caller, *call):
-        """Send a transaction that succeeds. The node signs for its own accounts, and for those it impersonates."""
+        """Send a transaction that succeeds. The node signs for its own accounts and for impersonated ones."""
         transaction_hash = self.node.make_request("eth_sendTransaction", [self.transaction(caller, *call)])
         receipt = self.node.web3.eth.wait_for_transaction_receipt(transaction_hash, poll_latency=0.002)
         assert receipt["status"] == 1
@@ -82,19 +82,14 @@ class Registry:
     def transaction(self, caller, *call):
         return {"from": caller, "to": self.address, "data": f"0x{encoded(*call).hex()}", "gas": hex(3_000_000)}
 
-    def events_since(self, block):
-        logs = self.node.web3.eth.get_logs({"address": self.address, "fromBlock": block})
-        events = self.node.network.ecosystem.decode_logs([dict(log) for log in logs], *self.events)
-        return [(event.event_name, event.event_arguments) for event in events]
-
 
 class Machine(RuleBasedStateMachine):
-    """Calls the registry and the model alike, and compares all that both can be asked."""
+    """Calls the registry and the model alike, and compares all their answers."""
 
     chain: Any
     registry: Registry
     signers: dict
-    """Who signs for each account, by address. A contract wallet's signatures are those of its key."""
+    """The signer of each account, by address. A contract wallet's key signs for the wallet."""
     tally: Counter
 
     def __init__(self):
@@ -105,11 +100,14 @@ class Machine(RuleBasedStateMachine):
         self.everybody = list(self.signers)
 
     def teardown(self):
-        derived = primary_agents(self.registry.events_since(self.first_block))
+        derived = states(self.registry.node, self.registry.address, self.first_block)
         restore(self.chain, self.snapshot)
-        assert derived == self.model.primary, "events alone must tell as which agent everybody speaks"
+        agents = self.model.agents.items()
+        assert derived.primary_agents == self.model.primary, "events alone tell every primary agent"
+        assert derived.owners == {agent_id: agent.owner for agent_id, agent in agents}
+        assert derived.wallets == {id_: agent.wallet for id_, agent in agents if agent.wallet != ZERO_ADDRESS}
 
-    # Who calls, and how a call is judged
+    # Callers and comparisons
 
     def agent(self, pick):
         count = len(self.model.agents)
@@ -125,7 +123,7 @@ class Machine(RuleBasedStateMachine):
         return account if account != ZERO_ADDRESS else self.account(0)
 
     def call(self, caller, function, *arguments, as_modelled=None):
-        """Call the registry: it must return what the model does, or revert with the same data."""
+        """Call the registry and the model. Both return the same values or revert with the same data."""
         (given,) = self.registry.ask([(function, *arguments)], caller)
         try:
             returned = FUNCTIONS[function](self.model, caller, *(as_modelled or arguments))
@@ -172,12 +170,17 @@ class Machine(RuleBasedStateMachine):
         agent=agents,
         who=callers,
         domain=st.sampled_from([*DOMAINS, ""]),
-        receiver=st.sampled_from([None] * 6 + [*PEOPLE]),
+        receiver=st.sampled_from([None] * 6 + [*PEOPLE, "wallet"]),
     )
     def update_agent(self, agent, who, domain, receiver):
         agent_id = self.agent(agent)
-        caller = self.in_role(who, agent_id)
-        self.call(caller, "updateAgent(uint256,string,address)", agent_id, domain, self.account(receiver))
+        caller, receiver = self.in_role(who, agent_id), self.in_role(receiver, agent_id)
+        self.call(caller, "updateAgent(uint256,string,address)", agent_id, domain, receiver)
+
+    @rule(agent=agents, who=callers)
+    def release_domain(self, agent, who):
+        agent_id = self.agent(agent)
+        self.call(self.in_role(who, agent_id), "releaseDomain(uint256)", agent_id)
 
     @rule(
         agent=agents,
@@ -213,16 +216,18 @@ class Machine(RuleBasedStateMachine):
         key = rightful_key if signer is None and rightful_key else self.signers[self.account(signer or 0)]
         self.call_set_agent_wallet(self.in_role(who, agent_id), agent_id, wallet, delay, key)
 
-    @rule(agent=agents, wallet=people, then=st.sampled_from(["nothing", "transfer it to the wallet", "choose it"]))
+    @rule(agent=agents, wallet=people, then=st.sampled_from(["nothing", "transfer it", "update it", "choose it"]))
     def prove_wallet(self, agent, wallet, then):
-        """A wallet that consents, which chance alone would meet too rarely, and what only wallets meet then."""
+        """Set a consenting wallet, and call functions as that wallet. Random draws alone rarely find such calls."""
         agent_id, wallet = self.agent(agent), self.account(wallet)
         owner = self.in_role("owner", agent_id)
         self.call_set_agent_wallet(owner, agent_id, wallet, 120, self.signers[wallet])
         if then == "choose it":
             self.call(wallet, "setPrimaryAgent(uint256)", agent_id)
-        if then == "transfer it to the wallet":
+        if then == "transfer it":
             self.call(owner, "transferFrom(address,address,uint256)", owner, wallet, agent_id)
+        if then == "update it":
+            self.call(owner, "updateAgent(uint256,string,address)", agent_id, "", wallet)
 
     def call_set_agent_wallet(self, caller, agent_id, wallet, delay, key):
         owner = getattr(self.model.agents.get(agent_id), "owner", ZERO_ADDRESS)
@@ -259,7 +264,7 @@ class Machine(RuleBasedStateMachine):
         agent_id = self.agent(agent)
         self.call(self.in_role(who, agent_id), "setMetadata(uint256,string,bytes)", agent_id, key, value)
 
-    # What holds after each of them
+    # Invariants after each call
 
     @invariant()
     def registry_answers_like_the_model(self):
@@ -289,7 +294,7 @@ def test_registry_answers_like_the_model_after_any_sequence_of_calls(
     tally = Counter()
     world = {
         "chain": chain,
-        "registry": Registry(identity.address, identity.contract_type.events, node),
+        "registry": Registry(identity.address, node),
         "signers": people,
         "tally": tally,
     }

@@ -1,4 +1,4 @@
-"""Every way in which an agent changes hands."""
+"""Every transfer of an agent."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def receiving_contract(project, deployer, request):
     return deployer.deploy(getattr(project, request.param))
 
 
-# What a transfer does
+# Effects of a transfer
 
 
 def test_transfer_moves_the_token(identity, agent, owner, other_owner, transfer):
@@ -114,7 +114,7 @@ def test_transfer_leaves_other_agents_alone(identity, agent, owner, other_owner,
     assert (identity.balanceOf(owner), identity.balanceOf(other_owner)) == (1, 2)
 
 
-# To oneself
+# Transfers to the owner itself
 
 
 def test_transfer_to_oneself_clears_the_wallet(identity, agent, owner, transfer):
@@ -146,7 +146,7 @@ def test_transfer_to_oneself_ends_the_approval(identity, agent, owner, approved,
     assert identity.getApproved(agent) == ZERO_ADDRESS
 
 
-# Who may
+# Authorised callers
 
 
 def test_authorised_account_may_transfer(identity, agent, owner, other_owner, authorised, transfer):
@@ -174,7 +174,7 @@ def test_approved_account_may_transfer_once(identity, agent, owner, other_owner,
         identity.transferFrom(other_owner, approved, agent, sender=approved)
 
 
-# What is refused, in the order in which it is checked
+# Reverts, in the order of the checks
 
 
 def test_transfer_to_the_zero_address_is_refused_first(identity, stranger, transfer):
@@ -198,7 +198,7 @@ def test_transfer_from_another_than_the_owner_is_refused_last(identity, agent, o
 
 
 def test_account_holds_at_most_what_fits_into_its_word(identity, agent, owner, other_owner, networks):
-    """The balance has 32 bits. They never run over into the primary agent, which stands beside it."""
+    """The balance has 32 bits. It never overflows into the primary agent in the same word."""
     identity.register(sender=other_owner)
     slot = account_slot(networks, identity, other_owner, word=2 << 32 | 1)
     networks.provider.set_storage(identity.address, slot, encode(["uint256"], [2 << 32 | ACCOUNT_BALANCE_LIMIT - 1]))
@@ -214,7 +214,7 @@ def test_account_holds_at_most_what_fits_into_its_word(identity, agent, owner, o
 
 
 def account_slot(networks, identity, account, word):
-    """The storage slot of an account's word, found by asking the chain which slots `balanceOf` reads."""
+    """Return the storage slot of an account's word: the slot that `balanceOf` reads."""
     data = bytes(identity.balanceOf.encode_input(account))
     call = {"from": account.address, "to": identity.address, "data": f"0x{data.hex()}"}
     access_list = networks.provider.make_request("eth_createAccessList", [call, "latest"])["accessList"]
@@ -267,7 +267,7 @@ def test_safe_transfer_to_a_contract_that_answers_junk_is_refused(identity, agen
 
 
 def test_safe_transfer_tells_the_receiver_who_sends_what(identity, agent, owner, operator, networks):
-    """The receiver records the hash of its calldata, and answers with its selector."""
+    """The receiver stores the hash of its calldata, and returns the selector."""
     receiver = "0x00000000000000000000000000000000DeaDBeef"
     # calldatacopy(0, 0, calldatasize); sstore(0, keccak256(0, calldatasize)); return(0, 32) with the selector alone
     program = "365f5f37365f205f555f3560e01c60e01b5f5260205ff3"

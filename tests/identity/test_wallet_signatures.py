@@ -1,4 +1,4 @@
-"""What counts as a wallet's consent in `setAgentWallet`, and what an attacker may try instead."""
+"""`setAgentWallet`: signatures that prove the consent of a wallet, and attempts of an attacker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD036
 ERC1271_MAGIC_VALUE = keccak(text="isValidSignature(bytes32,bytes)")[:4]
 
 AT_NO_ACCOUNT = "0x00000000000000000000000000000000DeaDBeef"
-"""An address without key, where tests put code."""
+"""An address without a key. Tests put code there."""
 
 ANSWERS_THAT_ARE_NO_CONSENT = {
     "nothing": "00",
@@ -29,12 +29,12 @@ ANSWERS_THAT_ARE_NO_CONSENT = {
     "its own calldata": "365f5f37365ff3",
     "the magic value in a revert": "631626ba7e60e01b5f5260205ffd",
 }
-"""Programs in EVM code, by what they answer to every call."""
+"""Programs in EVM code, by their answer to every call."""
 
 
 @pytest.fixture
 def refuses(identity, agent, owner, deadline):
-    """Asserts that a signature does not make an account the wallet."""
+    """Asserts that the registry rejects a signature."""
 
     def attempt(new_wallet, signature, *, agent_id=agent, sender=owner, registry=identity):
         former_wallet = registry.getAgentWallet(agent_id)
@@ -46,12 +46,12 @@ def refuses(identity, agent, owner, deadline):
 
 
 def with_high_s(signature):
-    """The other signature that the elliptic curve allows for the same message."""
+    """Return the second signature of the same message: the elliptic curve allows two values of `s`."""
     r, s, v = signature[:32], int.from_bytes(signature[32:64], "big"), signature[64]
     return r + (SECP256K1_ORDER - s).to_bytes(32, "big") + bytes([{27: 28, 28: 27}[v]])
 
 
-# Who signs
+# Signers
 
 
 def test_plain_account_consents_by_ecdsa(identity, agent, wallet_key, rotate):
@@ -97,9 +97,10 @@ def test_registry_itself_does_not_consent(identity, refuses, wallet_key, consent
 
 
 def test_delegated_account_consents_by_ecdsa(
-    identity, networks, agent, owner, wallet_key, contract_wallet, consent, deadline
+    identity, project, deployer, networks, agent, owner, other_owner, wallet_key, consent, deadline
 ):
-    """An account that EIP-7702 delegates to code still has its key."""
+    """The key of an EIP-7702 account remains valid, even if the account's code accepts another key."""
+    contract_wallet = deployer.deploy(project.MockWallet, other_owner)
     delegation = bytes.fromhex("ef0100") + to_canonical_address(contract_wallet.address)
     networks.provider.set_code(wallet_key.address, delegation)
     identity.setAgentWallet(agent, wallet_key, deadline, consent(wallet_key), sender=owner)
@@ -109,7 +110,7 @@ def test_delegated_account_consents_by_ecdsa(
 def test_delegated_account_consents_by_the_code_that_it_delegates_to(
     identity, networks, agent, owner, stranger, wallet_key, contract_wallet, consent, deadline
 ):
-    """The stranger delegates to a contract wallet's code, which follows `wallet_key`."""
+    """The stranger delegates to the code of a contract wallet that accepts `wallet_key`."""
     delegation = bytes.fromhex("ef0100") + to_canonical_address(contract_wallet.address)
     networks.provider.set_code(stranger.address, delegation)
     signature = consent(wallet_key, new_wallet=stranger)
@@ -131,7 +132,7 @@ def test_owner_needs_its_own_signature_to_become_the_wallet_again(refuses, rotat
     refuses(owner, consent(wallet_key, new_wallet=owner))
 
 
-# What is signed
+# Signed fields
 
 
 def test_signature_for_another_agent_is_refused(identity, refuses, owner, wallet_key, consent):
@@ -175,7 +176,7 @@ def test_signature_under_another_domain_name_is_refused(identity, chain, agent, 
 def test_after_a_split_of_the_chain_only_the_new_chain_id_counts(
     identity, networks, chain, agent, owner, wallet_key, consent, deadline
 ):
-    """The registry was deployed under the former chain id, and does not go on believing in it."""
+    """The registry was deployed under the former chain id, and uses the current one."""
     former_id, new_id = chain.chain_id, chain.chain_id + 1
     signatures = {chain_id: consent(wallet_key, chain_id=chain_id) for chain_id in (former_id, new_id)}
     networks.provider.make_request("anvil_setChainId", [new_id])
@@ -203,7 +204,7 @@ def test_used_signature_is_worthless_after_a_transfer(
 
 
 def test_signature_may_be_used_again_until_its_deadline(identity, agent, owner, wallet_key, consent, deadline):
-    """As in the deployed registries: it has no nonce, and only those who may act for the agent can use it."""
+    """The consent has no nonce, as in the deployed registries. Only accounts that may act for the agent can use it."""
     signature = consent(wallet_key)
     identity.setAgentWallet(agent, wallet_key, deadline, signature, sender=owner)
     identity.unsetAgentWallet(agent, sender=owner)
@@ -229,7 +230,7 @@ def test_signature_of_another_length_than_65_bytes_is_refused(refuses, wallet_ke
 
 
 def test_compact_signature_is_refused(refuses, wallet_key, consent):
-    """EIP-2098 would be a second signature for the same consent."""
+    """EIP-2098 would allow a second signature for the same consent."""
     signature = consent(wallet_key)
     s_with_parity = int.from_bytes(signature[32:64], "big") | (signature[64] - 27) << 255
     refuses(wallet_key, signature[:32] + s_with_parity.to_bytes(32, "big"))

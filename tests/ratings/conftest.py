@@ -1,4 +1,4 @@
-"""The flagship registry with a server, a client and a validator that are agents."""
+"""The bidirectional registry with a server, a client and a validator that are agents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def identity(deployer, project):
-    """An identity registry of this folder's own, so that agent ids are known."""
+    """An identity registry for this folder only, so that agent ids are known."""
     return deployer.deploy(project.IdentityRegistry)
 
 
@@ -27,7 +27,7 @@ def register(identity):
 
 @pytest.fixture(scope="session")
 def server(owner):
-    """Owns the agent that rates."""
+    """The owner of the agent that rates."""
     return owner
 
 
@@ -48,7 +48,7 @@ def validator_id(register, validator, client_id):
 
 @pytest.fixture(scope="session")
 def last_agent_id(identity, project, deployer, validator_id):
-    """There are agents 1 to 70, which is more than two words of ratings."""
+    """The highest agent id: agents 1 to 70 exist, more than two words of ratings."""
     others = deployer.deploy(project.MockFeedbackGiver)
     others.repeat(identity, identity.register.encode_input(), 70 - validator_id, sender=deployer)
     return identity.getAgentCount()

@@ -67,7 +67,7 @@ def test_unknown_server_is_refused(registry, stranger, client_id):
 
 
 def test_zero_address_is_not_the_wallet_that_an_unknown_server_lacks(registry, client_id):
-    """Nobody can send from the zero address; a simulated call can."""
+    """Only a simulated call can come from the zero address."""
     with ape.reverts(registry.AgentNotFound):
         registry.acceptFeedback.call(client_id, 404, sender=ZERO_ADDRESS)
 
@@ -108,7 +108,7 @@ def test_pair_is_authorised_once(registry, server, server_id, client_id):
 
 @pytest.fixture
 def wallet(identity, chain, server, server_id, wallet_key):
-    """The server's wallet, another than its owner."""
+    """The server's wallet, which is not its owner."""
     deadline = chain.pending_timestamp + 60
     consent = AgentWalletSet(server_id, wallet_key.address, server.address, deadline)
     signature = wallet_key.sign_message(consent.signable(Domain(chain.chain_id, identity.address))).encode_rsv()

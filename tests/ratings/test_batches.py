@@ -1,4 +1,4 @@
-"""Batches: all or nothing, and what is wrong is named by its position."""
+"""Batches: all or none; an error names the position of the invalid rating."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rating_of(registry, kind, server_id):
 
 @pytest.fixture
 def refused(registry):
-    """The refusal of one element, for the reason that it would be refused alone."""
+    """A check that a batch fails at one position, with the error of that single rating."""
 
     def refused(position, error, *arguments):
         words = b"".join(argument.to_bytes(32) for argument in arguments)
@@ -75,7 +75,7 @@ def test_empty_batch_is_refused(rate_all, registry, server, server_id):
 
 @pytest.mark.parametrize(("agents", "ratings"), [(1, 0), (0, 1), (2, 1), (1, 2)])
 def test_unequal_batch_is_refused(rate_all, registry, server, client_id, agents, ratings):
-    error = ape.reverts(registry.UnequalBatch, agents=agents, ratings=ratings)
+    error = ape.reverts(registry.UnequalBatch, agents=agents, others=ratings)
     with error if agents else ape.reverts(registry.EmptyBatch):
         rate_all([client_id] * agents, [50] * ratings, sender=server)
 

@@ -1,4 +1,4 @@
-"""A contract rates as the agent that it is itself, whosever transaction it is."""
+"""A contract rates as its own agent, not as the agent of the transaction's sender."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def call(registry, call_as_contract):
-    """Calls the registry as a contract wallet."""
+    """A function that calls the registry as a contract wallet."""
     return partial(call_as_contract, registry)
 
 
@@ -23,7 +23,7 @@ def its_agent(identity, validator_id, call_as_contract):
 
 @pytest.fixture
 def key_agent(register, validator_id, wallet_key):
-    """The agent of the account whose transaction it is."""
+    """The agent of the transaction's sender."""
     return register(wallet_key)
 
 

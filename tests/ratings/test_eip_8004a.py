@@ -20,7 +20,7 @@ def test_2_check_client_reputation_before_serving(
 ):
     registry.rateClient(client_id, 35, sender=server)
     assert tuple(registry.getClientRating(client_id, server_id)) == (True, 35)
-    service = deployer.deploy(project.MockGatedService, registry, identity, server_id, True)
+    service = deployer.deploy(project.GatedService, registry, identity, server_id, True)
     with ape.reverts(service.ClientDeclined, clientId=client_id, serverId=server_id, rating=35, minimum=70):
         service.serve(sender=client)
 
@@ -33,7 +33,7 @@ def test_3_validator_receives_rating(registry, server, server_id, validator_id):
 
 def test_4_no_rating_exists(registry, project, identity, deployer, server_id, client, client_id):
     assert tuple(registry.getClientRating(client_id, server_id)) == (False, 0)
-    service = deployer.deploy(project.MockGatedService, registry, identity, server_id, True)
+    service = deployer.deploy(project.GatedService, registry, identity, server_id, True)
     service.serve(sender=client)
     assert service.served(client_id) == 1
 

@@ -6,11 +6,13 @@ import ape
 import pytest
 from ape.utils import ZERO_ADDRESS
 
+from tests.delegation import delegate
+
 
 @pytest.fixture
 def deploy(project, deployer, registry, identity, server_id):
     def deploy(*, trusts_newcomers):
-        return deployer.deploy(project.MockGatedService, registry, identity, server_id, trusts_newcomers)
+        return deployer.deploy(project.GatedService, registry, identity, server_id, trusts_newcomers)
 
     return deploy
 
@@ -81,7 +83,7 @@ def test_gate_names_its_registry(service, registry):
 def test_gate_takes_nothing_but_a_registry_of_ratings(
     project, deployer, identity, networks, stranger, monkeypatch, what
 ):
-    # Ape would ask a block explorer on the internet about the address that the contract did not get.
+    # Ape would query a public block explorer for the address of the missing contract.
     monkeypatch.setitem(networks.provider.network.__dict__, "explorer", None)
     candidates = {
         "zero address": lambda: ZERO_ADDRESS,
@@ -91,4 +93,16 @@ def test_gate_takes_nothing_but_a_registry_of_ratings(
     }
     ratings = candidates[what]()
     with ape.reverts(project.IReputationGate.NotARatingsRegistry, ratings=ratings):
-        deployer.deploy(project.MockGatedService, ratings, identity, 1, True)
+        deployer.deploy(project.GatedService, ratings, identity, 1, True)
+
+
+def test_account_that_delegates_to_a_registry_of_ratings_is_refused(
+    project, deployer, identity, registry, networks, stranger, client, monkeypatch
+):
+    """The account answers like a registry of ratings (EIP-7702) until its key ends the delegation."""
+    monkeypatch.setitem(networks.provider.network.__dict__, "explorer", None)
+    delegate(networks.provider.web3, stranger, registry.address, sponsor=client)
+    interface_id = bytes.fromhex("01ffc9a7")
+    assert project.BidirectionalReputationRegistry.at(stranger.address).supportsInterface(interface_id)
+    with ape.reverts(project.IReputationGate.NotARatingsRegistry, ratings=stranger.address):
+        deployer.deploy(project.GatedService, stranger, identity, 1, True)

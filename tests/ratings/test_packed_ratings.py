@@ -1,4 +1,4 @@
-"""32 agents share a word, and none disturbs another."""
+"""Ratings of 32 agents in one word: a write changes one of them only."""
 
 from __future__ import annotations
 
@@ -39,6 +39,20 @@ def test_word_full_of_ratings_is_read_back(registry, server, server_id):
     assert list(answer.ratings) == [0, *ratings, 0]
 
 
+@pytest.mark.parametrize("high_bit", [8, 13, 16, 21, 32, 64, 128, 133, 160, 192, 255])
+def test_rating_is_not_that_of_an_agent_whose_id_differs_in_a_high_bit(
+    registry, server, server_id, client_id, validator_id, high_bit
+):
+    registry.rateClient(client_id, 20, sender=server)
+    registry.rateValidator(validator_id, 30, sender=server)
+    other_client, other_validator = client_id + 2**high_bit, validator_id + 2**high_bit
+    assert tuple(registry.getClientRating(other_client, server_id)) == (False, 0)
+    assert tuple(registry.getValidatorRating(other_validator, server_id)) == (False, 0)
+    assert tuple(registry.getClientRating(client_id, server_id + 2**high_bit)) == (False, 0)
+    assert tuple(registry.getValidatorRating(validator_id, server_id + 2**high_bit)) == (False, 0)
+    assert list(registry.getClientRatings([other_client, client_id], server_id).hasRating) == [False, True]
+
+
 @given(
     ratings=st.dictionaries(
         st.tuples(st.booleans(), st.integers(1, 3), st.integers(1, 70)), st.integers(0, 100), max_size=40
@@ -46,7 +60,7 @@ def test_word_full_of_ratings_is_read_back(registry, server, server_id):
 )
 @settings(max_examples=10, deadline=None, derandomize=True)
 def test_all_pairs_of_random_sets_are_read_back(chain, registry, server, client, validator, last_agent_id, ratings):
-    """The keys are `(as a client, server, subject)`."""
+    """Each key is `(is a client, server, subject)`."""
     ratings = {pair: rating for pair, rating in ratings.items() if pair[1] != pair[2]}
     servers = {1: server, 2: client, 3: validator}
     with isolated(chain):

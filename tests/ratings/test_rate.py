@@ -1,4 +1,4 @@
-"""Rating one agent: final, within the scale, and kept apart by direction, kind and pair."""
+"""Ratings of one agent: final, within the scale, and separate by direction, kind and pair."""
 
 from __future__ import annotations
 
@@ -114,9 +114,17 @@ def test_each_server_rates_for_itself(registry, server, server_id, validator, va
     assert tuple(registry.getClientRating(client_id, validator_id)) == (True, 90)
 
 
-@pytest.mark.parametrize("agents", [(0, 0), (404, 1), (2**256 - 1, 2**256 - 1)])
-def test_unknown_agents_have_no_ratings(rating_of, agents):
-    assert rating_of(*agents) == (False, 0)
+@pytest.mark.parametrize("unknown", [0, 404, 2**256 - 1])
+def test_unknown_agents_have_no_ratings(rate, rating_of, server, server_id, client_id, unknown):
+    rate(client_id, 20, sender=server)
+    assert rating_of(client_id, server_id) == (True, 20)
+    for agents in ((unknown, server_id), (client_id, unknown), (unknown, unknown)):
+        assert rating_of(*agents) == (False, 0)
+
+
+def test_known_agents_that_nobody_rated_have_no_ratings(rating_of, server_id, client_id, validator_id):
+    agents = (server_id, client_id, validator_id)
+    assert {rating_of(*pair) for pair in itertools.product(agents, agents)} == {(False, 0)}
 
 
 def test_ratings_leave_feedback_alone(registry, server, server_id, client, client_id):

@@ -1,4 +1,4 @@
-"""As which agent an account rates."""
+"""The agent as which an account rates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def second_id(register, server, server_id, client_id, validator_id):
 
 @pytest.fixture
 def set_wallet(identity, chain, server, server_id):
-    """Makes an account the wallet of the server's agent."""
+    """A function that makes an account the wallet of the server's agent."""
 
     def set_wallet(wallet, sender=server):
         deadline = chain.pending_timestamp + 60

@@ -1,4 +1,4 @@
-"""The flagship is a superset: the base keeps its storage slots, its functions and its events."""
+"""The bidirectional registry is a superset of its base: same storage slots, functions and events."""
 
 from __future__ import annotations
 
@@ -36,11 +36,15 @@ def test_base_storage_keeps_its_slots(layouts):
 
 
 def test_extension_starts_where_the_base_ends(layouts):
-    assert [row[:3] for row in layouts[BASE]] == [(0, 0, "_reputations"), (1, 0, "_tags")]
+    assert [row[:3] for row in layouts[BASE]] == [
+        (0, 0, "_reputations"),
+        (1, 0, "_tags"),
+        (4, 0, "_voidedDeadlines"),
+    ]
     assert [row[:3] for row in layouts[FLAGSHIP][len(layouts[BASE]) :]] == [
-        (4, 0, "_clientRatings"),
-        (5, 0, "_validatorRatings"),
-        (6, 0, "_authorizedClients"),
+        (5, 0, "_clientRatings"),
+        (6, 0, "_validatorRatings"),
+        (7, 0, "_authorizedClients"),
     ]
 
 

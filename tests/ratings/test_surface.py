@@ -1,4 +1,4 @@
-"""The flagship is called and read exactly as EIP-8004a says, and as both of its bases are."""
+"""Functions and events of the bidirectional registry, compared with EIP-8004a and both of its bases."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ AUGUST_2025_ERRORS = {
 OWN_FUNCTIONS = {
     "rateClients(uint256[],uint8[])": "nonpayable",
     "rateValidators(uint256[],uint8[])": "nonpayable",
+    "rateClientAs(uint256,uint8,uint256,address)": "nonpayable",
+    "rateValidatorAs(uint256,uint8,uint256,address)": "nonpayable",
+    "rateClientsAs(uint256[],uint8[],uint256,address[])": "nonpayable",
+    "rateValidatorsAs(uint256[],uint8[],uint256,address[])": "nonpayable",
     "getClientRatings(uint256[],uint256)": "view returns (bool[],uint8[])",
 }
 

@@ -1,4 +1,4 @@
-"""A reputation registry with one agent, and the means to give feedback for it directly, by signature and in bulk."""
+"""A reputation registry with one agent, and functions that give feedback directly, by signature and in bulk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CROWD_SIZE = 6
 
 @pytest.fixture(scope="session")
 def identity(deployer, project):
-    """An identity registry of this folder's own, so that agent ids start at 1."""
+    """An identity registry for this folder only, so that agent ids start at 1."""
     return deployer.deploy(project.IdentityRegistry)
 
 
@@ -38,7 +38,7 @@ def other_agent(agent, identity, other_owner):
 
 @pytest.fixture(scope="session")
 def crowd(deployer, project):
-    """Clients that play a whole history in one transaction."""
+    """Clients that send a whole history in one transaction."""
     crowd = deployer.deploy(project.MockFeedbackCrowd)
     crowd.gather(CROWD_SIZE, sender=deployer)
     return crowd
@@ -46,7 +46,7 @@ def crowd(deployer, project):
 
 @pytest.fixture(scope="session")
 def give(reputation, agent):
-    """Gives feedback; what is not said is a plain 87."""
+    """A function that gives feedback, by default 87 without decimals and tags."""
 
     def give(sender, agent_id=agent, **fields):
         return reputation.giveFeedback(agent_id, *Given(**fields).arguments, sender=sender)
@@ -67,7 +67,7 @@ def deadline(chain):
 
 @pytest.fixture
 def signed(reputation, agent, domain, deadline):
-    """What a client signs, and how it is sent: change a field of either and they no longer agree."""
+    """A class of signed feedback: the message that a client signs, and the call that sends it."""
 
     class Signed:
         def __init__(self, client, index=1, given=Given(), agent_id=agent, deadline=deadline):  # noqa: B008

@@ -1,4 +1,4 @@
-"""What the reputation registry should answer, worked out slowly and plainly, in exact arithmetic."""
+"""A slow and plain model of the reputation registry, in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class ReputationModel:
         ]
 
     def summary(self, agent, clients, tag1, tag2):
-        """ERC-8004's definition of `getSummary`; the value may be more than an int128 holds."""
+        """Return the answer of `getSummary` as ERC-8004 defines it, with fewer decimals where 128 bits need it."""
         counted = [
             entry.given
             for client in clients
@@ -80,7 +80,9 @@ class ReputationModel:
         frequency = Counter(given.decimals for given in counted)
         decimals = min(frequency, key=lambda each: (-frequency[each], each))
         wad_mean = math.trunc(mean * WAD)
-        return (len(counted), math.trunc(Fraction(wad_mean * 10**decimals, WAD)), decimals)
+        scaled = {each: math.trunc(Fraction(wad_mean * 10**each, WAD)) for each in range(decimals + 1)}
+        decimals = max(each for each, value in scaled.items() if -(2**127) <= value < 2**127)
+        return (len(counted), scaled[decimals], decimals)
 
     def read_all(self, agent, clients, tag1, tag2, include_revoked):
         """The rows of `readAllFeedback`."""

@@ -1,4 +1,4 @@
-"""The open reputation registry's surface, typed in from ERC-8004: existing clients were compiled against it."""
+"""The surface of the open reputation registry, copied by hand from ERC-8004, as existing clients use it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ OWN_FUNCTIONS = {
     "giveFeedbackBySig(address,(uint256,uint64,int128,uint8,string,string,string,string,bytes32),uint256,bytes)": (
         "nonpayable"
     ),
+    "voidSignaturesThrough(uint256)": "nonpayable",
+    "getVoidedDeadline(address)": "view returns (uint256)",
 }
-"""What `IReputationRegistry` declares besides."""
+"""The other functions of `IReputationRegistry`."""
 
 INHERITED_FUNCTIONS = {
     "getIdentityRegistry()": "view returns (address)",
@@ -39,4 +41,5 @@ EVENTS = {
     "FeedbackRevoked(uint256 indexed agentId, address indexed clientAddress, uint64 indexed feedbackIndex)",
     "ResponseAppended(uint256 indexed agentId, address indexed clientAddress, uint64 feedbackIndex, "
     "address indexed responder, string responseURI, bytes32 responseHash)",
+    "SignaturesVoided(address indexed clientAddress, uint256 deadline)",
 }

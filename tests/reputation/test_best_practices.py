@@ -1,4 +1,4 @@
-"""The table of the feedback best practices, row by row, and what the practices say of the chain."""
+"""The feedback best practices: their table row by row, and their statements about the chain."""
 
 from __future__ import annotations
 

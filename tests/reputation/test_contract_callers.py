@@ -1,4 +1,4 @@
-"""A contract that gives feedback is the client, and one that answers the responder, whosever transaction it is."""
+"""A contract that calls is the client or the responder, not the transaction's sender."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.reputation.model import Given
 
 @pytest.fixture
 def call(reputation, call_as_contract):
-    """Calls the registry as a contract wallet."""
+    """A function that calls the registry as a contract wallet."""
     return partial(call_as_contract, reputation)
 
 

@@ -1,10 +1,11 @@
-"""Summaries, by example. `test_histories.py` holds them against the model."""
+"""Summaries by example. `test_histories.py` compares them with the model."""
 
 from __future__ import annotations
 
 import ape
 import pytest
 
+from bench.measurement import execution_gas
 from tests.reputation.model import MAX_ABS_VALUE
 
 
@@ -88,6 +89,21 @@ def test_client_starts_anew_in_other_decimals_after_it_revoked_all(give, summary
     assert summary(client) == (1, 9977, 2)
 
 
+def test_client_that_starts_anew_costs_a_summary_no_more_than_a_new_client(
+    give, reputation, agent, client, other_client
+):
+    """Its ledger is not mixed, so the summary reads none of its feedback."""
+    for index in (1, 2, 3):
+        give(client, value=10)
+        reputation.revokeFeedback(agent, index, sender=client)
+    for each in (client, other_client):
+        give(each, value=9977, decimals=2)
+    started_anew, is_new = (
+        execution_gas(reputation.getSummary, agent, [each.address], "", "") for each in (client, other_client)
+    )
+    assert started_anew == is_new
+
+
 def test_mixed_client_stays_right_when_what_mixed_it_is_revoked(give, summary, reputation, agent, client):
     give(client, value=80)
     give(client, value=9977, decimals=2)
@@ -136,31 +152,51 @@ def test_extremes_cancel_out(give, summary, reputation, agent, client):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_average_beyond_128_bits_is_refused_rather_than_cut(reputation, give, summary, client, sign):
+def test_average_beyond_128_bits_is_returned_with_the_most_decimals_that_fit(give, summary, client, sign):
     for value, decimals in ((sign * MAX_ABS_VALUE, 0), (0, 1), (0, 1)):
         give(client, value=value, decimals=decimals)
-    average = sign * (MAX_ABS_VALUE * 10 // 3)
-    assert abs(average) > 2**127
-    with ape.reverts(reputation.SummaryTooLarge, summaryValue=average, summaryValueDecimals=1):
-        summary(client)
+    assert MAX_ABS_VALUE * 10 // 3 > 2**127
+    assert summary(client) == (3, sign * (MAX_ABS_VALUE // 3), 0)
+
+
+def test_average_that_does_not_fit_loses_no_more_decimals_than_it_must(give, summary, client):
+    for value, decimals in ((10**30, 0), (1, 18), (2, 18)):
+        give(client, value=value, decimals=decimals)
+    average = 10**30 * 10**8 // 3
+    assert average < 2**127 < average * 10
+    assert summary(client) == (3, average, 8)
+
+
+def test_average_that_does_not_fit_is_still_cut_toward_zero(give, summary, client):
+    for value, decimals in ((-(10**38), 0), (-(10**18) + 1, 18), (0, 18)):
+        give(client, value=value, decimals=decimals)
+    assert summary(client) == (3, -(10**38 // 3), 0)
+
+
+@pytest.mark.parametrize("tag1", ["", "starred"])
+def test_huge_value_does_not_stop_the_summary_of_a_list(give, summary, client, other_client, stranger, tag1):
+    for honest in (client, other_client):
+        give(honest, value=9977 * 10**16, decimals=18, tag1="starred")
+    give(stranger, value=MAX_ABS_VALUE, tag1="starred")
+    average = (MAX_ABS_VALUE * 10**18 + 2 * 9977 * 10**16) // 3
+    assert summary(client, other_client, stranger, tag1=tag1) == (3, average // 10**18, 0)
 
 
 @pytest.mark.parametrize(
     ("extreme", "beyond"), [(2**127 - 1, 2**127), (-(2**127), -(2**127) - 1)], ids=["highest", "lowest"]
 )
-def test_average_may_take_all_128_bits_and_no_more(reputation, give, summary, client, other_client, extreme, beyond):
-    # One value without decimals among four with one: the average, at one decimal, is twice that value, plus a fifth of
-    # the sum of the four.
+def test_average_may_take_all_128_bits_and_no_more(give, summary, client, other_client, extreme, beyond):
+    # One value has no decimals and four have one. At one decimal the average is twice that value, plus a fifth of the
+    # sum of the four.
     for rater, average in ((client, extreme), (other_client, beyond)):
         whole, rest = divmod(average, 2)
         for value, decimals in ((whole, 0), (5 * rest, 1), (0, 1), (0, 1), (0, 1)):
             give(rater, value=value, decimals=decimals)
     assert summary(client) == (5, extreme, 1)
-    with ape.reverts(reputation.SummaryTooLarge, summaryValue=beyond, summaryValueDecimals=1):
-        summary(other_client)
+    assert summary(other_client) == (5, 2**127 // 10 if beyond > 0 else -(2**127 // 10), 0)
 
 
-def test_no_average_of_values_below_1e20_leaves_128_bits(give, summary, client):
+def test_average_of_values_below_1e20_keeps_the_most_frequent_decimals(give, summary, client):
     give(client, value=10**20 - 1)
     for _ in range(2):
         give(client, value=0, decimals=18)

@@ -1,4 +1,4 @@
-"""Giving feedback: what is stored, what is emitted, what is refused."""
+"""Direct feedback: its storage, its event and its errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FULL = {
 }
 
 LAST_INDEX = 2**32 - 1
-"""The highest index that a client's history for an agent holds."""
+"""The highest index of a client's feedback on an agent."""
 
 
 def test_feedback_is_emitted_whole(give, agent, client):
@@ -136,7 +136,7 @@ def test_value_is_checked_before_the_agent(give, client):
 
 @pytest.fixture
 def history_ending_at(give, reputation, agent, client, networks):
-    """Lets the client's history end at an index that nobody could wait for."""
+    """A function that sets the client's last index in storage."""
     give(client)
 
     def end_at(index):

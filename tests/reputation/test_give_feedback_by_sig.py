@@ -1,4 +1,4 @@
-"""Sponsored feedback: a client signs, anybody sends, and nothing but what was signed counts, once."""
+"""Sponsored feedback: a client signs, and anybody sends exactly the signed feedback, once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def feedback(signed, client):
 
 @pytest.fixture
 def sponsor(stranger):
-    """Pays the gas."""
+    """The account that pays the gas."""
     return stranger
 
 
@@ -138,7 +138,7 @@ def test_index_that_was_used_directly_voids_the_signature(feedback, give, reputa
         feedback.send(signature, sender=sponsor)
 
 
-@pytest.mark.parametrize("index", [0, 2, 2**64 - 1])
+@pytest.mark.parametrize("index", [0, 2, 2**32 + 1, 2**64 - 1])
 def test_index_other_than_the_next_is_refused(signed, reputation, client, sponsor, index):
     feedback = signed(client, index)
     with ape.reverts(reputation.UnexpectedFeedbackIndex, given=index, expected=1):
@@ -261,6 +261,34 @@ def test_signature_with_another_v_is_refused(feedback, client, sponsor, refused,
 def test_nobody_signs_for_the_zero_address(signed, sponsor, refused, signature):
     with refused(ZERO_ADDRESS):
         signed(ZERO_ADDRESS).send(signature, sender=sponsor)
+
+
+@pytest.fixture
+def delegated_client(deployer, project, client, other_client, chain):
+    """The client, delegated (EIP-7702) to a wallet contract that follows another key."""
+    wallet = deployer.deploy(project.MockWallet, other_client)
+    chain.provider.set_code(client.address, bytes.fromhex("ef0100" + wallet.address[2:]))
+    return client
+
+
+def test_delegated_client_signs_with_its_own_key(signed, reputation, agent, delegated_client, sponsor):
+    feedback = signed(delegated_client)
+    feedback.send(feedback.signature(delegated_client), sender=sponsor)
+    assert reputation.getLastIndex(agent, delegated_client) == 1
+
+
+def test_delegated_client_signs_by_the_code_that_it_delegates_to(
+    signed, reputation, agent, delegated_client, other_client, sponsor
+):
+    feedback = signed(delegated_client)
+    feedback.send(feedback.signature(other_client), sender=sponsor)
+    assert reputation.getLastIndex(agent, delegated_client) == 1
+
+
+def test_delegated_client_refuses_what_neither_it_nor_its_code_signed(signed, delegated_client, sponsor, refused):
+    feedback = signed(delegated_client)
+    with refused(delegated_client):
+        feedback.send(feedback.signature(sponsor), sender=sponsor)
 
 
 @pytest.mark.parametrize("precompile", [1, 2, 4])

@@ -1,4 +1,4 @@
-"""Feedback is written once: whatever anybody does, only the revoked flag moves, once, by its client."""
+"""Feedback is written once. Only its revoked flag can change, once, by its client."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ feedback = st.builds(
 
 @pytest.fixture
 def calls():
-    """How many calls were accepted and refused."""
+    """The numbers of accepted and refused calls."""
     return Counter()
 
 
 @pytest.fixture
 def machine(chain, reputation, identity, agent, owner, client, other_client, stranger, signed, calls):  # noqa: C901
-    """The state machine: its rules are so simple that a linter counts them as one function's branches."""
+    """The state machine. The linter counts its rules as the branches of one function."""
     people = [owner, client, other_client, stranger]
 
     class Machine(RuleBasedStateMachine):
-        """Users who do whatever they can to each other's feedback and to the agent."""
+        """Users who use every function on each other's feedback and on the agent."""
 
         def __init__(self):
             super().__init__()
@@ -49,7 +49,7 @@ def machine(chain, reputation, identity, agent, owner, client, other_client, str
             restore(chain, self.snapshot)
 
         def attempt(self, method, *arguments, sender):
-            """Whether a call was accepted."""
+            """Send a call, and return True if the registry accepted it."""
             accepted = not method(*arguments, sender=people[sender], raise_on_revert=False).failed
             calls["accepted" if accepted else "refused"] += 1
             return accepted

@@ -1,4 +1,4 @@
-"""Reading feedback, one and all."""
+"""Reads of one feedback, and of all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def rows(reputation, agent):
-    """`readAllFeedback` as rows."""
+    """A function that returns `readAllFeedback` as rows."""
 
     def rows(*clients, tag1="", tag2="", include_revoked=False):
         columns = reputation.readAllFeedback(agent, clients, tag1, tag2, include_revoked)
@@ -19,7 +19,7 @@ def rows(reputation, agent):
 
 @pytest.fixture
 def said(give, reputation, agent, client, other_client):
-    """The other client spoke first; the client's second feedback is revoked."""
+    """Feedback of two clients: the other client came first; the client's second feedback is revoked."""
     give(other_client, value=1, tag1="reachable")
     give(client, value=87, tag1="starred", tag2="finance")
     give(client, value=-32, decimals=1, tag1="tradingYield", tag2="week")
@@ -58,8 +58,13 @@ def test_no_clients_stand_for_all_in_the_order_of_their_first_feedback(said, row
     assert rows(include_revoked=True) == said
 
 
-def test_revoked_feedback_is_left_out_unless_asked_for(said, rows):
+def test_revoked_feedback_is_left_out_unless_asked_for(said, rows, client):
     assert rows() == [said[0], said[1], said[3]]
+    assert rows(include_revoked=True) == said
+    assert rows(client) == [said[1], said[3]]
+    assert rows(client, include_revoked=True) == said[1:]
+    assert rows(tag1="tradingYield") == []
+    assert rows(tag1="tradingYield", include_revoked=True) == [said[2]]
 
 
 def test_clients_are_read_in_the_order_asked_for(said, rows, client, other_client):

@@ -1,4 +1,4 @@
-"""What the registry is: bound for ever, versioned, and discoverable."""
+"""Surface of the registry: its identity registry, version, functions, events and interfaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def selectors():
 
 @pytest.fixture
 def no_explorer(networks, monkeypatch):
-    """Ape would ask a block explorer on the internet about the address that a refused contract did not get."""
+    """Keep Ape from a query of a public block explorer for the address of the missing contract."""
     monkeypatch.setitem(networks.provider.network.__dict__, "explorer", None)
 
 

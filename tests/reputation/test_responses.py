@@ -1,4 +1,4 @@
-"""Answers to feedback, and how they are counted."""
+"""Responses to feedback, and their counts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ URI = "ipfs://QmAnswer"
 HASH = bytes(range(32, 64))
 
 MOST_RESPONSES = 2**40 - 1
-"""How many answers a feedback's word counts."""
+"""The largest number of responses that a feedback's word can count."""
 
 
 @pytest.fixture
 def rated(give, client, other_client):
-    """The client gave two feedbacks, the other client one."""
+    """Two feedbacks of the client, and one of the other client."""
     for sender in (client, client, other_client):
         give(sender)
 
@@ -36,7 +36,7 @@ def respond(reputation, agent):
 
 @pytest.fixture
 def answered(rated, respond, client, other_client, owner, stranger):
-    """Who answered what how often: see the counts in the tests."""
+    """Responses of several accounts, with the counts that the tests expect."""
     respond(owner, client, 1, times=3)
     respond(stranger, client, 1)
     respond(owner, client, 2)
@@ -100,7 +100,7 @@ def test_empty_uri_is_refused_before_the_index_is_looked_up(reputation, agent, c
 
 
 @pytest.mark.usefixtures("rated")
-@pytest.mark.parametrize("index", [3, 2**32, 2**64 - 1])
+@pytest.mark.parametrize("index", [3, 2**32, 2**32 + 1, 2**64 - 1])
 def test_index_past_the_last_is_refused(reputation, agent, client, owner, index):
     with ape.reverts("index out of bounds"):
         reputation.appendResponse(agent, client, index, URI, HASH, sender=owner)
@@ -145,7 +145,7 @@ def test_zero_client_stands_for_all_clients_whatever_the_index(reputation, agent
 
 
 @pytest.mark.usefixtures("answered")
-@pytest.mark.parametrize("index", [3, 2**32, 2**64 - 1])
+@pytest.mark.parametrize("index", [3, 2**32, 2**32 + 1, 2**64 - 1])
 def test_feedback_that_nobody_gave_has_no_answers(reputation, agent, client, owner, index):
     assert reputation.getResponseCount(agent, client, index, []) == 0
     assert reputation.getResponseCount(agent, client, index, [owner]) == 0
@@ -159,7 +159,7 @@ def test_unknown_agent_has_no_answers(reputation, client):
 
 @pytest.fixture
 def answers_up_to(give, reputation, agent, client, networks):
-    """Lets the client's first feedback have had so many answers that nobody could wait for them."""
+    """A function that sets the number of responses of the client's first feedback in storage."""
     give(client, value=-5, decimals=3, tag1="tag")
     slot = feedback_slot(agent, client, 1)
 

@@ -1,4 +1,4 @@
-"""Revoking: by the client, once, and it counts no more."""
+"""Revocation: by the client, once; revoked feedback no longer counts."""
 
 from __future__ import annotations
 
@@ -54,10 +54,30 @@ def test_second_revocation_is_refused(give, reputation, agent, client):
         reputation.revokeFeedback(agent, 1, sender=client)
 
 
-def test_others_may_not_revoke(give, reputation, agent, client, owner):
+@pytest.fixture
+def other_accounts(identity, agent, owner, operator, approved, other_client, stranger):
+    """All accounts except the client: the agent's side, another client of the agent, and a stranger."""
+    identity.setApprovalForAll(operator, True, sender=owner)
+    identity.approve(approved, agent, sender=owner)
+    return {"owner": owner, "operator": operator, "approved": approved, "client": other_client, "stranger": stranger}
+
+
+@pytest.mark.parametrize("who", ["owner", "operator", "approved", "client", "stranger"])
+def test_others_may_not_revoke(give, reputation, agent, client, other_client, other_accounts, who):
+    give(client)
+    give(other_client, value=13)
     give(client)
     with ape.reverts("index out of bounds"):
-        reputation.revokeFeedback(agent, 1, sender=owner)
+        reputation.revokeFeedback(agent, 2, sender=other_accounts[who])
+    assert not reputation.readFeedback(agent, client, 2).isRevoked
+    assert reputation.getSummary(agent, [client], "", "").count == 2
+
+
+def test_client_that_names_anothers_index_revokes_its_own_feedback(give, reputation, agent, client, other_client):
+    give(client)
+    give(other_client, value=13)
+    reputation.revokeFeedback(agent, 1, sender=other_client)
+    assert [reputation.readFeedback(agent, each, 1).isRevoked for each in (client, other_client)] == [False, True]
 
 
 def test_client_may_revoke_after_it_became_the_agents_owner(give, identity, reputation, agent, owner, client):

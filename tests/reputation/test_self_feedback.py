@@ -1,4 +1,4 @@
-"""Nobody rates an agent that they may act for, directly or by signature; once they may not, they can."""
+"""Accounts that can act for an agent cannot rate it, directly or by signature; former ones can."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tests.helpers import logged
 
 @pytest.fixture(params=["owner", "operator", "approved"])
 def role(request):
-    """Why somebody may act for the agent."""
+    """The reason why an account can act for the agent."""
     return request.param
 
 
 @pytest.fixture
 def insider(request, role, identity, agent, owner):
-    """Somebody who may act for the agent."""
+    """An account that can act for the agent."""
     account = request.getfixturevalue(role)
     if role == "operator":
         identity.setApprovalForAll(account, True, sender=owner)
@@ -29,7 +29,7 @@ def insider(request, role, identity, agent, owner):
 
 @pytest.fixture
 def former_insider(insider, role, identity, agent, owner, receiver):
-    """Somebody who could act for the agent, and no longer can."""
+    """An account that could act for the agent, and no longer can."""
     if role == "owner":
         identity.transferFrom(owner, receiver, agent, sender=owner)
     elif role == "operator":
@@ -41,7 +41,7 @@ def former_insider(insider, role, identity, agent, owner, receiver):
 
 @pytest.fixture(scope="session")
 def receiver(accounts):
-    """Gets the agent by transfer, where a test does so."""
+    """The receiver of the agent, in tests that transfer it."""
     return accounts[10]
 
 

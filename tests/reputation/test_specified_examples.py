@@ -1,4 +1,4 @@
-"""The examples of the feedback best practices and of the x402 extension, as far as they reach the chain."""
+"""The on-chain examples of the feedback best practices and of the x402 extension."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FILE = '{"value":95,"valueDecimals":0,"comment":"Excellent service"}'
 
 @pytest.fixture
 def set_wallet(identity, chain):
-    """Makes an account, which consents, the wallet of an agent."""
+    """A function that makes an account, with its consent, the wallet of an agent."""
 
     def set_wallet(agent_id, owner, wallet):
         deadline = chain.pending_timestamp + 60

@@ -1,4 +1,4 @@
-"""Tags are any strings, kept as they are, and equal only to themselves."""
+"""Tags are any strings. The registry stores them unchanged and compares them exactly."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_known_tag_takes_no_new_word(give, client):
 
 @pytest.fixture
 def dictionary_of(reputation, networks):
-    """Lets the dictionary have had so many tags that nobody could enter them."""
+    """A function that sets the number of stored tags in storage."""
 
     def dictionary_of(count):
         networks.provider.set_storage(reputation.address, TAG_COUNT_SLOT, count.to_bytes(32))

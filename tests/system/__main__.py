@@ -10,14 +10,14 @@ from datetime import timedelta
 from tests.system.run import REFUSALS, STEPS, calls, run, shortcomings, unseen_refusals
 
 SECONDS_BETWEEN_LINES = 30
-"""How often the progress is printed where it cannot be overwritten."""
+"""The number of examples between two lines of progress, for output that cannot be overwritten."""
 
 
 class Progress:
-    """A line that says how far the run has come.
+    """A line with the progress of the run.
 
     Attributes:
-        examples: How many there will be.
+        examples: The number of examples of the run.
     """
 
     def __init__(self, examples):
@@ -46,7 +46,7 @@ class Progress:
 
 
 def main():
-    """Run, and end with a code that says whether all was well."""
+    """Run, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.system", description=__doc__)
     parser.add_argument("examples", type=int, nargs="?", default=2_000, help=f"examples of {STEPS} steps")
     progress = Progress(parser.parse_args().examples)

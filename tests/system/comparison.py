@@ -1,4 +1,4 @@
-"""Compares all that the registries can be asked with the model, in one call a step."""
+"""Compares all answers of the registries with the model, in one call a step."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tests.system.questions import Questions
 
 
 class Comparison:
-    """What the registries must answer, kept until a call changes it.
+    """The expected answers of the registries, cached until a call changes them.
 
-    What the model says of a registry is worked out anew only after a call to that registry was accepted. The registries
-    are asked everything each time, so that a change where there should be none is found.
+    The model computes the answers of a registry again only after that registry accepted a call. The registries answer
+    all questions each time, so that the comparison finds unexpected changes.
     """
 
     def __init__(self, chain, model, people):
@@ -22,18 +22,18 @@ class Comparison:
         self.expected, self.agent_count = {}, 0
 
     def expect_change_of(self, registry):
-        """A call to a registry was accepted. A new agent is asked about everywhere."""
+        """Discard the answers of a registry that accepted a call. A new agent changes all questions."""
         self.expected.pop(registry, None)
         before, self.agent_count = self.agent_count, len(self.model.identity.agents)
         if self.agent_count != before:
             self.expected.clear()
 
     def expect_anything(self):
-        """Something happened that was no single call."""
+        """Discard all answers, after a change by more than one call."""
         self.expected.clear()
 
     def compare(self):
-        """Ask everything of every registry."""
+        """Compare all answers of every registry."""
         for registry in self.chain.addresses.keys() - self.expected.keys():
             self.expected[registry] = self._expect(registry)
         parts = list(self.expected.values())
@@ -57,14 +57,14 @@ class Comparison:
 
 @remembered
 def on_the_wire(address, question):
-    """A question as `MockWitness` takes it."""
+    """Return a question in the form that `MockWitness` takes."""
     data = encoded(*question)
     return address + len(data).to_bytes(2) + data
 
 
 @remembered
 def fingerprint(kind, data):
-    """The hash by which `MockWitness` passes on what it heard."""
+    """Return the hash of an answer, as `MockWitness` returns it."""
     return keccak((b"\1" if kind == "result" else b"\0") + data)
 
 

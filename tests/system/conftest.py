@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from tests.system.chain import running_chain
 from tests.system.questions import REQUEST_HASHES
+from tests.system.rpc_chain import running_chain
 from tests.system.world import World
 
 GIVEN = (87, 0, "uptime", "", "", "ipfs://short", bytes(32))
-"""What `giveFeedback` takes after the agent."""
+"""The arguments of `giveFeedback` after the agent."""
 
 RESPONSE = ("ipfs://answer", bytes(32))
 REQUEST = ("ipfs://request", REQUEST_HASHES[1])

@@ -1,14 +1,14 @@
-"""What can be wrong with the bytes of an authorisation that is good otherwise."""
+"""Faults in the bytes of a valid authorisation."""
 
 from __future__ import annotations
 
 from tests.authorized.helpers import CURVE_ORDER, FIELDS_LENGTH
 
 CLIENT, INDEX_LIMIT, CHAIN_ID = 32, 64, 128
-"""Where fields start."""
+"""Offsets of fields."""
 
 S, V = FIELDS_LENGTH + 32, FIELDS_LENGTH + 64
-"""Where parts of the signature start."""
+"""Offsets of parts of the signature."""
 
 
 def field_is_missing(auth):

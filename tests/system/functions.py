@@ -1,4 +1,4 @@
-"""The registries' functions: the methods of the model that stand for them, and what they can be refused with."""
+"""The functions of the registries, with their methods in the model and their reverts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class Function(NamedTuple):
     """A function of a registry.
 
     Attributes:
-        method: Where the model's method is.
+        method: The path of the model's method.
         refusals: The rules, as `Refused.rule` names them, by which a call can be refused. Ether is not among them:
             every function refuses it.
     """
@@ -47,6 +47,7 @@ _IDENTITY = {
         "identity.update_agent",
         ("AgentNotFound", "UnauthorizedUpdate", "DomainAlreadyRegistered", "AddressAlreadyRegistered"),
     ),
+    "releaseDomain(uint256)": Function("identity.release_domain", ("AgentNotFound", "UnauthorizedUpdate")),
     "transferFrom(address,address,uint256)": _TRANSFER,
     "safeTransferFrom(address,address,uint256)": _TRANSFER,
     "safeTransferFrom(address,address,uint256,bytes)": _TRANSFER,
@@ -78,8 +79,9 @@ def _open_feedback(model):
         ),
         f"giveFeedbackBySig(address,{_FEEDBACK},uint256,bytes)": Function(
             f"{model}.give_by_sig",
-            ("SignatureExpired", "UnexpectedFeedbackIndex", "InvalidSignature", *_NO_FEEDBACK),
+            ("SignatureExpired", "SignatureVoided", "UnexpectedFeedbackIndex", "InvalidSignature", *_NO_FEEDBACK),
         ),
+        "voidSignaturesThrough(uint256)": Function(f"{model}.void_signatures_through", ("DeadlineAlreadyVoided",)),
         "revokeFeedback(uint256,uint64)": Function(
             f"{model}.revoke", ("index must be > 0", "index out of bounds", "Already revoked")
         ),
@@ -93,11 +95,26 @@ _NO_RATING = ("SubjectNotRegistered", "RatingTooHigh", "CannotRateSelf", "Alread
 _NO_RATER = "RaterNotRegistered"
 _NO_BATCH = ("EmptyBatch", "UnequalBatch", _NO_RATER, *(f"RatingRefused: {rule}" for rule in _NO_RATING))
 
+_NO_EXPECTED_BATCH = tuple(rule for rule in _NO_BATCH if rule != "RatingRefused: SubjectNotRegistered")
+_UNEXPECTED = ("UnexpectedRater", _NO_AGENT, "UnexpectedOwner")
+
 _RATINGS = {
     "rateClient(uint256,uint8)": Function("ratings.rate_client", (_NO_RATER, *_NO_RATING)),
     "rateValidator(uint256,uint8)": Function("ratings.rate_validator", (_NO_RATER, *_NO_RATING)),
     "rateClients(uint256[],uint8[])": Function("ratings.rate_clients", _NO_BATCH),
     "rateValidators(uint256[],uint8[])": Function("ratings.rate_validators", _NO_BATCH),
+    "rateClientAs(uint256,uint8,uint256,address)": Function(
+        "ratings.rate_client_as", (*_UNEXPECTED, _NO_RATER, *_NO_RATING[1:])
+    ),
+    "rateValidatorAs(uint256,uint8,uint256,address)": Function(
+        "ratings.rate_validator_as", (*_UNEXPECTED, _NO_RATER, *_NO_RATING[1:])
+    ),
+    "rateClientsAs(uint256[],uint8[],uint256,address[])": Function(
+        "ratings.rate_clients_as", (*_UNEXPECTED, *_NO_EXPECTED_BATCH)
+    ),
+    "rateValidatorsAs(uint256[],uint8[],uint256,address[])": Function(
+        "ratings.rate_validators_as", (*_UNEXPECTED, *_NO_EXPECTED_BATCH)
+    ),
     "acceptFeedback(uint256,uint256)": Function(
         "ratings.accept_feedback",
         ("AgentNotFound", "UnauthorizedFeedback", "SelfFeedbackNotAllowed", "FeedbackAlreadyAuthorized"),

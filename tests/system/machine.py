@@ -1,4 +1,4 @@
-"""Random sequences of calls to all registries: what people do, rightly and wrongly."""
+"""Random sequences of valid and invalid calls to all registries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.system.world import World
 if TYPE_CHECKING:
     from collections import Counter
 
-    from tests.system.chain import Chain
+    from tests.system.rpc_chain import Chain
 
 MOST_AGENTS = 5
 PEOPLE = range(6)
@@ -39,16 +39,16 @@ people = st.sampled_from(PEOPLE)
 people_or_nobody = st.sampled_from([*PEOPLE, *PEOPLE, None])
 agents = st.sampled_from([0, *range(20)])
 clients = st.sampled_from([*range(9), "owner", "operator", "approved"])
-"""One of those who may not act for the agent in question, or whoever plays that role for it."""
+"""The number of an account that may not act for the agent, or a role whose holder calls."""
 
 picks = st.sampled_from([0, 0, *range(20)])
-"""Which of the things that exist, counted round and round; 0: one that does not."""
+"""The number of an existing item, modulo the number of items; 0: an unknown item."""
 
 callers = st.sampled_from(["owner"] * 8 + ["operator", "approved", "wallet", *PEOPLE])
-"""Whoever plays that role for the agent in question, or somebody."""
+"""A role whose holder calls, or any account."""
 
 seldom = st.sampled_from([None] * 9 + [*PEOPLE[:3]])
-"""Somebody, where it should nearly always be the right one."""
+"""None for the correct account, nine times out of twelve; else any account."""
 
 registries = st.sampled_from(["open", "open", "plain"])
 tags = st.sampled_from(TAGS)
@@ -60,7 +60,7 @@ delays = st.sampled_from([60, 60, 60, 60, 60, 0, 300, 301, -1])
 values = st.sampled_from([87, 0, 100, 560, -5, 9977, -32, 1, 10**20, -(10**20), 10**38, -(10**38), 10**38 + 1])
 decimals = st.sampled_from([0, 0, 0, 2, 2, 1, 18, 18, 6, 19])
 given_feedback = st.tuples(values, decimals, tags, tags, tags, st.sampled_from(URIS), st.just(FILE_HASH))
-"""What `giveFeedback` takes after the agent."""
+"""The arguments of `giveFeedback` after the agent."""
 
 
 class SystemMachine(World, RuleBasedStateMachine):
@@ -68,7 +68,7 @@ class SystemMachine(World, RuleBasedStateMachine):
 
     Attributes:
         chain: The registries and the people.
-        tally: What a `World` counts, and how many steps there were.
+        tally: The counts of a `World`, and the number of steps.
     """
 
     chain: ClassVar[Chain]
@@ -139,6 +139,11 @@ class SystemMachine(World, RuleBasedStateMachine):
         agent_id = self.agent(agent)
         caller = self.in_role(who, agent_id)
         self.call(caller, "identity", "updateAgent", agent_id, domain, self.account(receiver))
+
+    @rule(agent=agents, who=callers)
+    def release_domain(self, agent, who):
+        agent_id = self.agent(agent)
+        self.call(self.in_role(who, agent_id), "identity", "releaseDomain", agent_id)
 
     @rule(
         agent=agents,
@@ -248,6 +253,13 @@ class SystemMachine(World, RuleBasedStateMachine):
         as_modelled = (client, params, deadline, signer)
         self.give(client, params[0], sponsor, registry, "giveFeedbackBySig", *call, as_modelled=as_modelled)
 
+    @rule(registry=registries, client=people, delay=st.sampled_from([0, 30, 59, 60, 61, -1]))
+    def void_signatures(self, registry, client, delay):
+        """A client voids what it signed with a deadline up to some seconds from now, and again what is voided."""
+        deadline = self.model.now + delay
+        self.call(self.account(client), registry, "voidSignaturesThrough", deadline)
+        self.call(self.account(client), registry, "voidSignaturesThrough", deadline)
+
     @rule(registry=registries, pick=picks, caller=seldom, agent=agents, index=st.integers(0, 3))
     def revoke(self, registry, pick, caller, agent, index):
         """Somebody revokes something, which may be revoked already."""
@@ -303,6 +315,29 @@ class SystemMachine(World, RuleBasedStateMachine):
         subjects = () if missing == "agents" else tuple(map(self.agent, subjects))
         given = tuple(given[: len(subjects) - (missing == "rating")])
         self.call(self.in_role(who, self.agent(server)), "open", name, subjects, given)
+
+    @rule(
+        server=agents,
+        who=callers,
+        subjects=st.lists(agents, min_size=1, max_size=3),
+        given=st.lists(ratings, min_size=3, max_size=3),
+        fault=st.sampled_from([None] * 8 + ["server", "owner", "missing owner", "no elements"]),
+        name=st.sampled_from(["rateClientAs", "rateValidatorAs", "rateClientsAs", "rateValidatorsAs"]),
+    )
+    def rate_as_expected(self, server, who, subjects, given, fault, name):
+        """A server rates agents of owners that it names, perhaps wrongly."""
+        caller = self.in_role(who, self.agent(server))
+        subjects = () if fault == "no elements" else tuple(map(self.agent, subjects))
+        server_id = (self.model.identity.primary.get(caller) or 0) + (fault == "server")
+        owners = [self.in_role("owner", subject) for subject in subjects]
+        if fault == "owner":
+            owners[-1] = ZERO_ADDRESS
+        given = tuple(given[: len(subjects)])
+        if name.endswith("sAs"):
+            owners = tuple(owners[: len(owners) - (fault == "missing owner")])
+            self.call(caller, "open", name, subjects, given, server_id, owners)
+        elif subjects:
+            self.call(caller, "open", name, subjects[0], given[0], server_id, owners[0])
 
     @rule(client=agents, server=agents, who=callers)
     def accept_feedback(self, client, server, who):

@@ -32,7 +32,7 @@ class SystemModel:
         identity: All agents.
         open: Open and sponsored feedback in the flagship registry.
         plain: The same in the registry without ratings.
-        ratings: What servers gave, and whom they let rate them, in the flagship registry.
+        ratings: The ratings by servers and their authorisations, in the flagship registry.
         authorised: Authorised feedback.
         validation: Requests and responses.
     """
@@ -65,7 +65,7 @@ class SystemModel:
         return facts
 
     def indexes(self, accounts):
-        """What must never fall: how many agents there are, and how much each account gave each, in each registry."""
+        """Return the counts that never fall: agents, and the feedback of each account for each agent, by registry."""
         indexes = {"agents": len(self.identity.agents)}
         for name in ("open", "plain", "authorised"):
             last_index = getattr(self, name).last_index
@@ -78,7 +78,7 @@ class OpenFeedback:
     """`giveFeedback` and what belongs to it, of ERC-8004 (January 2026)."""
 
     def __init__(self, system):
-        self.system, self.records = system, ReputationModel()
+        self.system, self.records, self.voided = system, ReputationModel(), {}
 
     def give(self, caller, agent_id, *arguments):
         given, identity = Given(*arguments), self.system.identity
@@ -94,9 +94,16 @@ class OpenFeedback:
         agent_id, index, *given = params
         expected, now = self.last_index(agent_id, client) + 1, self.system.now
         require(now <= deadline, "SignatureExpired(uint256,uint256)", deadline, now)
+        voided = self.voided.get(client, 0)
+        require(deadline > voided, "SignatureVoided(uint256,uint256)", deadline, voided)
         require(index == expected, "UnexpectedFeedbackIndex(uint64,uint64)", index, expected)
         require(signer == self.system.keys[client], "InvalidSignature(address)", client)
         self.give(client, agent_id, *given)
+
+    def void_signatures_through(self, caller, deadline):
+        voided = self.voided.get(caller, 0)
+        require(deadline > voided, "DeadlineAlreadyVoided(uint256,uint256)", deadline, voided)
+        self.voided[caller] = deadline
 
     def revoke(self, caller, agent_id, index):
         require(index > 0, "index must be > 0")
@@ -130,7 +137,7 @@ class Ratings:
     """The ratings of EIP-8004a, `acceptFeedback` of August 2025.
 
     Attributes:
-        given: What servers gave, by `"client"` or `"validator"` and then by `(server, subject)`.
+        given: The ratings, by `"client"` or `"validator"` and then by `(server, subject)`.
         accepted: `(client, server)` of every `acceptFeedback`.
     """
 
@@ -151,6 +158,22 @@ class Ratings:
     def rate_validators(self, caller, subjects, ratings):
         self._rate_all("validator", caller, subjects, ratings)
 
+    def rate_client_as(self, caller, subject, rating, server, owner):
+        self._require_expected(caller, server, [subject], [owner])
+        self.rate_client(caller, subject, rating)
+
+    def rate_validator_as(self, caller, subject, rating, server, owner):
+        self._require_expected(caller, server, [subject], [owner])
+        self.rate_validator(caller, subject, rating)
+
+    def rate_clients_as(self, caller, subjects, ratings, server, owners):
+        self._require_expected(caller, server, subjects, owners)
+        self.rate_clients(caller, subjects, ratings)
+
+    def rate_validators_as(self, caller, subjects, ratings, server, owners):
+        self._require_expected(caller, server, subjects, owners)
+        self.rate_validators(caller, subjects, ratings)
+
     def accept_feedback(self, caller, client, server):
         agents = self.system.identity.agents
         require(client in agents and server in agents, "AgentNotFound()")
@@ -158,6 +181,15 @@ class Ratings:
         require(client != server, "SelfFeedbackNotAllowed()")
         require((client, server) not in self.accepted, "FeedbackAlreadyAuthorized()")
         self.accepted.add((client, server))
+
+    def _require_expected(self, caller, server, subjects, owners):
+        identity = self.system.identity
+        found = identity.primary.get(caller) or 0
+        require(found == server, "UnexpectedRater(uint256,uint256)", server, found)
+        require(len(subjects) == len(owners), "UnequalBatch(uint256,uint256)", len(subjects), len(owners))
+        for subject, owner in zip(subjects, owners, strict=True):
+            present = identity.existing(subject).owner
+            require(present == owner, "UnexpectedOwner(uint256,address,address)", subject, owner, present)
 
     def _rate_all(self, kind, caller, subjects, ratings):
         require(subjects, "EmptyBatch()")
@@ -268,7 +300,7 @@ class _ValidationRecords(ValidationModel):
 
 
 def _translated(function, *arguments):
-    """What a function of the validation model returns; it refuses as the others do."""
+    """Call a function of the validation model, and translate its reverts to `Refused`."""
     try:
         return function(*arguments)
     except RefusedError as refused:

@@ -20,7 +20,7 @@ OF_STATUS = "address,uint256,uint8,bytes32,string,uint256"
 
 
 class Questions:
-    """What can be asked, by registry.
+    """The questions, by registry.
 
     Each method returns the questions about one registry, `(signature, *arguments)`, with the encoded answer or the
     refusal. There are questions about every agent, about one that does not exist, and about every person.
@@ -42,13 +42,13 @@ class Questions:
         return self.model.identity.answers(self.people, DOMAINS, KEYS)
 
     def open(self):
-        answers = {}
+        answers = self._voided("open")
         for agent in self.agents:
             answers |= self._ratings_by(agent) | self._open_feedback(self.model.open.records, agent)
         return answers
 
     def plain(self):
-        answers = {}
+        answers = self._voided("plain")
         for agent in self.agents:
             answers |= self._open_feedback(self.model.plain.records, agent)
         return answers
@@ -154,12 +154,17 @@ class Questions:
             answers |= self._responses(model, agent, None, 0, (person,))
         return answers | self._responses(model, agent, None, 0, ())
 
+    def _voided(self, registry):
+        """The latest deadline that each person has voided."""
+        voided = getattr(self.model, registry).voided
+        return {
+            ("getVoidedDeadline(address)", person): answer("uint256", voided.get(person, 0)) for person in self.people
+        }
+
     def _summary(self, model, agent, clients, tag1, tag2):
         count, value, decimals = model.summary(agent, clients, tag1, tag2)
         asked = ("getSummary(uint256,address[],string,string)", agent, clients, tag1, tag2)
-        if -(2**127) <= value < 2**127:
-            return {asked: answer("uint64,int128,uint8", count, value, decimals)}
-        return {asked: Refused("SummaryTooLarge(int256,uint8)", value, decimals)}
+        return {asked: answer("uint64,int128,uint8", count, value, decimals)}
 
     def _responses(self, model, agent, client, index, responders):
         asked = ("getResponseCount(uint256,address,uint64,address[])", agent, client or ZERO_ADDRESS, index, responders)

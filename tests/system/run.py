@@ -1,14 +1,14 @@
-"""Runs the system-wide machine, and judges whether it has seen enough."""
+"""Runs the system-wide machine, and judges its coverage."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from tests.sequences import play
-from tests.system.chain import running_chain
 from tests.system.functions import FUNCTIONS
 from tests.system.machine import SystemMachine
 from tests.system.model import ETHER
+from tests.system.rpc_chain import running_chain
 
 STEPS = 50
 """The steps of an example."""
@@ -18,7 +18,7 @@ def run(examples, after_example=None):
     """Play examples on a chain of their own, the same ones each time.
 
     Args:
-        examples: How many.
+        examples: The number of examples.
         after_example: Called after each, if given, with the tally so far.
 
     Returns:
@@ -40,14 +40,14 @@ def run(examples, after_example=None):
 
 
 def calls(tally, outcome=None):
-    """How many calls there were with this outcome, `"accepted"` or the rule that refused them, or with any."""
+    """Count the calls with an outcome, `"accepted"` or the broken rule, or all calls."""
     return sum(times for key, times in tally.items() if isinstance(key, tuple) and outcome in (None, key[2]))
 
 
 def shortcomings(tally, examples):
-    """What a run of so many examples, even a short one, should have seen and has not: a sentence for each.
+    """Return a sentence for each outcome that a run of this length should have seen and has not.
 
-    That a function refused ether is no refusal here: it says nothing of what the function is for.
+    Reverts because of ether do not count, because every function has them.
     """
     accepted, total, whole = calls(tally, "accepted"), calls(tally), tally["examples"]
     found = [] if whole >= examples else [f"only {whole} of {examples} examples were whole"]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.chain import REGISTRIES
 from tests.system.functions import FUNCTIONS
 from tests.system.questions import Questions
+from tests.system.rpc_chain import REGISTRIES
 
 REASONS = Path(__file__).parents[2] / "contracts/libraries/RevertReasons.sol"
 
@@ -23,7 +23,7 @@ NOT_ASKED = {
     "eip712Domain()": "tells of the chain and the address alone",
     "hashFeedbackAuth((uint256,address,uint64,uint256,uint256))": "tells of its arguments and the domain alone",
 }
-"""The views that are not asked, and why nothing that is written can change their answer."""
+"""The views that the test does not ask, with the reason why no call can change their answer."""
 
 _INHERITED = "is declared by a base contract, whose place another error takes"
 _OF_A_VIEW = "is a view's, and among the expected answers"
@@ -36,7 +36,6 @@ NOT_PROVOKED = {
     "bad identity": "is a constructor's",
     "ERC721InvalidOwner": _OF_A_VIEW,
     "PositionOutOfBounds": _OF_A_VIEW,
-    "SummaryTooLarge": _OF_A_VIEW,
     "clientAddresses required": _OF_A_VIEW,
     "BalanceQueryForZeroAddress": _INHERITED,
     "ERC721InvalidSender": _INHERITED,
@@ -47,12 +46,12 @@ NOT_PROVOKED = {
     "TransferToNonERC721ReceiverImplementer": _INHERITED,
     "TransferToZeroAddress": _INHERITED,
 }
-"""The errors and reason texts with which no call of a function is expected to be refused, and why."""
+"""The errors and reason texts that no call provokes, with the reason."""
 
 
 @pytest.fixture
 def abi(project):
-    """What a registry declares of a kind, by signature."""
+    """Returns the declarations of a registry of one kind, by signature."""
 
     def declared(registry, kind):
         entries = project.get_contract(REGISTRIES[registry]).contract_type.abi

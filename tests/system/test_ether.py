@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.calls import encoded
-from tests.system.chain import REGISTRIES
+from tests.system.rpc_chain import REGISTRIES
 
 
 def send_ether(world, registry, data):

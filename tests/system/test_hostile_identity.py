@@ -1,7 +1,7 @@
-"""An identity registry that re-enters the registries that ask it gets in nowhere.
+"""A hostile identity registry cannot re-enter the registries that ask it.
 
-Whoever deploys registries chooses their identity registry, for ever. A hostile one can lie about agents; it cannot
-change anything while it is asked. After each call all registries must answer like the model.
+The deployer of a registry chooses its identity registry for ever. A hostile one can lie about agents, but it cannot
+change any state while it answers. After each call all registries must answer like the model.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import pytest
 
 from bilateral.signatures import Feedback, FeedbackAuth, encode_feedback_auth
 from tests.calls import encoded
-from tests.system.chain import REGISTRIES
 from tests.system.conftest import GIVEN, REQUEST, RESPONSE, world_with_agents
 from tests.system.functions import signature_of
 from tests.system.questions import REQUEST_HASHES
+from tests.system.rpc_chain import REGISTRIES
 
 
 def give_feedback(world, registry="open"):
@@ -107,7 +107,7 @@ def respond_to_a_request(_world, _identity):
 
 
 ON_THE_SIDE = [answer_feedback, revoke, rate_as_an_agent, authorise, respond_to_a_request]
-"""What the identity registry may do at any other time: `(registry, call)`."""
+"""Calls that the identity registry may make at any other time: `(registry, call)`."""
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def is_taken(world, ask):
 
 
 def prepare(world, identity, registry, call):
-    """Let the identity registry make a call, which it may make at any other time, when it is asked."""
+    """Make the identity registry send a call while it answers. At any other time the call is valid."""
     name, *arguments = call
     target, data = world.chain.addresses[registry], encoded(signature_of(registry, name), *arguments)
     kind, _ = world.chain.call(identity, target, data)
@@ -158,7 +158,7 @@ def test_identity_registry_that_reenters_gets_in_nowhere(world, identity, ask, o
 
 @pytest.mark.parametrize("ask", ASK)
 def test_identity_registry_that_only_looks_around_gets_in(world, identity, ask):
-    """So it is the change that is refused to it, not the call; and it then does not answer."""
+    """The registry rejects a change of state, not the call itself. The hostile registry then does not answer."""
     prepare(world, identity, "validation", ("getVersion()",))
     caller, registry, (name, *arguments), _ = ask(world)
     data = encoded(signature_of(registry, name), *arguments)

@@ -1,4 +1,4 @@
-"""A contract that misbehaves when it gets an agent's token gets it or not, and may do what any owner may.
+"""A hostile receiver of a token either gets the token or not, and has only the rights of an owner.
 
 After each call all registries must answer like the model.
 """
@@ -42,7 +42,7 @@ MEANWHILE = {
     "requests a validation": ("validation", "validationRequest", "stranger", 1, *REQUEST),
     "rates another agent": ("open", "giveFeedback", 2, *GIVEN),
 }
-"""What the receiver, which has agent 3, may do while it gets agent 1: `(registry, name, *arguments)`."""
+"""Valid calls of the receiver, which owns agent 3, while it gets agent 1: `(registry, name, *arguments)`."""
 
 NOT_EVEN_THEN = {
     "rates the agent": ("open", "giveFeedback", 1, *GIVEN),
@@ -51,7 +51,7 @@ NOT_EVEN_THEN = {
     "moves a token that it does not own": ("identity", "transferFrom", "client", "receiver", 2),
     "acts for an agent that it does not own": ("identity", "setAgentURI", 2, "ipfs://mine"),
 }
-"""What the receiver may not do, then or at any other time."""
+"""Invalid calls of the receiver, then and at any other time."""
 
 
 @pytest.fixture

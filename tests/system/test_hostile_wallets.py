@@ -1,6 +1,6 @@
-"""A wallet that misbehaves when it is asked for its signature does nothing but agree or not.
+"""A hostile wallet can only accept or reject a signature.
 
-After each call all registries must answer like the model, in which a wallet agrees or does not.
+After each call all registries must answer like the model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AGREE = {
 """The wallets that do nothing but answer, and whether their answer is yes."""
 
 YES, NO = "the wallet's word", "nobody's word"
-"""What the model recognises the wallet's signature by, and another."""
+"""Markers by which the model recognises a valid signature of the wallet, and another signature."""
 
 SIGNATURE = b"the wallet knows what it means"
 WALLETS_AGENT = 3
@@ -77,7 +77,7 @@ ON_THE_SIDE = {
     "accepts feedback": ("open", "acceptFeedback", 1, WALLETS_AGENT),
     "requests a validation": ("validation", "validationRequest", "stranger", WALLETS_AGENT, *REQUEST),
 }
-"""What a wallet may do at any other time, as `(registry, name, *arguments)`."""
+"""Calls that a wallet may make at any other time: `(registry, name, *arguments)`."""
 
 
 @pytest.fixture
@@ -91,13 +91,13 @@ def wallet(request, world):
 
 
 def is_taken(world, ask, wallet, agrees):
-    """Whether a call that asks the wallet is accepted."""
+    """Return true if the registry accepts a call that asks the wallet."""
     caller, registry, call, as_modelled = ask(world, wallet, agrees)
     return world.call(caller, registry, *call, as_modelled=as_modelled)
 
 
 def prepare(world, wallet, target, data):
-    """Let the wallet make a call, which it may make at any other time, when it is asked."""
+    """Make the wallet send a call while it answers. At any other time the call is valid."""
     kind, _ = world.chain.call(wallet, target, data)
     assert kind == "result"
     receipt = world.chain.send(world.everybody[2], wallet, encoded("prepare(address,bytes)", target, data))
@@ -133,7 +133,7 @@ def test_feedback_that_is_sent_again_while_its_signature_is_checked_counts_once(
 
 
 def gas_of_asking(world, name):
-    """What sponsored feedback of a wallet of this kind costs."""
+    """Return the gas of sponsored feedback of a wallet of this kind."""
     address = world.chain.deploy(name)
     caller, registry, (function, *arguments), _ = give_feedback_by_sig(world, address, agrees=True)
     data = encoded(signature_of(registry, function), *arguments)
@@ -141,7 +141,7 @@ def gas_of_asking(world, name):
 
 
 def test_answer_of_a_megabyte_is_not_copied(world):
-    """To make it costs the wallet two million gas; to copy it would cost the registry as much again."""
+    """The wallet pays two million gas to create the answer. A copy would cost the registry as much again."""
     paid_by_the_wallet = 3 * 31_250 + 31_250**2 // 512
     overhead = gas_of_asking(world, "WalletReturnsTooMuch") - gas_of_asking(world, "WalletAcceptsEverything")
     assert paid_by_the_wallet < overhead < paid_by_the_wallet * 1.1
@@ -150,6 +150,6 @@ def test_answer_of_a_megabyte_is_not_copied(world):
 @pytest.mark.parametrize("ask", ASK)
 @pytest.mark.parametrize("wallet", ["WalletReenters"], indirect=True)
 def test_wallet_that_only_looks_around_gets_in(world, wallet, ask):
-    """So it is the change that is refused to it, not the call; and it then disagrees."""
+    """The registry rejects a change of state, not the call itself. The wallet then rejects the signature."""
     prepare(world, wallet, world.chain.addresses["identity"], encoded("ownerOf(uint256)", 1))
     assert not is_taken(world, ask, wallet, agrees=False)

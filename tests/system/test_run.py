@@ -1,4 +1,4 @@
-"""A run that has not seen enough says what is missing."""
+"""A run with too little coverage names the missing outcomes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REGISTER = ("identity", "register(string,(string,bytes)[])")
 
 @pytest.fixture
 def tally():
-    """What a run has counted that saw everything once, and some calls more accepted."""
+    """The counts of a run with every revert once and every function accepted five times."""
     accepted = {
         (registry, signature, "accepted"): 5 for registry, functions in FUNCTIONS.items() for signature in functions
     }

@@ -1,4 +1,4 @@
-"""The registries and the model side by side: how both are called, and what must hold after each call."""
+"""The registries and the model side by side: calls to both, and comparisons after each call."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class World:
 
     Attributes:
         chain: The registries and the people.
-        tally: How often each function was accepted, as `(registry, signature, "accepted")`, and refused by each rule,
-            which then stands in the place of "accepted".
+        tally: The number of accepted calls of each function, by `(registry, signature, "accepted")`, and of reverts, by
+            the broken rule in place of "accepted".
         model: The model.
         everybody: The people's addresses.
-        keys: Who signs for each of them.
-        ether: How much the next call sends along.
+        keys: The key that signs for each of them.
+        ether: The ether that the next call sends.
     """
 
     def __init__(self, chain, tally):
@@ -39,7 +39,7 @@ class World:
         self.is_checked = True
 
     def end(self):
-        """Undo all that was done to the chain."""
+        """Restore the chain."""
         self.chain.restore(self.snapshot)
 
     def invite(self, address, key):
@@ -48,10 +48,10 @@ class World:
         self.model.keys[address] = key
         self.something_happened()
 
-    # Who acts
+    # Accounts
 
     def agent(self, pick):
-        """One of the agents, counted round and round; 0: one that does not exist."""
+        """Return an agent by its number, modulo the number of agents; 0: an unknown agent."""
         count = len(self.model.identity.agents)
         return (pick - 1) % count + 1 if pick and count else count + 1
 
@@ -59,13 +59,13 @@ class World:
         return ZERO_ADDRESS if who is None else self.everybody[who]
 
     def in_role(self, who, agent_id):
-        """Whoever plays a role for an agent, or a certain person."""
+        """Return the holder of a role for an agent, or the given account."""
         if who not in ("owner", "operator", "approved", "wallet"):
             return self.account(who)
         return [*self.players(who, agent_id), self.account(0)][0]
 
     def players(self, role, agent_id):
-        """All who play a role for an agent."""
+        """Return all holders of a role for an agent."""
         identity = self.model.identity
         if agent_id not in identity.agents:
             return []
@@ -76,7 +76,7 @@ class World:
     def client(self, who, agent_id):
         """Somebody who may not act for an agent, counted round and round; or whoever plays a role for it.
 
-        Where nobody does, its owner appoints an operator or approves somebody.
+        Without a holder, the owner appoints an operator or approves an account.
         """
         outsiders = self.players(None, agent_id) or self.everybody
         if not isinstance(who, str):
@@ -94,7 +94,7 @@ class World:
         speakers = [each for each in self.everybody if self.model.identity.primary.get(each) == agent_id]
         return [*speakers, self.account(0)][0]
 
-    # What they do
+    # Calls
 
     def call(self, caller, registry, name, *arguments, as_modelled=None):
         """Call a registry: it must return what the model does, or revert with the same data.
@@ -141,7 +141,7 @@ class World:
         """The signature of a message by somebody's key."""
         return bytes(self.keys[who].sign_message(message.signable(self.domain(registry))).signature)
 
-    # What holds then
+    # Comparisons
 
     def check(self):
         """Compare everything, whenever there is a new block: without one nothing can have changed."""

@@ -1,4 +1,4 @@
-"""Fixtures of the validation registry's tests: the registry, an agent, its validators, and short forms of the calls."""
+"""Fixtures of the validation registry's tests: the registry, an agent, its validators, and shorter calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN_AGENT = 99
 
 @pytest.fixture(scope="session")
 def identity(deployer, project):
-    """An identity registry of this folder's own, so that its agents are nobody else's."""
+    """An identity registry that only the tests of this folder use."""
     return deployer.deploy(project.IdentityRegistry)
 
 
@@ -24,7 +24,7 @@ def validation(deployer, project, identity):
 
 @pytest.fixture(scope="session")
 def other_validator(accounts):
-    """Validates the work of the agent under test as well."""
+    """A second validator of the agent under test."""
     return accounts[10]
 
 
@@ -37,7 +37,7 @@ def agent_id(identity, owner):
 
 @pytest.fixture(scope="session")
 def other_agent_id(identity, other_owner, agent_id):
-    """An agent of somebody else."""
+    """An agent of another owner."""
     identity.register(sender=other_owner)
     assert identity.getAgentCount() != agent_id
     return identity.getAgentCount()
@@ -67,7 +67,7 @@ def answer(validation, validator):
 
 @pytest.fixture(scope="session")
 def summary(validation, agent_id):
-    """The count and the average of an agent's answers, by what counts."""
+    """Returns the count and the average of an agent's answers, by validators and tag."""
 
     def summary(*, validators=(), tag="", agent=agent_id):
         return tuple(validation.getSummary(agent, list(validators), tag))
@@ -77,7 +77,7 @@ def summary(validation, agent_id):
 
 @pytest.fixture(scope="session")
 def status(validation):
-    """The status of a request, by the names that the interface gives its parts."""
+    """Returns the status of a request, by the names of the interface."""
 
     def status(request_hash):
         return dict(validation.getValidationStatus(request_hash).items())

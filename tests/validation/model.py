@@ -1,4 +1,4 @@
-"""The validation registry as a plain Python model: what ERC-8004 and the deployed registry say, without any packing."""
+"""The validation registry in plain Python, as ERC-8004 and the deployed registry specify it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ZERO_HASH = bytes(32)
 
 
 class RefusedError(Exception):
-    """The registry refuses a call, for this reason."""
+    """A revert of the registry with a reason."""
 
     @property
     def reason(self):
@@ -17,7 +17,7 @@ class RefusedError(Exception):
 
 
 class UnknownAgentError(Exception):
-    """The identity registry does not know an agent of this id."""
+    """A revert because the identity registry has no agent with this id."""
 
     @property
     def agent_id(self):
@@ -26,7 +26,7 @@ class UnknownAgentError(Exception):
 
 @dataclass
 class Request:
-    """A request, and its last response; None: unanswered."""
+    """A request and its last response. The response is None before the first."""
 
     validator: str
     agent_id: int
@@ -38,13 +38,13 @@ class Request:
 
 @dataclass
 class ValidationModel:
-    """The registry, and as much of the identity registry as it asks.
+    """The registry, and the part of the identity registry that it uses.
 
     Attributes:
         owners: The owner of each agent.
-        operators: Who is approved for all tokens of whom, as pairs of owner and operator.
-        approved: Who is approved for an agent's token.
-        requests: The requests by their hash, in their order.
+        operators: Pairs of an owner and its operator.
+        approved: The approved address of each agent.
+        requests: The requests by hash, in order.
     """
 
     owners: dict[int, str]

@@ -1,4 +1,4 @@
-"""A contract requests and answers as itself, whosever transaction it is."""
+"""A contract requests and answers for itself, not for the sender of the transaction."""
 
 from __future__ import annotations
 

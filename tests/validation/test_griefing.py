@@ -1,4 +1,4 @@
-"""What others can do to a requester, a validator or an agent, and what they cannot (docs/security.md, Validation)."""
+"""Attacks on a requester, a validator or an agent, and their limits (docs/security.md, Validation)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORK_HASH = keccak(text="the work that everybody can see")
 
 @pytest.fixture
 def front_runner(identity, stranger):
-    """Has an agent of its own, and sees what others are about to request."""
+    """An account with its own agent. It sees the pending requests of others."""
     identity.register(sender=stranger)
     return stranger
 
@@ -27,7 +27,7 @@ def front_runners_agent(identity, front_runner):
 
 @pytest.fixture
 def taken_hash(validation, front_runner, front_runners_agent, validator):
-    """A hash that the front runner has used first, naming the victim's validator."""
+    """A hash that the front runner used first, with the victim's validator."""
     validation.validationRequest(validator, front_runners_agent, REQUEST_URI, WORK_HASH, sender=front_runner)
     return WORK_HASH
 

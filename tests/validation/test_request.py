@@ -1,4 +1,4 @@
-"""Who may request a validation, of what, and what comes of it."""
+"""`validationRequest`: callers, arguments and effects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAST_AGENT_ID = 2**64 - 1
 
 @pytest.fixture(scope="session")
 def request_as(validation, validator, agent_id):
-    """Requests the same validation as somebody."""
+    """Requests the same validation, as the given account."""
 
     def request_as(sender):
         return validation.validationRequest(validator, agent_id, REQUEST_URI, REQUEST_HASH, sender=sender)
@@ -28,7 +28,7 @@ def request_as(validation, validator, agent_id):
 
 @pytest.fixture(scope="session")
 def permissive_registry(project, deployer):
-    """A validation registry whose identity registry knows every agent id."""
+    """A validation registry. Its identity registry knows every agent id."""
     return deployer.deploy(project.ValidationRegistry, deployer.deploy(project.IdentityAuthorizesEverybody))
 
 

@@ -1,4 +1,4 @@
-"""Who may answer a request, with what, and how often."""
+"""`validationResponse`: callers, arguments, effects and repetition."""
 
 from __future__ import annotations
 

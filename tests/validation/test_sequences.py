@@ -1,4 +1,4 @@
-"""Whatever is called in whatever order, the registry agrees with the model: results, events and refusals."""
+"""Random sequences of calls: the registry agrees with the model on results, events and reverts."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ TAGS = st.sampled_from(["", "soft-finality", "hard-finality", "a tag of more tha
 
 @dataclass
 class World:
-    """What the sequences act on.
+    """The registries, users and agents of the sequences.
 
     Attributes:
         users: The accounts by role.
         agents: The agents' ids by name.
-        outcomes: How often a transaction was accepted, or refused for which reason.
+        outcomes: The number of transactions by outcome: accepted, or the reason of the revert.
     """
 
     chain: Any
@@ -53,7 +53,7 @@ class World:
 
 
 class Sequences(RuleBasedStateMachine):
-    """Calls the registry and the model alike. The test that runs it binds it to its world."""
+    """Calls the registry and the model alike. The test binds the machine to a world."""
 
     world: World
 
@@ -77,7 +77,7 @@ class Sequences(RuleBasedStateMachine):
 
     @contextmanager
     def agreeing(self, check, *arguments):
-        """Expect of a transaction what the model says of it: that it passes, or this very refusal."""
+        """Expect the transaction to pass or revert as the model says."""
         try:
             check(*arguments)
         except RefusedError as refusal:

@@ -1,4 +1,4 @@
-"""What a summary counts, what it averages, and what it reads."""
+"""`getSummary`: counts, averages and storage reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTHING = (0, 0)
 
 @pytest.fixture(scope="session")
 def storage_reads(networks, validation):
-    """How many words of storage a view of the registry reads."""
+    """Returns the number of storage words that a view reads."""
 
     def storage_reads(method, *arguments):
         call = {"to": validation.address, "data": HexBytes(method.encode_input(*arguments)).to_0x_hex()}
@@ -176,7 +176,7 @@ def test_filters_read_nothing_more_per_request(storage_reads, validation, ask, a
 ANSWERED_REQUESTS = st.tuples(
     st.integers(0, 1), st.one_of(st.none(), st.integers(0, 100)), st.sampled_from(["", "a", "b", "long " * 20])
 )
-"""A validator's number, its answer or none, and the answer's tag."""
+"""A validator's number, its answer or None, and the answer's tag."""
 
 
 @settings(deadline=None, derandomize=True, max_examples=15)

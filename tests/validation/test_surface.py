@@ -1,4 +1,4 @@
-"""The validation registry is called and read exactly as those that are already deployed."""
+"""The ABI of the validation registry is that of the deployed registries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWN_FUNCTIONS = {
     "getValidatorRequests(address)": "view returns (bytes32[])",
     "getVersion()": "pure returns (string)",
 }
-"""What `IValidationRegistry` declares."""
+"""The declarations of `IValidationRegistry`."""
 
 INHERITED_FUNCTIONS = {
     "getIdentityRegistry()": "view returns (address)",
@@ -39,7 +39,7 @@ EVENTS = {
 
 @pytest.fixture
 def no_explorer(networks, monkeypatch):
-    """Keep Ape from asking an explorer on the internet what contract it was whose deployment reverted."""
+    """Keep Ape from looking up a failed deployment at a block explorer."""
     monkeypatch.setitem(vars(networks.provider.network), "explorer", None)
 
 

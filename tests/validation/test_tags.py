@@ -1,4 +1,4 @@
-"""A tag is a plain string of any length: it comes back as it was given, and only equal ones are the same."""
+"""A tag is a string of any length. Views return it unchanged, and only equal strings match."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RESPONSE_SELECTOR = selector("validationResponse(bytes32,uint8,string,bytes32,st
 
 
 def first_id_of(tag):
-    """The id that a tag gets if no other has it: the low 88 bits of its hash, the lowest set."""
+    """Return the first candidate for a tag's id: the low 88 bits of its hash, with the lowest bit set."""
     return int.from_bytes(keccak(text=tag)[-11:], "big") | 1
 
 
@@ -32,13 +32,13 @@ def slot_of(tag_id):
 
 
 def stored(tag):
-    """The word that stores a tag of at most 31 bytes: its bytes, then its length."""
+    """Return the storage word of a tag of at most 31 bytes: its bytes, then its length."""
     return tag.encode().ljust(31, b"\0") + bytes([len(tag)])
 
 
 @pytest.fixture(scope="session")
 def occupy(networks, validation):
-    """Puts a tag where another belongs, as though their hashes agreed in 87 bits; nobody can compute such a pair."""
+    """Stores a tag under the id of another, as if their hashes shared 87 bits. Such a pair cannot be computed."""
 
     def occupy(tag_id, with_tag):
         networks.provider.set_storage(validation.address, slot_of(tag_id), HexBytes(stored(with_tag)))
@@ -48,7 +48,7 @@ def occupy(networks, validation):
 
 @pytest.fixture(scope="session")
 def raw_status(networks, validation):
-    """The parts of a request's status, the tag as bytes, which need not be text."""
+    """Returns the fields of a request's status. The tag is bytes, because it may be invalid UTF-8."""
 
     def raw_status(request_hash):
         data = HexBytes(validation.getValidationStatus.encode_input(request_hash)).to_0x_hex()

@@ -4,8 +4,8 @@ pragma solidity ^0.8.34;
 import {Address} from "@openzeppelin/contracts/utils/Address.sol";
 import {Reentry} from "./Reentry.sol";
 
-/// @title An identity registry that makes a call of its own while it is asked, and answers when that has failed
-/// @notice It answers as an honest registry does, so whoever it answers has let it in nowhere.
+/// @title Identity registry that tries a call of its own during every question
+/// @notice It answers like an honest registry if that call fails.
 contract IdentityReenters is Reentry {
     /// @dev The honest registry.
     address private immutable HONEST;
@@ -18,7 +18,7 @@ contract IdentityReenters is Reentry {
         HONEST = honest;
     }
 
-    /// @notice Answers any question.
+    /// @notice Answers any view like the honest registry.
     fallback(bytes calldata question) external returns (bytes memory answer) {
         return _answer(question);
     }

@@ -4,10 +4,10 @@ pragma solidity ^0.8.34;
 import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
 import {IERC721Receiver} from "@openzeppelin/contracts/token/ERC721/IERC721Receiver.sol";
 
-/// @title A contract that re-enters while it receives a token, and has handed the token on before the transfer returns
+/// @title Receiver that re-enters: it transfers the token on before the first transfer returns
 contract ReceiverPassesOn is IERC721Receiver {
     /// @inheritdoc IERC721Receiver
-    /// @dev `data` is the ABI encoding of the address that gets the token.
+    /// @dev `data` is the ABI encoding of the next receiver's address.
     function onERC721Received(
         address,
         address,

@@ -3,10 +3,10 @@ pragma solidity ^0.8.34;
 
 import {IERC721Receiver} from "@openzeppelin/contracts/token/ERC721/IERC721Receiver.sol";
 
-/// @title A contract that refuses tokens by reverting with an error of its own
+/// @title Receiver that refuses tokens: it reverts with its own error
 contract ReceiverReverts is IERC721Receiver {
-    /// @notice What it reverts with.
-    /// @param agentId The token that it refused.
+    /// @notice The receiver refuses the token.
+    /// @param agentId The token.
     error NotWanted(uint256 agentId);
 
     /// @inheritdoc IERC721Receiver

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-/// @title What the contracts have in common that re-enter
-/// @notice They make a call that was prepared while somebody else waits for them.
+/// @title Base of the contracts that re-enter
+/// @notice They make a prepared call while their caller waits for them.
 abstract contract Reentry {
-    /// @dev What the call may use up, so that who waits can go on when it fails.
+    /// @dev The gas limit of the call. It leaves the caller enough gas to go on after a failure.
     uint256 private constant GAS = 1_000_000;
 
-    /// @dev Whom to call; zero: nobody.
+    /// @dev The target of the call; zero: no call.
     address private _target;
 
     /// @dev The calldata.
@@ -15,14 +15,14 @@ abstract contract Reentry {
 
     /// @notice Prepares the call.
     /// @dev For anybody.
-    /// @param target Whom to call.
+    /// @param target The target.
     /// @param data The calldata.
     function prepare(address target, bytes calldata data) external {
         _target = target;
         _data = data;
     }
 
-    /// @dev Whether a call was prepared and succeeds.
+    /// @dev Makes the prepared call. Returns true if a call was prepared and succeeds.
     function _getsIn() internal returns (bool success) {
         if (_target == address(0)) return false;
         // Unlike a library's call, it does not use up more than it needs.

@@ -5,8 +5,8 @@ import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 import {HostileWallet} from "./HostileWallet.sol";
 import {Reentry} from "./Reentry.sol";
 
-/// @title A wallet that makes a call of its own while it is asked, and accepts the signature when that has failed
-/// @notice So whoever it lets pass has let it in nowhere.
+/// @title Wallet that tries a call of its own during every ERC-1271 request
+/// @notice It accepts the signature if that call fails.
 contract WalletReenters is HostileWallet, Reentry {
     /// @inheritdoc HostileWallet
     function isValidSignature(bytes32, bytes calldata) external override returns (bytes32 answer) {

@@ -3,7 +3,7 @@ pragma solidity ^0.8.34;
 
 import {HostileWallet} from "./HostileWallet.sol";
 
-/// @title A wallet that accepts no signature
+/// @title Wallet that accepts no signature
 contract WalletRefuses is HostileWallet {
     /// @inheritdoc HostileWallet
     function isValidSignature(bytes32, bytes calldata) external pure override returns (bytes32 answer) {

@@ -4,7 +4,7 @@ pragma solidity ^0.8.34;
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 import {HostileWallet} from "./HostileWallet.sol";
 
-/// @title A wallet that answers yes, but with a bit set in the bytes that must be zero
+/// @title Wallet that accepts with one bit set in the bytes that must be zero
 contract WalletReturnsDirtyMagic is HostileWallet {
     /// @inheritdoc HostileWallet
     function isValidSignature(bytes32, bytes calldata) external pure override returns (bytes32 answer) {

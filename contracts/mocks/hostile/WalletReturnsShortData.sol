@@ -4,7 +4,7 @@ pragma solidity ^0.8.34;
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 import {HostileWallet} from "./HostileWallet.sol";
 
-/// @title A wallet that answers yes in 4 bytes rather than 32
+/// @title Wallet that accepts with 4 bytes instead of 32
 contract WalletReturnsShortData is HostileWallet {
     /// @inheritdoc HostileWallet
     function isValidSignature(bytes32, bytes calldata) external pure override returns (bytes32 answer) {

@@ -4,7 +4,7 @@ pragma solidity ^0.8.34;
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 import {HostileWallet} from "./HostileWallet.sol";
 
-/// @title A wallet that says yes, and a megabyte more
+/// @title Wallet that accepts with a megabyte of extra data
 /// @notice Whoever copies all of it pays dearly.
 contract WalletReturnsTooMuch is HostileWallet {
     /// @inheritdoc HostileWallet

@@ -1,17 +1,17 @@
-"""What a deployment asks of a chain."""
+"""A chain as deployments see it: one node, asked through web3.py."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 from eth_utils.crypto import keccak
 from hexbytes import HexBytes
 from requests import HTTPError
-from web3.exceptions import TransactionNotFound, Web3Exception
+from web3.exceptions import TransactionNotFound, Web3Exception, Web3RPCError
 
+from bilateral.node import refusals
 from scripts._deployment.errors import DeploymentError
 from scripts._deployment.plan import DEPLOYER
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scripts._deployment.plan import PlannedContract
 
 LOCAL_CHAIN_IDS = {1337, 31337}
-"""Chains that are gone when their process ends."""
+"""Chains that end with their process."""
 
 DEPLOYER_CODE_HASH = bytes.fromhex("2fa86add0aed31f33a762c9d88e807c475bd51d0f52bd0955754b2608f7e4989")
 """Keccak-256 of the deterministic deployer's code."""
@@ -38,8 +38,11 @@ DEPLOYER_CREATION = (
 )
 """The signed transaction that creates the deterministic deployer, the same on every chain (price: 0.01 ether)."""
 
+CANCUN_PROBE = HexBytes("0x5f5f5f5e")
+"""Three times PUSH0 and one MCOPY (EIP-5656), which is an invalid opcode before Cancun."""
+
 PATIENCE = 30.0
-"""For how many seconds a node may lag behind another that has already told of a block."""
+"""Seconds for which a node may lag behind another node."""
 
 POLL = 0.25
 """Seconds between two questions."""
@@ -47,7 +50,7 @@ POLL = 0.25
 
 @dataclass(frozen=True)
 class Creation:
-    """How a contract came to be on the chain. None: the node does not tell.
+    """The creation of a contract. A field is None if the node does not know it.
 
     Attributes:
         transaction: The transaction's hash.
@@ -80,9 +83,9 @@ class Receipt:
     """The outcome of a transaction.
 
     Attributes:
-        creation: Where it is.
-        succeeded: Whether it did what it was sent for.
-        cost: What was paid for it, in wei.
+        creation: Its hash, block and sender.
+        succeeded: True if it did not revert.
+        cost: Its price, in wei.
     """
 
     creation: Creation
@@ -109,6 +112,24 @@ class Chain:
         self.chain_id = web3.eth.chain_id
         self.network = network
 
+    def require_cancun(self) -> None:
+        """Make sure that the chain runs the opcodes of Cancun, which the registries' code needs.
+
+        Raises:
+            DeploymentError: If the chain does not run them.
+        """
+        try:
+            answer = f"0x{bytes(self._web3.eth.call({'data': CANCUN_PROBE})).hex()}"
+        except Web3RPCError as refusal:
+            if is_temporary(refusal):
+                raise
+            answer = str(refusal)
+        if answer != "0x":
+            raise DeploymentError(
+                f"Chain {self.chain_id} does not run Cancun, so the registries would be dead there: its node answers "
+                f"the opcode MCOPY (EIP-5656) with {answer[:200]!r}. Deploy to a chain that has the Cancun upgrade."
+            )
+
     def require_deployer(self) -> None:
         """Make sure that the deterministic deployer is there.
 
@@ -123,7 +144,9 @@ class Chain:
                 f"{DEPLOYER_CREATION}"
             )
         if keccak(code) != DEPLOYER_CODE_HASH:
-            raise DeploymentError(f"Chain {self.chain_id} has something else than the usual deployer at {DEPLOYER}.")
+            raise DeploymentError(
+                f"Chain {self.chain_id} has other code than the deterministic deployer at {DEPLOYER}."
+            )
 
     def code(self, address: ChecksumAddress) -> bytes:
         """Read the code at an address.
@@ -162,7 +185,7 @@ class Chain:
         return int(self._web3.eth.get_balance(address))
 
     def gas_price(self) -> int:
-        """What a unit of gas costs at present.
+        """Read the present price of a unit of gas.
 
         Returns:
             The price in wei.
@@ -170,7 +193,7 @@ class Chain:
         return int(self._web3.eth.gas_price)
 
     def next_nonce(self, address: ChecksumAddress) -> int:
-        """How many transactions of an account are in blocks.
+        """Count the transactions of an account that are in blocks.
 
         Args:
             address: The account.
@@ -181,7 +204,7 @@ class Chain:
         return int(self._web3.eth.get_transaction_count(address, "latest"))
 
     def next_free_nonce(self, address: ChecksumAddress) -> int:
-        """How many transactions of an account are in blocks, or wait for one.
+        """Count the transactions of an account that are in blocks or pending.
 
         Args:
             address: The account.
@@ -192,7 +215,7 @@ class Chain:
         return int(self._web3.eth.get_transaction_count(address, "pending"))
 
     def gas_to_deploy(self, contract: PlannedContract, sender: ChecksumAddress) -> int:
-        """Ask the node what a deployment takes.
+        """Ask the node for a deployment's gas.
 
         Args:
             contract: The contract.
@@ -252,7 +275,7 @@ class Chain:
             function: The view's name.
 
         Returns:
-            What it returns.
+            The returned value.
         """
         return self._web3.eth.contract(address, abi=abi).functions[function]().call()
 
@@ -279,7 +302,7 @@ class Chain:
                     without = middle
             block = self._web3.eth.get_block(with_it, full_transactions=True)
         except (Web3Exception, HTTPError) as refusal:
-            if _is_temporary(refusal):
+            if is_temporary(refusal):
                 raise
             return unknown
         for transaction in cast("list[TxData]", block["transactions"]):
@@ -288,8 +311,23 @@ class Chain:
         return Creation(None, with_it, None)
 
 
-def _is_temporary(refusal: Exception) -> bool:
-    """Whether a node may answer after a while: it was asked too much, or is out of order."""
+def is_temporary(refusal: Exception) -> bool:
+    """Tell a failure that a later request may not meet, such as a rate limit, from a lasting one.
+
+    Args:
+        refusal: The failure.
+
+    Returns:
+        True if a retry may succeed.
+    """
     if isinstance(refusal, HTTPError):
-        return refusal.response.status_code in {HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)}
-    return any(sign in str(refusal).lower() for sign in ("rate limit", "request limit", "limit exceeded", "too many"))
+        return refusals.is_temporary("", status=refusal.response.status_code)
+    return refusals.is_temporary(*words_of(refusal))
+
+
+def words_of(refusal: Exception) -> tuple[str, int | None]:
+    """Return the message of a node's error and its JSON-RPC code; None without a code."""
+    answer = getattr(refusal, "rpc_response", None) or {}
+    error = answer.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    return str(refusal), code if isinstance(code, int) else None

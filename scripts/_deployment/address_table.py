@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scripts._deployment.chain import LOCAL_CHAIN_IDS
+from scripts._deployment.live_chain import LOCAL_CHAIN_IDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

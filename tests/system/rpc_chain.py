@@ -69,7 +69,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who calls registries.
+    """An account that calls registries.
 
     Attributes:
         address: The account.
@@ -121,12 +121,12 @@ class Chain:
         assert self.node("evm_revert", snapshot) is True
 
     def wait(self, time):
-        """Let time pass until `time`."""
+        """Set the time of the chain."""
         self.node("evm_setNextBlockTimestamp", time)
         self.node("evm_mine")
 
     def call(self, caller, target, data, value=0):
-        """What a transaction would return or revert with: `("result", data)` or `("error", data)`."""
+        """Simulate a transaction. Return `("result", data)` or `("error", data)`."""
         response = self.node.request("eth_call", self._transaction(caller, target, data, value), "latest")
         if "error" in response:
             return "error", bytes.fromhex(response["error"]["data"][2:])
@@ -139,7 +139,7 @@ class Chain:
         return self.node("eth_getTransactionReceipt", transaction)
 
     def hear(self, questions, count):
-        """Ask the witness. Of what it returns, the hashes in sequence are left."""
+        """Ask the witness, and return the hashes of the answers in sequence."""
         data = encoded.__wrapped__("hear(bytes,uint256)", questions, count)
         call = {"to": self.witness, "data": f"0x{data.hex()}", "gas": GAS_OF_WITNESS}
         return bytes.fromhex(self.node("eth_call", call, "latest")[2:])[64:]

@@ -3,28 +3,28 @@ pragma solidity ^0.8.34;
 
 import {IAgentDirectory} from "../interfaces/IAgentDirectory.sol";
 import {IBidirectionalRatings} from "../interfaces/IBidirectionalRatings.sol";
-import {IdentityBound} from "../libraries/IdentityBound.sol";
+import {IdentityBound} from "../base/IdentityBound.sol";
 import {ReputationGated} from "../reputation/ReputationGated.sol";
 
-/// @title A service that declines clients which a server rated below 70
-/// @notice The example of EIP-8004a's usage pattern. What it serves is a count.
-contract MockGatedService is ReputationGated, IdentityBound {
-    /// @notice The lowest rating that is served.
+/// @title Example: a service that declines clients with a rating below 70
+/// @notice Shows EIP-8004a's usage pattern. The service counts its calls.
+contract GatedService is ReputationGated, IdentityBound {
+    /// @notice The lowest rating of a client that the service accepts.
     uint8 public constant MINIMUM_RATING = 70;
 
-    /// @notice The agent whose ratings count: the one that offers the service, or another that it trusts.
+    /// @notice The agent whose ratings count: the agent that offers the service, or another agent that it trusts.
     uint256 public immutable SERVER_ID;
 
-    /// @notice Whether clients are served that it has not rated.
+    /// @notice True if the service accepts clients without a rating.
     bool public immutable TRUSTS_NEWCOMERS;
 
-    /// @notice How often each client was served.
+    /// @notice The number of calls by client.
     mapping(uint256 clientId => uint256 count) public served;
 
     /// @param ratings The registry of ratings.
-    /// @param identityRegistry The identity registry that it is bound to.
+    /// @param identityRegistry The identity registry of these ratings.
     /// @param serverId The agent whose ratings count.
-    /// @param trustsNewcomers Whether clients are served that it has not rated.
+    /// @param trustsNewcomers True if the service accepts clients without a rating.
     constructor(
         IBidirectionalRatings ratings,
         address identityRegistry,
@@ -35,7 +35,7 @@ contract MockGatedService is ReputationGated, IdentityBound {
         TRUSTS_NEWCOMERS = trustsNewcomers;
     }
 
-    /// @notice Serves the caller. Which client that is, the identity registry says, not the caller.
+    /// @notice Serves the caller. The identity registry, not the caller, names the client.
     function serve() external {
         _serve(IAgentDirectory(IDENTITY_REGISTRY).agentOf(msg.sender));
     }
