@@ -1,1 +1,74 @@
-"""Two-sided trust for AI agents."""
+"""Two-sided trust for AI agents: clients rate servers, servers rate clients, and anyone can check both.
+
+The names most users need are here, and load on first use (PEP 562), so that `import bilateral` stays fast:
+
+    from bilateral import AsyncClient, Client, Deployment
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from bilateral.client import AsyncClient, AsyncClients, Client, Clients
+    from bilateral.contracts import Deployment, Registry
+    from bilateral.documents import FeedbackFile, RegistrationFile
+    from bilateral.errors import BilateralError
+    from bilateral.identifiers import AgentId, FeedbackId, GlobalAgentId
+    from bilateral.reverts import ContractRevertError
+    from bilateral.values import FeedbackValue
+
+__all__ = [
+    "AgentId",
+    "AsyncClient",
+    "AsyncClients",
+    "BilateralError",
+    "Client",
+    "Clients",
+    "ContractRevertError",
+    "Deployment",
+    "FeedbackFile",
+    "FeedbackId",
+    "FeedbackValue",
+    "GlobalAgentId",
+    "RegistrationFile",
+    "Registry",
+]
+
+_MODULES: Final = {
+    "AgentId": "identifiers",
+    "AsyncClient": "client",
+    "AsyncClients": "client",
+    "BilateralError": "errors",
+    "Client": "client",
+    "Clients": "client",
+    "ContractRevertError": "reverts",
+    "Deployment": "contracts",
+    "FeedbackFile": "documents",
+    "FeedbackId": "identifiers",
+    "FeedbackValue": "values",
+    "GlobalAgentId": "identifiers",
+    "RegistrationFile": "documents",
+    "Registry": "contracts",
+}
+"""The module of each public name."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use.
+
+    Raises:
+        AttributeError: The package has no such public name.
+    """
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted({*globals(), *__all__})

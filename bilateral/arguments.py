@@ -1,10 +1,10 @@
-"""Arguments checked against the annotations of what they are given for, before anything is made of them.
+"""Check arguments against the annotations of their parameters.
 
-Python takes whatever it is given, and much of that has a meaning that nobody meant: a text is a sequence of texts,
-`True` the number 1, and `bytes(32)` a hash of zeros. What the annotations do not allow is refused by name.
+Python accepts values that nobody meant: a text is also a sequence of texts, and `True` is also the number 1. `checked`
+refuses what the annotations do not allow, and names the argument.
 
-Libraries that do the like are of no use here: pydantic's `validate_call` repeats the value, which may be a key, and
-copies what it checks; others let `True` pass for a number.
+Libraries do not fit: pydantic's `validate_call` repeats the value, which may be a key, and copies it. Others accept
+`True` as a number.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def checked(function: F) -> F:
     """Make a function refuse arguments that its annotations do not allow.
 
     Args:
-        function: The function, plain or asynchronous. What its parameters' annotations name is imported at run time.
+        function: The function, plain or asynchronous. Its module imports the annotated types at run time.
 
     Returns:
-        The function, which raises an `InvalidArgumentError` that names the argument, and never repeats it: it may be a
-        key.
+        The function. It raises an `InvalidArgumentError` that names the argument, and never shows its value, which may
+        be a key.
     """
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     hints = get_type_hints(SimpleNamespace(__annotations__=annotations), function.__globals__)
@@ -56,7 +56,7 @@ def checked(function: F) -> F:
 
 
 def checked_class(cls: C) -> C:
-    """Make a class's constructor and its public methods refuse arguments as `checked` does."""
+    """Apply `checked` to a class's constructor and public methods."""
     for name, member in list(vars(cls).items()):
         if isfunction(member) and (name == "__init__" or not name.startswith("_")):
             setattr(cls, name, checked(member))
@@ -64,12 +64,12 @@ def checked_class(cls: C) -> C:
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a whole number. A `bool` is none: `True` as an index is a mistake, not the second entry."""
+    """Tell whether a value is a whole number. A `bool` is not: `True` as an index is a mistake."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _fits(value: object, hint: Any) -> bool:
-    """Whether an annotation allows a value."""
+    """Tell whether an annotation allows a value."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in inner)
@@ -87,7 +87,7 @@ def _fits(value: object, hint: Any) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether a text has a form in UTF-8: half a surrogate pair has none."""
+    """Tell whether UTF-8 can encode a text. It cannot encode half a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -96,7 +96,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _described(value: object) -> str:
-    """What kind of value it is, without the value."""
+    """Describe a value's type without the value."""
     kind = f"a {type(value).__name__}"
     if isinstance(value, str) and not _is_unicode(value):
         return f"{kind} with half a surrogate pair"
@@ -108,15 +108,16 @@ def _described(value: object) -> str:
 
 
 def _kinds(values: Collection[object]) -> str:
-    """The types of some values."""
+    """List the types of some values."""
     return ", ".join(sorted({type(value).__name__ for value in values})) or "nothing"
 
 
 _RULES: Final[Mapping[Any, Callable[[object], bool]]] = {
+    Any: lambda _: True,
     int: is_whole,
     float: lambda value: is_whole(value) or (isinstance(value, float) and not math.isnan(value)),
-    Decimal: lambda value: isinstance(value, (Decimal, float)),  # what reads numbers says better what ails a float
+    Decimal: lambda value: isinstance(value, (Decimal, float)),  # the number parser gives a better error
     str: lambda value: isinstance(value, str) and _is_unicode(value),
     bytes: lambda value: isinstance(value, (bytes, bytearray)),
 }
-"""What values some types stand for in an annotation, where `isinstance` takes more or fewer."""
+"""Rules for annotated types that `isinstance` alone would check too loosely or too strictly."""

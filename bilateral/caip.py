@@ -1,6 +1,6 @@
 """Chains, accounts and transactions in the forms of the Chain Agnostic Improvement Proposals, on EVM and Solana.
 
-Part of `bilateral.identifiers`, which says what all identifiers have in common.
+Part of `bilateral.identifiers`, which describes the common behaviour of identifiers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Self
 
-import libipld
 from eth_utils.address import is_checksum_address, is_checksum_formatted_address, to_checksum_address
 
 from bilateral.arguments import is_whole
@@ -24,6 +23,7 @@ SOLANA_ADDRESS_BYTES: Final = 32
 _NAMESPACE = re.compile(r"[-a-z0-9]{3,8}")
 _NUMBER = re.compile(r"0|[1-9][0-9]*")
 _BASE58 = re.compile(r"[1-9A-HJ-NP-Za-km-z]+")
+_BASE58_DIGITS: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _EVM_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _EVM_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
@@ -35,7 +35,7 @@ _SOLANA_REFERENCE_LENGTH: Final = 32
 _SOLANA_SIGNATURE_BYTES: Final = 64
 _MAX_CHAIN_DIGITS: Final = 32
 _MAX_BITS: Final = 1024
-"""Of a number that can be shown: the interpreter refuses to write out one of more than 4300 digits."""
+"""The bits of the largest number to accept. Python refuses to print a number of more than 4300 digits."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class ChainId:
         reference: The EIP-155 chain id in decimals, or the first 32 characters of the genesis hash.
 
     Raises:
-        MalformedIdentifierError: Another namespace, or the reference has not its namespace's form.
+        MalformedIdentifierError: The namespace is another one, or the reference does not have its form.
     """
 
     namespace: str
     reference: str
 
     def __post_init__(self) -> None:
-        """Refuse what its namespace does not allow."""
+        """Refuse a reference that its namespace does not allow."""
         require(_CHAIN, str, self.namespace, self.reference)
         problem = _chain_problem(self.namespace, self.reference)
         if problem:
@@ -62,7 +62,7 @@ class ChainId:
 
     @classmethod
     def evm(cls, chain_id: int) -> Self:
-        """The EVM chain with an EIP-155 chain id."""
+        """Return the EVM chain with an EIP-155 chain id."""
         require(_CHAIN, int, chain_id)
         return cls(EVM, str(chain_id))
 
@@ -71,14 +71,14 @@ class ChainId:
         """Parse `namespace:reference`.
 
         Raises:
-            MalformedIdentifierError: The text is not that.
+            MalformedIdentifierError: The text does not have this form.
         """
         namespace, reference = _split(_CHAIN, text, "namespace:reference", 2)
         return cls(namespace, reference)
 
     @property
     def is_evm(self) -> bool:
-        """Whether the chain is an EVM chain."""
+        """True if the chain is an EVM chain."""
         return self.namespace == EVM
 
     @property
@@ -86,14 +86,14 @@ class ChainId:
         """The EIP-155 chain id.
 
         Raises:
-            MalformedIdentifierError: The chain is none of EVM.
+            MalformedIdentifierError: The chain is not an EVM chain.
         """
         if not self.is_evm:
             raise MalformedIdentifierError("an EVM chain", str(self), f"its namespace is {self.namespace}")
         return int(self.reference)
 
     def __str__(self) -> str:
-        """The canonical text."""
+        """Return the canonical text."""
         return f"{self.namespace}:{self.reference}"
 
 
@@ -105,18 +105,18 @@ class AccountId:
 
     Attributes:
         chain: The chain.
-        address: On EVM in checksum form (EIP-55), made so whatever the case it was given in; on Solana the 32 bytes in
-            base 58, in which case matters.
+        address: On EVM in checksum form (EIP-55), converted from any case; on Solana 32 bytes in base 58, which depends
+            on case.
 
     Raises:
-        MalformedIdentifierError: The address has not its chain's form, or is in mixed case with a wrong checksum.
+        MalformedIdentifierError: The address does not have its chain's form, or its checksum is wrong.
     """
 
     chain: ChainId
     address: str
 
     def __post_init__(self) -> None:
-        """Refuse what the chain does not allow, and bring EVM addresses into checksum form."""
+        """Refuse an address that the chain does not allow, and convert EVM addresses to checksum form."""
         require(_ACCOUNT, ChainId, self.chain)
         require(_ACCOUNT, str, self.address)
         if self.chain.is_evm:
@@ -132,18 +132,18 @@ class AccountId:
 
         Args:
             text: The text.
-            verify_checksum: Pass `False` to take a mixed-case EVM address whose checksum is wrong, as CAIP-10 allows
-                and as files of careless authors have it. Never do so with an address to which money goes.
+            verify_checksum: Pass `False` to accept an EVM address with a wrong checksum, as CAIP-10 allows and some
+                files have it. Never do so with an address that receives money.
 
         Raises:
-            MalformedIdentifierError: The text is not that.
+            MalformedIdentifierError: The text does not have this form.
         """
         namespace, reference, address = _split(_ACCOUNT, text, "namespace:reference:address", 3)
         chain = ChainId(namespace, reference)
         return cls(chain, address if verify_checksum or not chain.is_evm else address.lower())
 
     def __str__(self) -> str:
-        """The canonical text."""
+        """Return the canonical text."""
         return f"{self.chain}:{self.address}"
 
 
@@ -153,18 +153,17 @@ class TransactionRef:
 
     Attributes:
         chain: The chain.
-        transaction: On EVM the hash, in lower case whatever the case it was given in; on Solana the 64 bytes of the
-            first signature in base 58.
+        transaction: On EVM the hash, converted to lower case; on Solana the 64 bytes of the first signature in base 58.
 
     Raises:
-        MalformedIdentifierError: The transaction has not its chain's form.
+        MalformedIdentifierError: The transaction does not have its chain's form.
     """
 
     chain: ChainId
     transaction: str
 
     def __post_init__(self) -> None:
-        """Refuse what the chain does not allow."""
+        """Refuse a transaction that the chain does not allow."""
         require(_TRANSACTION, ChainId, self.chain)
         require(_TRANSACTION, str, self.transaction)
         if self.chain.is_evm:
@@ -181,41 +180,41 @@ class TransactionRef:
         """Parse `namespace:reference:transaction`.
 
         Raises:
-            MalformedIdentifierError: The text is not that.
+            MalformedIdentifierError: The text does not have this form.
         """
         namespace, reference, transaction = _split(_TRANSACTION, text, "namespace:reference:transaction", 3)
         return cls(ChainId(namespace, reference), transaction)
 
     def __str__(self) -> str:
-        """The canonical text."""
+        """Return the canonical text."""
         return f"{self.chain}:{self.transaction}"
 
 
 def checksummed(address: str) -> str:
-    """Bring an EVM address into checksum form (EIP-55).
+    """Convert an EVM address to checksum form (EIP-55).
 
     Args:
         address: 0x and 40 hexadecimal digits: in one case, or in mixed case with the right checksum.
 
     Raises:
-        MalformedIdentifierError: It is no address, or its checksum is wrong, which means that it was mistyped.
+        MalformedIdentifierError: It is not an address, or its checksum is wrong, as in a mistyped address.
     """
     require("an EVM address", str, address)
     return _checksummed(address)
 
 
 def require(kind: str, expected: type, *values: object) -> None:
-    """Refuse values of another type as parts of an identifier; a `bool` is no number."""
+    """Refuse values of another type as parts of an identifier. A `bool` is not a number."""
     for value in values:
         if not (is_whole(value) if expected is int else isinstance(value, expected)):
             raise MalformedIdentifierError(kind, value, f"expected a value of type {expected.__name__}")
         if isinstance(value, int) and value.bit_length() > _MAX_BITS:
-            raise MalformedIdentifierError(kind, value, "the number is beyond any that a chain has")
+            raise MalformedIdentifierError(kind, value, "the number is larger than any chain uses")
 
 
 @lru_cache(maxsize=4096)  # makes reading 10,000 feedbacks twice as fast: they name few clients, each many times
 def _checksummed(address: str) -> str:
-    """See `checksummed`."""
+    """Convert an address to checksum form, see `checksummed`."""
     if not _EVM_ADDRESS.fullmatch(address):
         raise MalformedIdentifierError("an EVM address", address, "expected 0x and 40 hexadecimal digits")
     if is_checksum_formatted_address(address) and not is_checksum_address(address):
@@ -244,7 +243,7 @@ def whole_number(kind: str, text: str, part: str) -> int:
 
 
 def _chain_problem(namespace: str, reference: str) -> str | None:
-    """What is wrong with a chain id, if anything."""
+    """Return the problem of a chain id; None if it is valid."""
     if not _NAMESPACE.fullmatch(namespace):
         return "a namespace has 3 to 8 of a-z, 0-9 and -"
     if namespace == EVM:
@@ -259,8 +258,16 @@ def _chain_problem(namespace: str, reference: str) -> str | None:
 
 
 def base58_problem(text: str, length: int, what: str) -> str | None:
-    """What is wrong with a Solana identifier of so many bytes, if anything."""
+    """Return the problem of a Solana identifier of so many bytes; None if it is valid."""
     if not _BASE58.fullmatch(text) or len(text) > 2 * length:
         return f"{what} of solana is {length} bytes in base 58"
-    decoded = len(libipld.decode_multibase(f"z{text}")[1])
+    decoded = _base58_bytes(text)
     return None if decoded == length else f"{what} of solana has {length} bytes, this one has {decoded}"
+
+
+def _base58_bytes(text: str) -> int:
+    """Return the number of bytes of a text in base 58: one for each leading 1, and those of the number."""
+    number = 0
+    for digit in text:
+        number = number * 58 + _BASE58_DIGITS.index(digit)
+    return len(text) - len(text.lstrip("1")) + (number.bit_length() + 7) // 8

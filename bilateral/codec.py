@@ -1,24 +1,24 @@
-"""Calls to the registries and what comes back, in ABI form.
+"""ABI encoding of calls to the registries, and decoding of their answers.
 
-Anybody can put any bytes into a tag, a URI, a domain or a name, also such as are no text. Reading somebody's entry must
-not fail because of them, so text is decoded here and not by the ABI library: what cannot be decoded is replaced, and
-says so.
+Anybody can put bytes that are not UTF-8 into a tag, a URI or a domain. They must not stop a reader, so strings are
+decoded as bytes first, and become `ChainText`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Self
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
 from eth_utils.abi import abi_to_signature
 from eth_utils.crypto import keccak
 
-from bilateral.contracts import Registry, selectors
+from bilateral.contracts import Registry, abi
 from bilateral.errors import UnexpectedAnswerError
 from bilateral.identifiers import checksummed
-from bilateral.text import printable
+from bilateral.text import ChainText
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,108 +26,51 @@ if TYPE_CHECKING:
 _STRING = re.compile(r"\bstring\b")
 
 
-class ChainText(str):
-    """A text from the chain. It is a `str` in which every byte that is no UTF-8 has been replaced by U+FFFD.
-
-    Attributes:
-        raw: The bytes on chain.
-    """
-
-    raw: bytes
-    __slots__ = ("raw",)
-
-    def __new__(cls, raw: bytes) -> Self:
-        """Decode the bytes."""
-        text = super().__new__(cls, raw.decode(errors="replace"))
-        text.raw = raw
-        return text
-
-    @property
-    def is_valid(self) -> bool:
-        """Whether nothing had to be replaced: the bytes are UTF-8."""
-        return self.raw == self.encode()
-
-    @property
-    def printable(self) -> str:
-        """The text with nothing in it that acts on a terminal."""
-        return printable(self)
-
-
-def encode_call(registry: Registry, signature: str, arguments: Sequence[Any]) -> bytes:
+def encode_call(registry: Registry, function: str, arguments: Sequence[Any]) -> bytes:
     """Encode a call of a registry.
 
     Args:
         registry: The registry.
-        signature: The function's signature, as `ownerOf(uint256)`.
+        function: The function's name. Of overloads, the number of arguments chooses.
         arguments: Its arguments.
 
     Returns:
         The call's data.
     """
-    entry = _function(registry, signature)
-    return _selector(signature) + encode([_type(part) for part in entry["inputs"]], arguments)
+    entry = _function(registry, function, len(arguments))
+    selector = keccak(text=abi_to_signature(entry))[:4]  # type: ignore[arg-type]
+    return selector + encode([_type(part) for part in entry["inputs"]], arguments)
 
 
-def decode_result(registry: Registry, signature: str, data: bytes) -> tuple[Any, ...]:
-    """Decode what a call of a registry returned.
+def decode_result(registry: Registry, function: str, data: bytes) -> tuple[Any, ...]:
+    """Decode the result of a call of a registry.
 
     Args:
         registry: The registry.
-        signature: The function's signature.
-        data: What was returned.
+        function: The function's name. All its overloads return the same types.
+        data: The returned data.
 
     Returns:
         The values: text as `ChainText`, addresses in checksum form, structs as dictionaries.
 
     Raises:
-        UnexpectedAnswerError: It is not what the function returns; most likely there is no such registry there.
+        UnexpectedAnswerError: The data do not fit the function. Most likely another contract is at the address.
     """
-    return _decode(_function(registry, signature)["outputs"], data, f"{registry} answers {signature}")
+    return _decode(_function(registry, function)["outputs"], data, f"{registry} answers {function}")
 
 
-def decode_log(registry: Registry, topics: Sequence[bytes], data: bytes) -> tuple[str, Mapping[str, Any]] | None:
-    """Decode an event of a registry.
-
-    Args:
-        registry: The registry that logged it.
-        topics: The log's topics.
-        data: The log's data.
-
-    Returns:
-        The event's name and its fields by name, as `decode_result` gives them; an indexed text is its hash. None if it
-        is no event that the registry is known to have.
-
-    Raises:
-        UnexpectedAnswerError: It is a known event in a form that it never has.
-    """
-    entry = selectors(registry, "event").get(topics[0]) if topics else None
-    if entry is None:
-        return None
-    what = f"{registry} logs {entry['name']}"
-    indexed = [part for part in entry["inputs"] if part["indexed"]]
-    if len(topics) != 1 + len(indexed):
-        raise UnexpectedAnswerError(f"{what} with {len(topics)} topics")
-    as_logged = [{**part, "type": "bytes32"} if _is_dynamic(part) else part for part in indexed]
-    found = dict(zip((part["name"] for part in indexed), _decode(as_logged, b"".join(topics[1:]), what), strict=True))
-    others = [part for part in entry["inputs"] if not part["indexed"]]
-    found |= zip((part["name"] for part in others), _decode(others, data, what), strict=True)
-    return entry["name"], {part["name"]: found[part["name"]] for part in entry["inputs"]}
-
-
-def _function(registry: Registry, signature: str) -> Mapping[str, Any]:
-    """A function of a registry by its signature."""
-    entry = selectors(registry, "function")[_selector(signature)]
-    assert abi_to_signature(entry) == signature  # type: ignore[arg-type]  # noqa: S101  # no two functions share a selector
-    return entry
-
-
-def _selector(signature: str) -> bytes:
-    """The selector of a function."""
-    return keccak(text=signature)[:4]
+@cache
+def _function(registry: Registry, name: str, count: int | None = None) -> Mapping[str, Any]:
+    """Return a function of a registry by name and number of arguments; any of its overloads without a number."""
+    return next(
+        entry
+        for entry in abi(registry)
+        if entry["type"] == "function" and entry["name"] == name and count in (None, len(entry["inputs"]))
+    )
 
 
 def _type(part: Mapping[str, Any]) -> str:
-    """The ABI type of a part, with its components if it is a struct."""
+    """Return the ABI type of a parameter, with the components of a struct."""
     kind = str(part["type"])
     if not kind.startswith("tuple"):
         return kind
@@ -135,7 +78,7 @@ def _type(part: Mapping[str, Any]) -> str:
 
 
 def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, what: str) -> tuple[Any, ...]:
-    """Decode values, taking text as bytes first."""
+    """Decode values, strings as bytes first."""
     try:
         values = decode([_STRING.sub("bytes", _type(part)) for part in parts], data)
     except (DecodingError, OverflowError):
@@ -144,7 +87,7 @@ def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, what: str) -> tuple
 
 
 def _value(part: Mapping[str, Any], value: Any) -> Any:
-    """A decoded value as the package gives it."""
+    """Return a decoded value in the form of the package."""
     kind = str(part["type"])
     if kind.endswith("]"):
         element = {**part, "type": kind[: kind.rindex("[")]}
@@ -154,8 +97,3 @@ def _value(part: Mapping[str, Any], value: Any) -> Any:
     if kind == "string":
         return ChainText(value)
     return checksummed(value) if kind == "address" else value
-
-
-def _is_dynamic(part: Mapping[str, Any]) -> bool:
-    """Whether an indexed value is logged as its hash."""
-    return part["type"] in ("string", "bytes") or part["type"].startswith("tuple") or part["type"].endswith("]")

@@ -1,4 +1,4 @@
-"""The registries' ABIs, which the build copies from the compiler's output, and where the registries are deployed."""
+"""The registries' ABIs, copied from the compiler's output by the build, and the deployments of the registries."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from eth_utils.abi import abi_to_signature
 from eth_utils.crypto import keccak
 
 from bilateral.arguments import is_whole
-from bilateral.errors import DeploymentRecordError, InvalidArgumentError
+from bilateral.errors import DeploymentRecordError, InvalidArgumentError, MissingRegistryError
 from bilateral.identifiers import AccountId, ChainId, checksummed
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Registry(StrEnum):
 
 @cache
 def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
-    """The ABI of a registry.
+    """Return the ABI of a registry.
 
     Args:
         registry: The registry.
@@ -46,7 +46,7 @@ def abi(registry: Registry) -> tuple[Mapping[str, Any], ...]:
 
 @cache
 def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]]:
-    """The entries of one kind of a registry's ABI by what identifies them on chain.
+    """Return the entries of one kind of a registry's ABI by selector or topic.
 
     Args:
         registry: The registry.
@@ -65,7 +65,7 @@ def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Deployment:
-    """Where the registries of one chain are.
+    """The addresses of the registries on one chain.
 
     Attributes:
         chain_id: EIP-155 id of the chain.
@@ -73,7 +73,7 @@ class Deployment:
         reputation: The reputation registry, with or without ratings in the other direction.
         authorized: The registry for authorised feedback.
         validation: The validation registry.
-        first_block: A block before which there is nothing of the registries, so that logs are looked for from there.
+        first_block: The block from which to read logs: none of the registries has an earlier log.
     """
 
     chain_id: int
@@ -84,10 +84,10 @@ class Deployment:
     first_block: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no chain has, and bring the addresses into checksum form."""
+        """Check the values, and bring the addresses into checksum form."""
         ChainId.evm(self.chain_id)
         if not is_whole(self.first_block):
-            raise InvalidArgumentError("first_block is the number of a block")
+            raise InvalidArgumentError("first_block must be a block number: a whole number")
         for name in ("identity", "reputation", "authorized", "validation"):
             address = getattr(self, name)
             if address is not None or name == "identity":
@@ -101,12 +101,12 @@ class Deployment:
             record: The JSON text.
 
         Returns:
-            The deployment. Where both reputation registries are recorded, the one with ratings is taken.
+            The deployment. If both reputation registries are recorded, the one with ratings is used.
 
         Raises:
-            DeploymentRecordError: The text is no record, or records no identity registry.
+            DeploymentRecordError: The text is not a valid record, or lacks the identity registry.
         """
-        from bilateral.documents.encoding import decode_object  # noqa: PLC0415  # heavy, and for few uses of the ABIs
+        from bilateral.encoding import decode_object  # noqa: PLC0415  # heavy, and few users of the ABIs need it
 
         try:
             value = decode_object(record.encode() if isinstance(record, str) else record)
@@ -121,7 +121,22 @@ class Deployment:
                 first_block=min(blocks),
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DeploymentRecordError(f"the deployment record cannot be read: {error!r}") from None
+            raise DeploymentRecordError(f"invalid deployment record: {error!r}") from None
+
+    def address_of(self, registry: Registry) -> str:
+        """Return the address of a registry.
+
+        Args:
+            registry: The registry.
+
+        Raises:
+            MissingRegistryError: The deployment does not include it.
+        """
+        name = _ATTRIBUTES[registry]
+        address: str | None = getattr(self, name)
+        if address is None:
+            raise MissingRegistryError(name, self.chain_id)
+        return address
 
     @property
     def agent_registry(self) -> AccountId:
@@ -129,26 +144,36 @@ class Deployment:
         return AccountId(ChainId.evm(self.chain_id), self.identity)
 
 
+_ATTRIBUTES: Final[Mapping[Registry, str]] = {
+    Registry.IDENTITY: "identity",
+    Registry.REPUTATION: "reputation",
+    Registry.BIDIRECTIONAL: "reputation",
+    Registry.AUTHORIZED: "authorized",
+    Registry.VALIDATION: "validation",
+}
+"""The attribute of `Deployment` that holds each registry's address."""
+
+
 def _block(value: object) -> int:
-    """The block of a contract, or the first of all where it is not known."""
+    """Return the block of a contract; 0 if the record does not tell it."""
     return 0 if value is None else _whole(value)
 
 
 def _whole(value: object) -> int:
-    """A whole number as JSON has it: neither a text, nor true, which is 1 in Python."""
+    """Return a JSON number. Refuse a text, and `true`, which is 1 in Python."""
     if type(value) is not int or value < 0:
         raise ValueError(f"{value!r} is not a whole number")
     return value
 
 
 def packaged_deployment(chain_id: int) -> Deployment | None:
-    """Where the registries of a chain are, according to the records that the package carries.
+    """Return the deployment on a chain from the records in the package.
 
     Args:
         chain_id: EIP-155 id of the chain.
 
     Returns:
-        The deployment; None if there is no record.
+        The deployment; None without a record.
     """
     record = files("bilateral") / "deployments" / f"{chain_id}.json"
     return Deployment.from_record(record.read_bytes()) if record.is_file() else None

@@ -1,11 +1,10 @@
 """The identifiers of chains, accounts, agents, transactions and feedback, parsed strictly and written canonically.
 
-Every class is immutable, compares by meaning (addresses by value, not by letter case), and has `parse` and `str()` as
-exact opposites. `parse` refuses anything else with a `MalformedIdentifierError` that says what is wrong.
+Every class is immutable and compares by value: the case of an address does not matter. `parse` and `str()` are exact
+opposites. `parse` raises a `MalformedIdentifierError` for any other text.
 
 The textual feedback id of the best practices counts from 0, the contract and published indexers count from 1. A
-`FeedbackId` therefore has no plain number: it has `index`, `on_chain_index` and `subgraph_id`, and is made from either
-count by a constructor that names it.
+`FeedbackId` therefore has `index`, `on_chain_index` and `subgraph_id`, and a constructor for each count.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ _FEEDBACK: Final = "a feedback id"
 
 @dataclass(frozen=True)
 class AgentId:
-    """An agent of the registry in use: `84532:42`, or bare `42` where the chain is understood.
+    """An agent of the registry in use: `84532:42`, or bare `42` if the context names the chain.
 
     Attributes:
         token_id: The id of the agent's token, 0 to 2^256 - 1. Our registry begins at 1, the first deployed ones at 0.
-        chain_id: The EIP-155 id of its chain, or None where the chain is understood.
+        chain_id: The EIP-155 id of its chain; None if the context names the chain.
 
     Raises:
         MalformedIdentifierError: Either is out of its range.
@@ -63,7 +62,7 @@ class AgentId:
     chain_id: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no registry and no chain can have."""
+        """Refuse ids that no registry and no chain can have."""
         require(_AGENT, int, self.token_id)
         if not 0 <= self.token_id <= MAX_UINT256:
             raise MalformedIdentifierError(_AGENT, str(self), "the agent is not within 0 to 2^256 - 1")
@@ -72,10 +71,10 @@ class AgentId:
 
     @classmethod
     def parse(cls, text: str | int) -> Self:
-        """Parse `42`, `84532:42` or `eip155:84532:42`. A number is taken as bare id.
+        """Parse `42`, `84532:42` or `eip155:84532:42`. A number is a bare id.
 
         Raises:
-            MalformedIdentifierError: The text is none of these.
+            MalformedIdentifierError: The text has none of these forms.
         """
         if not isinstance(text, str):
             return cls(text)
@@ -88,10 +87,10 @@ class AgentId:
         return cls(token, chain[0] if chain else None)
 
     def on(self, chain_id: int) -> Self:
-        """This agent with its chain named.
+        """Return this agent with its chain.
 
         Args:
-            chain_id: The chain that is understood.
+            chain_id: The chain of the context.
 
         Raises:
             MalformedIdentifierError: The id names another chain.
@@ -101,27 +100,27 @@ class AgentId:
         return type(self)(self.token_id, chain_id)
 
     def __str__(self) -> str:
-        """The canonical text, `84532:42` or `42`."""
+        """Return the canonical text, `84532:42` or `42`."""
         return str(self.token_id) if self.chain_id is None else f"{self.chain_id}:{self.token_id}"
 
 
 @dataclass(frozen=True)
 class GlobalAgentId:
-    """An agent, unmistakable among all registries: `eip155:8453:0x8004…#247`.
+    """An agent, unique among all registries: `eip155:8453:0x8004…#247`.
 
     Attributes:
         registry: The identity registry.
         agent: The token id in decimals on EVM, the mint address on Solana.
 
     Raises:
-        MalformedIdentifierError: The agent has not the form of its registry's chain.
+        MalformedIdentifierError: The agent does not have the form of its registry's chain.
     """
 
     registry: AccountId
     agent: str
 
     def __post_init__(self) -> None:
-        """Refuse what the registry's chain does not allow."""
+        """Refuse an agent that the registry's chain does not allow."""
         require(_GLOBAL, AccountId, self.registry)
         require(_GLOBAL, str, self.agent)
         if self.registry.chain.is_evm:
@@ -136,7 +135,7 @@ class GlobalAgentId:
         """Parse `namespace:reference:registry#agent`.
 
         Raises:
-            MalformedIdentifierError: The text is not that.
+            MalformedIdentifierError: The text does not have this form.
         """
         require(_GLOBAL, str, text)
         registry, hash_sign, agent = text.partition("#")
@@ -149,12 +148,12 @@ class GlobalAgentId:
         """The agent's id within its registry, with its chain.
 
         Raises:
-            MalformedIdentifierError: The chain is none of EVM.
+            MalformedIdentifierError: The chain is not an EVM chain.
         """
         return AgentId(int(self.agent), self.registry.chain.evm_chain_id)
 
     def __str__(self) -> str:
-        """The canonical text."""
+        """Return the canonical text."""
         return f"{self.registry}#{self.agent}"
 
 
@@ -170,7 +169,7 @@ class FeedbackId:
         on_chain_index: The `feedbackIndex` of the contract and its events, from 1.
 
     Raises:
-        MalformedIdentifierError: The address or the index is none.
+        MalformedIdentifierError: The address is invalid, or the index is out of range.
     """
 
     agent: AgentId
@@ -178,7 +177,7 @@ class FeedbackId:
     on_chain_index: int
 
     def __post_init__(self) -> None:
-        """Refuse an index that no feedback has, and bring the address into checksum form."""
+        """Refuse an index that no feedback has, and convert the address to checksum form."""
         require(_FEEDBACK, AgentId, self.agent)
         require(_FEEDBACK, int, self.on_chain_index)
         object.__setattr__(self, "client", checksummed(self.client))
@@ -191,13 +190,13 @@ class FeedbackId:
 
     @classmethod
     def from_index(cls, agent: AgentId, client: str, index: int) -> Self:
-        """The feedback with an index that counts from 0, as in the textual id."""
+        """Return the feedback with an index that counts from 0, as in the textual id."""
         require(_FEEDBACK, int, index)
         return cls(agent, client, index + 1)
 
     @classmethod
     def from_chain(cls, agent: AgentId, client: str, on_chain_index: int) -> Self:
-        """The feedback with an index that counts from 1, as in the contract and its events."""
+        """Return the feedback with an index that counts from 1, as in the contract and its events."""
         return cls(agent, client, on_chain_index)
 
     @classmethod
@@ -205,7 +204,7 @@ class FeedbackId:
         """Parse the textual id, whose index counts from 0: `84532:42:0x742d…:0`.
 
         Raises:
-            MalformedIdentifierError: The text is not that.
+            MalformedIdentifierError: The text does not have this form.
         """
         return cls.from_index(*_feedback_parts(text))
 
@@ -214,7 +213,7 @@ class FeedbackId:
         """Parse the id that published indexers give, whose index counts from 1: `84532:42:0x742d…:1`.
 
         Raises:
-            MalformedIdentifierError: The text is not that.
+            MalformedIdentifierError: The text does not have this form.
         """
         return cls.from_chain(*_feedback_parts(text))
 
@@ -235,12 +234,12 @@ class FeedbackId:
         return f"{self.agent}:{self.client.lower()}:{self.on_chain_index}"
 
     def __str__(self) -> str:
-        """The textual id, whose index counts from 0."""
+        """Return the textual id, whose index counts from 0."""
         return f"{self.agent}:{self.client}:{self.index}"
 
 
 def _feedback_parts(text: str) -> tuple[AgentId, str, int]:
-    """Split a textual feedback id into agent, client and its last number, whatever that counts from."""
+    """Split a textual feedback id into agent, client and its last number."""
     require(_FEEDBACK, str, text)
     parts = text.rsplit(":", 2)
     if len(parts) != 3:  # noqa: PLR2004  # agent, client, index

@@ -1,7 +1,7 @@
 """EIP-712 messages that the registries verify, ready to be signed by any `eth-account` key or Ape account.
 
 Each message is a frozen dataclass whose fields are those of the Solidity struct, in the same order. Its `signable`
-method binds it to one registry on one chain, so that a signature is worth nothing anywhere else.
+method binds it to one registry on one chain, so that a signature is invalid anywhere else.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
-from eth_account import Account
 from eth_account.messages import SignableMessage, encode_typed_data
 from eth_keys.constants import SECPK1_N
 from eth_keys.exceptions import BadSignature
+from eth_keys.main import lazy_key_api as keys
 from eth_utils.address import is_checksum_address, to_checksum_address
 from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError
@@ -106,8 +106,8 @@ class AgentWalletSet(TypedMessage):
     Attributes:
         agent_id: The agent.
         new_wallet: The wallet that consents, and that signs.
-        owner: The present owner of the agent's token.
-        deadline: The last second in which the registry takes the signature, in Unix time, at most 5 minutes ahead.
+        owner: The current owner of the agent's token.
+        deadline: The last second in which the registry accepts the signature, in Unix time; at most 5 minutes ahead.
     """
 
     agent_id: int
@@ -126,20 +126,20 @@ class AgentWalletSet(TypedMessage):
 
 @dataclass(frozen=True)
 class Feedback(TypedMessage):
-    """A client's feedback for somebody else to send (ours, `giveFeedbackBySig` of the reputation registry).
+    """A client's feedback that another account sends (ours, `giveFeedbackBySig` of the reputation registry).
 
     Attributes:
-        agent_id: The agent that is rated.
-        client_address: The client that rates it, and that signs.
-        feedback_index: The index that the feedback will get: `registry.getLastIndex(agent_id, client_address) + 1`.
+        agent_id: The rated agent.
+        client_address: The client, who signs.
+        feedback_index: The feedback's future index: `registry.getLastIndex(agent_id, client_address) + 1`.
         value: The value, times `10 ** value_decimals`; from -10**38 to 10**38.
         value_decimals: The decimals of `value`, 0 to 18.
         tag1: The first tag; may be empty.
         tag2: The second tag; may be empty.
-        endpoint: What was used; may be empty.
+        endpoint: The endpoint that was used; may be empty.
         feedback_uri: The URI of the feedback file; may be empty.
-        feedback_hash: The keccak256 of that file, 32 bytes; zeros if there is none.
-        deadline: The last second in which the registry takes the signature, in Unix time.
+        feedback_hash: The keccak-256 hash of that file, 32 bytes; zeros without one.
+        deadline: The last second in which the registry accepts the signature, in Unix time.
     """
 
     agent_id: int
@@ -172,15 +172,15 @@ class Feedback(TypedMessage):
 
 @dataclass(frozen=True)
 class FeedbackAuth(TypedMessage):
-    """An agent owner's leave for a client to rate the agent (FeedbackAuth, FR-015; `giveFeedback`).
+    """An agent owner's authorisation of a client to rate the agent (FeedbackAuth, FR-015; `giveFeedback`).
 
     Attributes:
-        agent_id: The agent that may be rated.
-        client_address: The client that may rate it.
+        agent_id: The agent.
+        client_address: The authorised client.
         index_limit: The client's index for the agent, which counts the feedback given so far, must be below this:
             `registry.getLastIndex(agent_id, client_address) + n` allows `n` more.
-        expiry: The last second in which the registry takes the authorisation, in Unix time.
-        chain_id: EIP-155 id of the chain of the registry.
+        expiry: The last second in which the registry accepts the authorisation, in Unix time.
+        chain_id: EIP-155 id of the registry's chain.
     """
 
     agent_id: int
@@ -199,11 +199,11 @@ class FeedbackAuth(TypedMessage):
     }
 
     def __post_init__(self) -> None:
-        """Refuse what the registry could not read.
+        """Refuse values that the registry cannot read.
 
         Raises:
-            InvalidArgumentError: If a number is out of the range of its Solidity type, or the client's address is not
-                an EIP-55 checksummed address.
+            InvalidArgumentError: A number is out of range for its Solidity type, or the client's address is not in
+                checksum form (EIP-55).
         """
         for name, bits in {"agent_id": 256, "index_limit": 64, "expiry": 256, "chain_id": 256}.items():
             value = getattr(self, name)
@@ -215,16 +215,17 @@ class FeedbackAuth(TypedMessage):
 
     @property
     def expires(self) -> datetime:
-        """When the authorisation expires, in UTC; the last moment that a datetime can hold for any later one."""
+        """The expiry in UTC; the end of the year 9999 for any later one."""
         return moment(self.expiry)
 
 
 def encode_feedback_auth(auth: FeedbackAuth, signature: bytes) -> bytes:
-    """Put an authorisation and its signature into the form that `giveFeedback` takes (FeedbackAuth, FR-023).
+    """Encode an authorisation and its signature for `giveFeedback` (FeedbackAuth, FR-023).
 
     Args:
         auth: The authorisation.
-        signature: The signature of the agent's owner: 65 bytes `r`, `s`, `v`, or what its contract accepts (ERC-1271).
+        signature: The signature of the agent's owner: 65 bytes `r`, `s`, `v`, or one that its contract accepts
+            (ERC-1271).
 
     Returns:
         `feedbackAuth`: the five fields, 32 bytes each, and the signature.
@@ -238,15 +239,15 @@ def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -
 
     Args:
         auth: The authorisation.
-        domain: The domain of the registry that shall take it.
+        domain: The domain of the registry.
         owner: The owner of the agent's token.
 
     Returns:
         `feedbackAuth`, ready for `giveFeedback`: 225 bytes.
 
     Raises:
-        InvalidArgumentError: If the authorisation names another chain than the domain: no registry would take it.
-        SignerFailedError: If the owner's key fails to sign.
+        InvalidArgumentError: The authorisation names another chain than the domain, so no registry would accept it.
+        SignerFailedError: The owner's key fails to sign.
     """
     if auth.chain_id != domain.chain_id:
         raise InvalidArgumentError(f"chain_id is {auth.chain_id}, but the registry is on chain {domain.chain_id}")
@@ -258,7 +259,7 @@ def sign_feedback_auth(auth: FeedbackAuth, domain: Domain, owner: BaseAccount) -
 
 @contextmanager
 def signer_errors() -> Iterator[None]:
-    """Name what a signer raises. Errors of this package and interrupts pass as they are.
+    """Wrap a signer's exceptions. Errors of this package and interrupts pass unchanged.
 
     Raises:
         SignerFailedError: The signer raised any other exception.
@@ -273,18 +274,18 @@ def signer_errors() -> Iterator[None]:
 
 @checked
 def decode_feedback_auth(feedback_auth: bytes) -> tuple[FeedbackAuth, bytes]:
-    """Take an authorisation apart, the opposite of `encode_feedback_auth`.
+    """Decode an authorisation, the opposite of `encode_feedback_auth`.
 
     Args:
         feedback_auth: The five fields, 32 bytes each, and the signature.
 
     Returns:
-        The authorisation and its signature, which this does not check.
+        The authorisation and its signature. The signature is not checked.
 
     Raises:
-        MalformedAuthorizationError: It is too short, or a field is out of the range of its Solidity type.
+        MalformedAuthorizationError: The bytes are too short, or a field is out of range for its Solidity type.
     """
-    if len(feedback_auth) < _AUTH_BYTES:  # the ABI library would take a word that is cut short
+    if len(feedback_auth) < _AUTH_BYTES:  # eth-abi accepts a word that is cut short
         raise MalformedAuthorizationError(f"it has only {len(feedback_auth)} bytes")
     try:
         values = list(decode(list(FeedbackAuth.solidity_types.values()), feedback_auth[:_AUTH_BYTES]))
@@ -295,23 +296,38 @@ def decode_feedback_auth(feedback_auth: bytes) -> tuple[FeedbackAuth, bytes]:
 
 
 def recover_feedback_auth_signer(auth: FeedbackAuth, signature: bytes, domain: Domain) -> str | None:
-    """Find out who signed an authorisation, if an account without code did.
+    """Recover the signer of an authorisation that an account without code signed.
 
     Args:
         auth: The authorisation.
         signature: The signature.
-        domain: The domain of the registry that shall take it.
+        domain: The domain of the registry.
 
     Returns:
-        The signer's address, which must be the agent's owner; None if the signature is no account's: of another length,
-        unrecoverable, or malleable, which the registry refuses too. A contract's signature (ERC-1271) only the contract
-        itself can check.
+        The signer's address, which must be the agent's owner. None if the signature has another length, is
+        unrecoverable, or is malleable; the registry refuses these too. Only a contract can check its own signature
+        (ERC-1271).
+    """
+    return recover_signer(auth.digest(domain), signature)
+
+
+def recover_signer(digest: bytes, signature: bytes) -> str | None:
+    """Find out which account's key signed a digest, as strictly as the registries do.
+
+    Args:
+        digest: The 32 bytes that were signed.
+        signature: The signature.
+
+    Returns:
+        The account; None if the signature has another length than 65 bytes, is malleable (`s` too high), or gives no
+        key. Only a contract itself can check a contract's signature (ERC-1271).
     """
     if len(signature) != _SIGNATURE_BYTES or signature[64] not in _V:
         return None
     if int.from_bytes(signature[32:64]) > SECPK1_N // 2:
         return None
     try:
-        return str(Account.recover_message(auth.signable(domain), signature=signature))
+        raw = keys.Signature(signature[:64] + bytes([signature[64] - _V[0]]))
+        return raw.recover_public_key_from_msg_hash(digest).to_checksum_address()
     except (BadSignature, ValidationError):
         return None

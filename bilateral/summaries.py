@@ -1,7 +1,6 @@
-"""Summaries of feedback, worked out here by the same arithmetic as the registry's `getSummary`.
+"""Summaries of feedback, computed locally with the arithmetic of the registry's `getSummary`.
 
-For whoever has the feedback at hand already: another selection of it than by client and tag, or the summary of each of
-many subsets, costs no further question to the node.
+Use them for feedback that is already loaded. A summary of another selection needs no further request to the node.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import UnrepresentableValueError
 from bilateral.values import MAX_DECIMALS, FeedbackValue
 
 if TYPE_CHECKING:
@@ -24,9 +22,10 @@ class Summary:
     """A number of values and their average, as `getSummary` returns them.
 
     Attributes:
-        count: How many values there are.
-        value: Their average, times `10 ** decimals`. It may exceed the 1e38 that a single value is limited to.
-        decimals: The decimals that most of the values have, the fewest on a tie; 0 if there are none.
+        count: The number of values.
+        value: Their average, times `10 ** decimals`. It fits 128 bits, and may exceed 1e38.
+        decimals: The most frequent decimals of the values, the fewest on a tie, or fewer where `value` would exceed 128
+            bits; 0 if there are no values.
     """
 
     count: int
@@ -35,25 +34,22 @@ class Summary:
 
     @property
     def average(self) -> Decimal | None:
-        """The average as a number, with all of its decimals; None where there is nothing to average."""
+        """The average as a number with all its decimals; None if there are no values."""
         return Decimal(f"{self.value}e-{self.decimals}") if self.count else None
 
 
-def summarize(values: Iterable[FeedbackValue], *, within_registry: bool = True) -> Summary:
+def summarize(values: Iterable[FeedbackValue]) -> Summary:
     """Average values as ERC-8004 defines it.
 
-    Each value is scaled to 18 decimals; the sum is divided by the number of values, then scaled to the most frequent
-    decimals, the fewest on a tie. Both divisions cut toward zero.
+    Each value is scaled to 18 decimals. The sum is divided by the number of values, then scaled to the most frequent
+    decimals, the fewest on a tie. Both divisions round toward zero. If the average exceeds 128 bits, it is scaled to
+    the most decimals with which it fits, as the registry does.
 
     Args:
-        values: The values that count: the registry leaves revoked feedback out.
-        within_registry: Whether to refuse what the registry refuses, because it has 128 bits for an average.
+        values: The values to average. The registry leaves revoked feedback out.
 
     Returns:
-        What `getSummary` returns for the same values; zeros if there are none.
-
-    Raises:
-        UnrepresentableValueError: The average exceeds 128 bits, where the registry reverts with `SummaryTooLarge`.
+        The answer of `getSummary` for the same values; zeros if there are none.
     """
     sums, numbers = [0] * (MAX_DECIMALS + 1), [0] * (MAX_DECIMALS + 1)
     for value in values:
@@ -63,13 +59,20 @@ def summarize(values: Iterable[FeedbackValue], *, within_registry: bool = True) 
     if not count:
         return Summary(0, 0, 0)
     total = sum(part * 10 ** (MAX_DECIMALS - decimals) for decimals, part in enumerate(sums))
+    wad_average = _toward_zero(total, count)
     decimals = numbers.index(max(numbers))
-    average = _toward_zero(_toward_zero(total, count), 10 ** (MAX_DECIMALS - decimals))
-    if within_registry and not -_INT128 <= average < _INT128:
-        raise UnrepresentableValueError(f"the average at {decimals} decimals exceeds the 128 bits of a summary")
+    average = _scaled(wad_average, decimals)
+    while not -_INT128 <= average < _INT128:
+        decimals -= 1
+        average = _scaled(wad_average, decimals)
     return Summary(count, average, decimals)
 
 
+def _scaled(wad: int, decimals: int) -> int:
+    """Scale a number of 18 decimals to fewer, rounding toward zero."""
+    return _toward_zero(wad, 10 ** (MAX_DECIMALS - decimals))
+
+
 def _toward_zero(number: int, divisor: int) -> int:
-    """Divide as Solidity does; Python's own division goes toward minus infinity."""
+    """Divide as Solidity does. Python's own division rounds toward minus infinity."""
     return number // divisor if number >= 0 else -(-number // divisor)

@@ -1,18 +1,46 @@
-"""Text that strangers wrote, made safe to show. Anybody can put any character into a tag, a URI or a name on chain."""
+"""Texts that strangers wrote. Anybody can put any bytes into a tag, a URI or a name on chain."""
 
 from __future__ import annotations
 
+from typing import Self
+
+
+class ChainText(str):
+    """A text from the chain: a `str` in which U+FFFD replaces every byte that is not UTF-8.
+
+    Attributes:
+        raw: The bytes on chain.
+    """
+
+    raw: bytes
+    __slots__ = ("raw",)
+
+    def __new__(cls, raw: bytes) -> Self:
+        """Decode the bytes."""
+        text = str.__new__(cls, raw, "utf-8", "replace")
+        text.raw = raw
+        return text
+
+    @property
+    def is_valid(self) -> bool:
+        """True if the bytes are UTF-8, so that nothing had to be replaced."""
+        return self.raw == self.encode()
+
+    @property
+    def printable(self) -> str:
+        """The text, safe to show, see `printable`."""
+        return printable(self)
+
 
 def printable(text: str) -> str:
-    r"""Make a stranger's text safe for a terminal or a log.
+    r"""Escape a stranger's text so that it is safe in a terminal or a log.
 
     Args:
         text: Any text.
 
     Returns:
-        The text with every character that is not printable (controls, escape sequences, line breaks, marks that
-        reverse the direction of writing, lone surrogates) and every backslash written as a Python escape, so that
-        nothing in it acts and what is shown is unambiguous.
+        The text with Python escapes in place of every backslash and every character that is not printable: controls,
+        escape sequences, line breaks, marks that reverse the direction of writing, lone surrogates.
     """
     return "".join(
         character if character.isprintable() and character != "\\" else repr(character)[1:-1] for character in text
@@ -27,7 +55,7 @@ def quoted(text: str, limit: int = 120) -> str:
         limit: The number of its characters to show at most.
 
     Returns:
-        The beginning of the text, printable and in quotation marks, and how long it is where that is not all of it.
+        The beginning of the text, escaped and in quotation marks; followed by the text's length if it is cut.
     """
     shown = f'"{printable(text[:limit])}"'
     return shown if len(text) <= limit else f"{shown}… ({len(text)} characters)"

@@ -1,17 +1,17 @@
-"""Times of the chain: seconds since 1970 in as many bits as a word has, of which Python can hold few."""
+"""Times of the chain: Unix seconds in up to 256 bits, many more than a `datetime` can hold."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Final
 
-_LAST_SECOND: Final = 253402300799  # of the year 9999, the last that a datetime can hold
+_LAST_SECOND: Final = 253402300799  # the end of the year 9999, the last moment of a datetime
 
 
 def moment(seconds: int) -> datetime:
-    """A time of the chain, in UTC; the last that Python can hold for any later one.
+    """Return a time of the chain in UTC. Any later than the year 9999 becomes its last second.
 
     Args:
-        seconds: The time in Unix time.
+        seconds: The Unix time.
     """
     return datetime.fromtimestamp(min(seconds, _LAST_SECOND), UTC)

@@ -1,12 +1,13 @@
 """Human values to and from the registry's `(int128 value, uint8 valueDecimals)`, exactly or not at all.
 
-ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The number of decimals is part of what is stored, and of
-how the registry averages, so `99.70` and `99.7` differ: this module keeps the decimals as they were written.
+ERC-8004 stores a fixed-point number: 99.77 is `(9977, 2)`. The registry stores the number of
+decimals, and averages depend on it. So `99.70` and `99.7` differ, and this module keeps the decimals as written.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
@@ -36,7 +37,7 @@ class FeedbackValue:
 
     Attributes:
         value: The integer, at most 1e38 either side of zero.
-        decimals: How many of its digits stand behind the point, 0 to 18.
+        decimals: The number of its decimals, 0 to 18.
 
     Raises:
         UnrepresentableValueError: Either is out of its range.
@@ -46,7 +47,7 @@ class FeedbackValue:
     decimals: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what the registry would refuse."""
+        """Refuse values that the registry refuses."""
         if not (is_whole(self.value) and is_whole(self.decimals)):
             raise UnrepresentableValueError(
                 "a stored value is two whole numbers, value and decimals: FeedbackValue.of takes human ones"
@@ -64,8 +65,8 @@ class FeedbackValue:
 
         Args:
             human: A `Decimal`, an `int`, a plain decimal number as text (`"-3.2"`), or a `bool` for a binary tag.
-                A `float` is refused, because it seldom is the number that was written.
-            decimals: How many decimals to store; as many as the value is written with when left out.
+                A `float` is refused, because it is seldom exactly the written number.
+            decimals: The number of decimals to store; by default those of the written value.
 
         Returns:
             The value, exactly: `of("99.77")` is `(9977, 2)`, `of("99.770")` is `(99770, 3)`, `of(True)` is `(1, 0)`.
@@ -78,7 +79,7 @@ class FeedbackValue:
         sign, digits, exponent = number.as_tuple()
         if not isinstance(exponent, int):
             raise UnrepresentableValueError(f"{number} is not a finite number")
-        # Both before any digits are written out: 1e999999999 is a short text.
+        # Check both before printing any digits: 1e999999999 is a short text.
         if number and number.adjusted() > _MAX_EXPONENT:
             raise UnrepresentableValueError(f"{quoted(str(human))} exceeds the registry's limit of 1e38")
         if len(digits) > _MAX_DIGITS:
@@ -100,10 +101,10 @@ class FeedbackValue:
     @property
     def human(self) -> Decimal:
         """The value as a number, with all of its decimals: `(9970, 2)` is `Decimal("99.70")`."""
-        return Decimal(f"{self.value}e-{self.decimals}")  # unlike arithmetic, exact whatever the context's precision
+        return Decimal(f"{self.value}e-{self.decimals}")  # exact for any precision of the context, unlike arithmetic
 
     def __str__(self) -> str:
-        """The value as a plain number."""
+        """Return the value as a plain number."""
         return format(self.human, "f")
 
 
@@ -113,12 +114,12 @@ class StandardTag:
 
     Attributes:
         name: The tag.
-        measures: What it measures.
+        measures: The measured quantity.
         unit: The unit of its values, empty for a binary tag.
-        lowest: The least value with a meaning, if there is one.
-        highest: The greatest value with a meaning, if there is one.
-        binary: Whether the values are true and false.
-        qualifiers: The meaningful `tag2`s; empty where any is.
+        lowest: The least value with a meaning; None without a limit.
+        highest: The greatest value with a meaning; None without a limit.
+        binary: True if the values are true and false.
+        qualifiers: The `tag2`s with a meaning; empty if any text has one.
     """
 
     name: str
@@ -148,12 +149,42 @@ STANDARD_TAGS: Final[Mapping[str, StandardTag]] = MappingProxyType(
 )
 
 
-@checked
-def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue:
-    """Turn a human value into the registry's form, checked against what its tag measures.
+_LOOK_ALIKES = str.maketrans({"1": "l", "i": "l", "|": "l", "0": "o", "5": "s", "$": "s"})
+
+
+def resembled_tag(tag: str) -> str | None:
+    """Return the standard tag that another tag looks like, so that readers and programs may confuse the two.
+
+    The comparison ignores case, blanks, punctuation, accents and invisible characters, and does not tell apart
+    l, I, 1 and |, nor 0 and O, 5 and S, rn and m, vv and w.
 
     Args:
-        tag1: What is measured. A tag that the best practices do not define takes any value.
+        tag: Any tag.
+
+    Returns:
+        The standard tag; None if `tag` is a standard tag itself, or looks like none.
+    """
+    return None if tag in STANDARD_TAGS else _STANDARD_SKELETONS.get(_skeleton(tag))
+
+
+def _skeleton(tag: str) -> str:
+    """Return a text that all look-alikes of a tag have in common."""
+    letters = unicodedata.normalize("NFKD", tag[:_LONGEST_LOOK_ALIKE]).casefold().translate(_LOOK_ALIKES)
+    return "".join(filter(str.isalnum, letters)).replace("rn", "m").replace("vv", "w")
+
+
+_LONGEST_LOOK_ALIKE: Final = 200
+"""Characters of a tag that are compared. Strangers may store tags of any length."""
+
+_STANDARD_SKELETONS: Final[Mapping[str, str]] = {_skeleton(name): name for name in STANDARD_TAGS}
+
+
+@checked
+def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue:
+    """Turn a human value into the registry's form, checked against its tag.
+
+    Args:
+        tag1: The measured quantity. A tag that the best practices do not define takes any value.
         human: The value, as `FeedbackValue.of` takes it. A binary tag takes a `bool`, 0 or 1; no other standard tag
             takes a `bool`.
         tag2: The qualifier, which `tradingYield` restricts to a period.
@@ -162,7 +193,7 @@ def value_for_tag(tag1: str, human: HumanValue, tag2: str = "") -> FeedbackValue
         The value for `giveFeedback`.
 
     Raises:
-        InvalidArgumentError: A tag is no text.
+        InvalidArgumentError: A tag is not a text.
         UnrepresentableValueError: As `FeedbackValue.of`, or the value or qualifier means nothing under this tag.
     """
     value = FeedbackValue.of(human)
@@ -186,11 +217,11 @@ def human_for_tag(tag1: str, value: FeedbackValue) -> Decimal | bool:
     """Read a stored value in the terms of its tag.
 
     Args:
-        tag1: What was measured.
-        value: What is stored.
+        tag1: The measured quantity.
+        value: The stored value.
 
     Returns:
-        A `bool` where the tag is binary and the value is 0 or 1; the number otherwise, for anybody may store anything.
+        A `bool` if the tag is binary and the value is 0 or 1. Otherwise the number: anybody may store any value.
     """
     tag = STANDARD_TAGS.get(tag1)
     if tag is not None and tag.binary and value.human in (0, 1):
@@ -227,7 +258,7 @@ def value_to_stars(value: FeedbackValue) -> Decimal:
         value: 0 to 100.
 
     Returns:
-        The stars, exactly: 87 are `Decimal("4.35")`. Below 20 it is less than one star, down to none.
+        The stars, exactly: 87 are `Decimal("4.35")`. Values below 20 are less than one star.
 
     Raises:
         UnrepresentableValueError: Not within 0 to 100.
@@ -239,7 +270,7 @@ def value_to_stars(value: FeedbackValue) -> Decimal:
 
 
 def _number(human: HumanValue) -> Decimal:
-    """Read a human value without losing anything."""
+    """Read a human value exactly."""
     if isinstance(human, Decimal):
         return human
     if isinstance(human, int):

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import key_of_variable, open_keystore
 from bilateral.cli.options import Agent, command, make_group, moment
-from bilateral.cli.session import Session
+from bilateral.cli.registration import new_file, register_new, services_of
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.text import printable, quoted
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from bilateral.client.inputs import TransactionSigner
     from bilateral.documents import RegistrationFile
 
-app = make_group("agent", "Register agents, look at them, change them, hand them on.")
+app = make_group("agent")
 
 WALLET_KEY_VARIABLE: Final = "BILATERAL_WALLET_PRIVATE_KEY"
 
-Uri = Annotated[str, typer.Argument(metavar="[URI]", help="Where the registration file is.", show_default=False)]
+Uri = Annotated[str, typer.Argument(metavar="[URI]", help="The URI of the registration file.", show_default=False)]
 File = Annotated[
     Path | None,
     typer.Option(
@@ -36,14 +37,16 @@ File = Annotated[
 @command(
     app,
     "register",
+    "bilateral agent register --name 'Weather agent' --description Forecasts --image https://agent.example/i.png "
+    "--service MCP=https://agent.example/mcp --account alice",
     "bilateral agent register https://agent.example/agent.json --account alice",
     "bilateral agent register --file agent.json --metadata tier=gold --account alice",
     "bilateral agent register --domain agent.example --account alice",
     writes=True,
     stores=True,
 )
-def register(
-    session: Session,
+def register(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation,
     uri: Uri = "",
     file: File = None,
     domain: Annotated[
@@ -53,47 +56,96 @@ def register(
         list[str] | None,
         typer.Option("--metadata", metavar="KEY=VALUE", help="Metadata to keep on chain; may be repeated."),
     ] = None,
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Make a registration file: its name.")] = "",
+    description: Annotated[str, typer.Option("--description", metavar="TEXT", help="Its description.")] = "",
+    image: Annotated[str, typer.Option("--image", metavar="URI", help="The URI of its picture.")] = "",
+    services: Annotated[
+        list[str] | None,
+        typer.Option("--service", metavar="NAME=ENDPOINT", help="A service of it, such as MCP; may be repeated."),
+    ] = None,
 ) -> None:
-    """Register an agent that the signer owns."""
+    """Register an agent that the signer owns. With --name, make its registration file, and confirm it with the id."""
+    if name or description or image or services:
+        if uri or file or domain:
+            raise InvalidArgumentError("--name makes a registration file: leave out the URI, --file and --domain")
+        if not (name and description and image):
+            raise InvalidArgumentError("a registration file needs --name, --description and --image")
+        register_new(invocation, new_file(name, description, image, services or ()), _metadata(metadata or ()))
+        return
     if domain:
         if uri or file or metadata:
-            raise InvalidArgumentError("--domain goes with neither a URI nor a file nor metadata")
-        session.write("Agent registered", lambda client: client.new_agent(domain))
+            raise InvalidArgumentError("--domain excludes the URI, --file and --metadata: leave them out")
+        invocation.write("Agent registered", lambda client: client.new_agent(domain))
         return
     entries = _metadata(metadata or ())
-    document = _registration(session, file)
-    session.write("Agent registered", lambda client: client.register_agent(uri, file=document, metadata=entries))
+    document = _registration(invocation, file)
+    invocation.write("Agent registered", lambda client: client.register_agent(uri, file=document, metadata=entries))
 
 
 @command(app, "show", "bilateral agent show 42", "bilateral agent show 84532:42 --json")
 def show(
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     load_file: Annotated[bool, typer.Option("--load/--no-load", help="Load the registration file.")] = True,
 ) -> None:
     """Show an agent, with its registration file."""
-    with session.reading("Loading the agent") as client:
+    with invocation.reading("Loading the agent") as client:
         found = client.load_agent(agent, load_file=load_file)
-    session.output.result(found, title=f"Agent {found.id}")
+    invocation.output.result(found, title=f"Agent {found.id}")
     if found.file and not found.is_confirmed:
-        session.output.note("The file does not name this agent: whoever wrote it need not have to do with it.")
+        invocation.output.note("The file does not name this agent: somebody else may have written it.")
 
 
 @command(app, "set-uri", "bilateral agent set-uri 42 https://agent.example/agent.json", writes=True, stores=True)
 def set_uri(
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     uri: Annotated[
         str | None,
-        typer.Argument(metavar="[URI]", help='Where the registration file is; "" for nowhere.', show_default=False),
+        typer.Argument(metavar="[URI]", help='The URI of the registration file; "" removes it.', show_default=False),
     ] = None,
     file: File = None,
 ) -> None:
     """Replace the URI of an agent's registration file."""
     if (uri is None) == (file is None):
         raise InvalidArgumentError("give the registration file as a URI, or as --file")
-    document = _registration(session, file)
-    session.write("URI replaced", lambda client: client.set_agent_uri(agent, uri or "", file=document))
+    document = _registration(invocation, file)
+    invocation.write("URI replaced", lambda client: client.set_agent_uri(agent, uri or "", file=document))
+
+
+@command(
+    app,
+    "edit",
+    "bilateral agent edit 42 --description 'Hourly forecasts' --account alice",
+    "bilateral agent edit 42 --service A2A=https://agent.example/a2a --remove-service MCP --account alice",
+    writes=True,
+    stores=True,
+)
+def edit(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation,
+    agent: Agent,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="The new name.")] = None,
+    description: Annotated[
+        str | None, typer.Option("--description", metavar="TEXT", help="The new description.")
+    ] = None,
+    image: Annotated[str | None, typer.Option("--image", metavar="URI", help="The URI of the new picture.")] = None,
+    services: Annotated[
+        list[str] | None,
+        typer.Option("--service", metavar="NAME=ENDPOINT", help="Add or replace a service; may be repeated."),
+    ] = None,
+    removed: Annotated[
+        list[str] | None,
+        typer.Option("--remove-service", metavar="NAME", help="Remove a service; may be repeated."),
+    ] = None,
+) -> None:
+    """Change an agent's registration file, and leave the rest of it as it is."""
+    added = services_of(services or ())
+    invocation.write(
+        "Registration file changed",
+        lambda client: client.edit_registration(
+            agent, name=name, description=description, image=image, add_services=added, remove_services=removed or ()
+        ),
+    )
 
 
 @command(
@@ -103,7 +155,7 @@ def set_uri(
     writes=True,
 )
 def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     wallet: Annotated[str, typer.Argument(metavar="WALLET", help="The wallet's address.", show_default=False)],
     wallet_account: Annotated[
@@ -122,16 +174,16 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
         typer.Option("--signature", metavar="HEX", help="The wallet's signature, if it was made elsewhere."),
     ] = None,
     deadline: Annotated[
-        int | None, typer.Option("--deadline", metavar="UNIX", help="Until when that signature counts.")
+        int | None, typer.Option("--deadline", metavar="UNIX", help="The last second in which that signature counts.")
     ] = None,
 ) -> None:
     """Set the wallet that receives an agent's payments, with the wallet's consent."""
     wallet_signer: TransactionSigner | None = None
     if signature is None and wallet_account is not None:
-        wallet_signer = open_keystore(wallet_account, wallet_passphrase_file, session.output.ask)
-    elif signature is None and checksummed(wallet) != session.signer.address:
+        wallet_signer = open_keystore(wallet_account, wallet_passphrase_file, invocation.output.ask)
+    elif signature is None and checksummed(wallet) != invocation.signer.address:
         wallet_signer = key_of_variable(WALLET_KEY_VARIABLE, "--wallet-account")
-    session.write(
+    invocation.write(
         "Wallet set",
         lambda client: client.set_agent_wallet(
             agent,
@@ -144,21 +196,21 @@ def set_wallet(  # noqa: PLR0913, PLR0917  # as many as the user has options
 
 
 @command(app, "unset-wallet", "bilateral agent unset-wallet 42 --account alice", writes=True)
-def unset_wallet(session: Session, agent: Agent) -> None:
+def unset_wallet(invocation: Invocation, agent: Agent) -> None:
     """Leave an agent without a wallet."""
-    session.write("Wallet unset", lambda client: client.unset_agent_wallet(agent))
+    invocation.write("Wallet unset", lambda client: client.unset_agent_wallet(agent))
 
 
 @command(app, "metadata", "bilateral agent metadata 42 tier")
 def metadata(
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     key: Annotated[str, typer.Argument(metavar="KEY", help="The metadata's key.", show_default=False)],
 ) -> None:
     """Show a metadata value of an agent."""
-    with session.reading() as client:
+    with invocation.reading() as client:
         value = client.get_metadata(agent, key)
-    session.output.result({"key": key, "value": value, "text": _text(value)})
+    invocation.output.result({"key": key, "value": value, "text": _text(value)})
 
 
 @command(
@@ -169,7 +221,7 @@ def metadata(
     writes=True,
 )
 def set_metadata(
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     key: Annotated[str, typer.Argument(metavar="KEY", help="The metadata's key.", show_default=False)],
     value: Annotated[str, typer.Argument(metavar="VALUE", help="The value, as text.", show_default=False)],
@@ -177,7 +229,7 @@ def set_metadata(
 ) -> None:
     """Set a metadata value of an agent."""
     content = hexadecimal(value) if is_hex else value
-    session.write("Metadata set", lambda client: client.set_metadata(agent, key, content))
+    invocation.write("Metadata set", lambda client: client.set_metadata(agent, key, content))
 
 
 @command(
@@ -187,12 +239,12 @@ def set_metadata(
     writes=True,
 )
 def transfer(
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     new_owner: Annotated[str, typer.Argument(metavar="ADDRESS", help="The new owner.", show_default=False)],
 ) -> None:
-    """Hand an agent on to another owner."""
-    session.write("Agent handed on", lambda client: client.transfer_agent(agent, new_owner))
+    """Transfer an agent to another owner."""
+    invocation.write("Agent transferred", lambda client: client.transfer_agent(agent, new_owner))
 
 
 @command(
@@ -202,62 +254,70 @@ def transfer(
     "bilateral agent resolve 0x8004B663056A597Dffe9eCcC1965A193B7388713",
 )
 def resolve(
-    session: Session,
-    name: Annotated[str, typer.Argument(metavar="DOMAIN|ADDRESS", help="Who to look for.", show_default=False)],
+    invocation: Invocation,
+    name: Annotated[
+        str, typer.Argument(metavar="DOMAIN|ADDRESS", help="The domain or address to look up.", show_default=False)
+    ],
     entry: Annotated[
-        bool, typer.Option("--entry", help="Of an address too, show only the directory's entry (August 2025).")
+        bool, typer.Option("--entry", help="Show only the directory's entry (August 2025), also for an address.")
     ] = False,
 ) -> None:
-    """Find the agent that holds a domain, or that an address speaks as."""
-    with session.reading() as client:
+    """Find the agent that holds a domain, or the primary agent of an address."""
+    with invocation.reading() as client:
         if name.lower().startswith("0x") and entry:
-            session.output.result(client.resolve_by_address(name), title=f"Address {printable(name)}")
+            invocation.output.result(client.resolve_by_address(name), title=f"Address {printable(name)}")
         elif name.lower().startswith("0x"):
             rater = client.resolve_rater(name)
-            session.output.result(rater, title=f"Address {rater.address}")
+            invocation.output.result(rater, title=f"Address {rater.address}")
         else:
-            session.output.result(client.resolve_by_domain(name), title=f"Domain {printable(name)}")
+            invocation.output.result(client.resolve_by_domain(name), title=f"Domain {printable(name)}")
 
 
 @command(app, "update", "bilateral agent update 42 --domain agent.example --account alice", writes=True)
 def update(
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     domain: Annotated[str, typer.Option("--domain", metavar="DOMAIN", help="The new domain.")] = "",
     address: Annotated[str | None, typer.Option("--address", metavar="ADDRESS", help="The new owner.")] = None,
 ) -> None:
-    """Change an agent's domain, or hand it to another address (August 2025)."""
+    """Change an agent's domain, or transfer it to another address (August 2025)."""
     if not domain and address is None:
         raise InvalidArgumentError("give --domain, --address or both")
-    session.write("Agent updated", lambda client: client.update_agent(agent, domain=domain, address=address))
+    invocation.write("Agent updated", lambda client: client.update_agent(agent, domain=domain, address=address))
+
+
+@command(app, "release-domain", "bilateral agent release-domain 42 --account alice", writes=True)
+def release_domain(invocation: Invocation, agent: Agent) -> None:
+    """Give up an agent's domain, which is free at once (August 2025)."""
+    invocation.write("Domain released", lambda client: client.release_domain(agent))
 
 
 @command(app, "set-primary", "bilateral agent set-primary 42 --account alice", writes=True)
-def set_primary(session: Session, agent: Agent) -> None:
-    """Choose the agent that the signer speaks as."""
-    session.write("Primary agent chosen", lambda client: client.set_primary_agent(agent))
+def set_primary(invocation: Invocation, agent: Agent) -> None:
+    """Choose the signer's primary agent."""
+    invocation.write("Primary agent chosen", lambda client: client.set_primary_agent(agent))
 
 
-@command(app, "can-act", "bilateral agent can-act 42 0x8004B663056A597Dffe9eCcC1965A193B7388713")
+@command(app, "can-act", "bilateral agent can-act 0x8004B663056A597Dffe9eCcC1965A193B7388713 42")
 def can_act(
-    session: Session,
-    agent: Agent,
+    invocation: Invocation,
     account: Annotated[str, typer.Argument(metavar="ADDRESS", help="The account.", show_default=False)],
+    agent: Agent,
 ) -> None:
-    """Tell whether an account may act for an agent, and so may not rate it."""
-    with session.reading() as client:
+    """Show if an account may act for an agent. Such an account may not rate it."""
+    with invocation.reading() as client:
         answer = client.is_authorized_or_owner(account, agent)
-    session.output.result({"agent": agent, "account": account, "may_act": answer})
+    invocation.output.result({"agent": agent, "account": account, "may_act": answer})
 
 
 def hexadecimal(text: str) -> bytes:
-    """Bytes that a user wrote.
+    """Return the bytes that a user gave.
 
     Args:
         text: Hexadecimal digits, with or without 0x.
 
     Raises:
-        InvalidArgumentError: It is not that.
+        InvalidArgumentError: The text is not hexadecimal digits in pairs.
     """
     try:
         return bytes.fromhex(text.removeprefix("0x"))
@@ -266,7 +326,7 @@ def hexadecimal(text: str) -> bytes:
 
 
 def _metadata(entries: Sequence[str]) -> dict[str, str]:
-    """Metadata by its keys."""
+    """Return the metadata by its keys."""
     found: dict[str, str] = {}
     for entry in entries:
         key, equals, value = entry.partition("=")
@@ -278,15 +338,15 @@ def _metadata(entries: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _registration(session: Session, path: Path | None) -> RegistrationFile | None:
-    """The registration file that the user names."""
-    from bilateral.documents import RegistrationFile  # noqa: PLC0415  # heavy, and for few commands
+def _registration(invocation: Invocation, path: Path | None) -> RegistrationFile | None:
+    """Read the registration file that the user names."""
+    from bilateral.documents import RegistrationFile  # noqa: PLC0415  # slow to import
 
-    return None if path is None else RegistrationFile.from_bytes(session.read_file(path))
+    return None if path is None else RegistrationFile.from_bytes(invocation.read_file(path))
 
 
 def _text(value: bytes) -> str | None:
-    """Bytes as text, if they are any."""
+    """Return bytes as text; None if they are not UTF-8."""
     try:
         return value.decode()
     except UnicodeDecodeError:

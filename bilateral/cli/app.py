@@ -1,19 +1,21 @@
-"""The root of the command line: its groups, and what becomes of errors."""
+"""The root of the command line: its groups, and the errors of its commands."""
 
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version as distribution_version
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.main import get_command as make_command
 
-from bilateral.cli import agent, auth, feedback, rate, signals, validation
 from bilateral.cli.errors import ExitCode, InterruptionError, UsageProblemError
+from bilateral.cli.groups import GROUPS
 from bilateral.cli.help import ExampleGroup, example_text
-from bilateral.cli.keys import refuse_keys
-from bilateral.cli.options import make_group, show_help
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group, show_help
 from bilateral.cli.output import Output
+from bilateral.cli.secrets import refuse_keys
 from bilateral.errors import BilateralError
 
 if TYPE_CHECKING:
@@ -21,14 +23,17 @@ if TYPE_CHECKING:
 
 
 class CommandLine(ExampleGroup):
-    """Runs a command, and turns what went wrong into a message and an exit code."""
+    """Runs a command, and turns an error into a message and an exit code.
+
+    A group is imported when one of its commands runs. The help of the root needs none of them.
+    """
 
     def main(self, args: Sequence[str] | None = None, **settings: Any) -> Any:  # type: ignore[override]  # passed on
         """Run the command that the arguments name, and end the process.
 
         Args:
             args: The arguments; those of the process when left out.
-            **settings: Typer's own.
+            **settings: Settings of Typer.
         """
         arguments = sys.argv[1:] if args is None else list(args)
         output = Output(as_json="--json" in arguments)
@@ -46,14 +51,38 @@ class CommandLine(ExampleGroup):
             output.fail(InterruptionError())
         sys.exit(code or ExitCode.DONE)
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the groups, and of the commands of the root."""
+        return [*super().list_commands(ctx), *GROUPS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return what the help shows of a group: its name and its one line."""
+        if cmd_name in GROUPS:
+            return ExampleGroup(name=cmd_name, help=GROUPS[cmd_name])
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the arguments name, imported."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load_group(name) if name in GROUPS else command, rest
+
+
+def load_group(name: str) -> Any:
+    """Import a group with its commands.
+
+    Args:
+        name: The group, one of `GROUPS`.
+    """
+    return make_command(import_module(f"bilateral.cli.{name}").app)
+
 
 app = make_group(
     "bilateral",
     """Two-sided trust for AI agents: register, rate, validate, and check before money moves.
 
-    Where a network's registries are, a deployment record says: name it by --deployment, unless it is packaged.
+    A deployment record lists the addresses of a network's registries. --deployment names it, unless it is packaged.
 
-    Keys come from Ape's keystores (--account) or from BILATERAL_PRIVATE_KEY, never from an argument.
+    Keys come from keystores (--account, --keystore) or from BILATERAL_PRIVATE_KEY, never from an argument.
     """,
     cls=CommandLine,
     pretty_exceptions_enable=False,  # they would show the values of variables, keys among them
@@ -72,26 +101,32 @@ app = make_group(
 @app.callback()
 def run(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Tell the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
 ) -> None:
-    """Tell the version, or show the help if no command is named."""
+    """Show the version, or the help if no command is named."""
     if version:
+        from importlib.metadata import version as distribution_version  # noqa: PLC0415  # slow, and for one option
+
         Output(as_json=False).raw(f"bilateral {distribution_version('bilateral')}")
         raise typer.Exit
     show_help(context)
 
 
-for group in (agent, feedback, rate, validation, auth, signals):
-    app.add_typer(group.app)
+@command(app, "info", "bilateral info", "bilateral info --account alice", signs=True)
+def info(invocation: Invocation) -> None:
+    """Show the chain, its last block, the registries, and the signer with its balance."""
+    from bilateral.cli.info import show_info  # noqa: PLC0415  # slow to import
+
+    show_info(invocation)
 
 
 def _is_text(argument: str) -> bool:
-    """Whether an argument can be written as UTF-8: bytes that are none come as halves of surrogate pairs."""
+    """Return whether an argument is valid UTF-8. Invalid bytes arrive as halves of surrogate pairs."""
     return argument.isascii() or not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def _usage_message(error: typer.TyperException) -> str:
-    """What is wrong with a command line, and where its help is."""
+    """Return what is wrong with a command line, and the command that shows its help."""
     context = getattr(error, "ctx", None)
     hint = f" See {context.command_path} --help." if context else ""
     return f"{error.format_message()}{hint}"

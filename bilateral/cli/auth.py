@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
-from eth_abi.abi import encode
 
 from bilateral.cli.agent import hexadecimal
+from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, Tag1, Tag2, command, make_group, moment
-from bilateral.cli.session import Session
+from bilateral.cli.tags import marked_tag
 from bilateral.errors import InvalidArgumentError, MissingRegistryError, NodeError
 from bilateral.signatures import Domain, decode_feedback_auth, recover_feedback_auth_signer
 
-app = make_group("auth", "Authorise feedback as an agent's owner, give it as a client, look at it.")
-
-_IS_VALID_SIGNATURE: Final = bytes.fromhex("1626ba7e")
-"""The selector of ERC-1271's `isValidSignature(bytes32,bytes)`, and the answer that accepts."""
-
-_SECONDS: Final = 30.0
-"""For how long a node is waited for, as by `Client`."""
+app = make_group("auth")
 
 Client = Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.", show_default=False)]
 Authorization = Annotated[
     str,
     typer.Argument(
-        metavar="AUTH", help="What create wrote, in hexadecimal digits; - is the standard input.", show_default=False
+        metavar="AUTH", help="The output of create, in hexadecimal digits; - is the standard input.", show_default=False
     ),
 ]
 
@@ -40,20 +33,29 @@ Authorization = Annotated[
     signs=True,
 )
 def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     client: Client,
-    count: Annotated[int, typer.Option("--count", min=1, metavar="N", help="How much feedback, from now on.")] = 1,
+    count: Annotated[
+        int, typer.Option("--count", min=1, metavar="N", help="The number of feedback that is allowed from now on.")
+    ] = 1,
     index_limit: Annotated[
         int | None,
-        typer.Option("--index-limit", metavar="N", help="What the client's index must stay below, instead of --count."),
+        typer.Option(
+            "--index-limit",
+            metavar="N",
+            help="Allow feedback while the client's index is below this, instead of --count.",
+        ),
     ] = None,
     expiry: Annotated[
-        int | None, typer.Option("--expiry", metavar="UNIX", help="Until when; a day if left out.")
+        int | None,
+        typer.Option(
+            "--expiry", metavar="UNIX", help="The last second in which it counts; a day from now if left out."
+        ),
     ] = None,
 ) -> None:
-    """Authorise a client to rate an agent, as the agent's owner. Sends nothing; writes what the client needs."""
-    with session.signing() as it:
+    """Authorise a client to rate an agent, as the agent's owner. Write the authorisation, and send nothing."""
+    with invocation.signing() as it:
         authorization = it.authorize_feedback(
             agent,
             client,
@@ -61,35 +63,34 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
             index_limit=index_limit,
             expiry=moment(expiry),
         )
-    if session.output.as_json:
-        session.output.result(_shape(authorization.encoded))
+    if invocation.output.as_json:
+        invocation.output.result(_shape(authorization.encoded))
     else:
-        session.output.raw(str(authorization))
+        invocation.output.raw(str(authorization))
 
 
 @command(app, "show", "bilateral auth show 0x0000…", "bilateral auth create 42 0x8004… | bilateral auth show -")
-def show(session: Session, authorization: Authorization) -> None:
-    """Take an authorisation apart; with a node, tell also who signed it and whether that is the agent's owner.
+def show(invocation: Invocation, authorization: Authorization) -> None:
+    """Show the fields of an authorisation. With a node, also check that the agent's owner signed it.
 
-    Of an owner that is a contract, the contract tells.
+    An owner that is a contract checks the signature itself.
     """
-    encoded = _encoded(session, authorization)
+    encoded = _encoded(invocation, authorization)
     value = _shape(encoded)
-    if session.settings.rpc_url:
-        value |= _checked(session, encoded)
-    session.output.result(value, title="Authorisation")
+    if invocation.settings.rpc_url:
+        value |= _checked(invocation, encoded)
+    invocation.output.result(value, title="Authorisation")
 
 
 @command(
     app,
     "give",
-    "bilateral auth give 42 92 0x0000… --tag1 quality --account bob",
+    "bilateral auth give 92 0x0000… --tag1 quality --account bob",
     writes=True,
     stores=True,
 )
 def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    session: Session,
-    agent: Agent,
+    invocation: Invocation,
     score: Annotated[int, typer.Argument(metavar="SCORE", help="0 to 100.", show_default=False)],
     authorization: Authorization,
     tag1: Tag1 = "",
@@ -97,15 +98,16 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     uri: FileUri = "",
     file_hash: FileHash = None,
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="What you say; goes into a feedback file.")
+        str | None, typer.Option("--text", metavar="TEXT", help="Your comment; it goes into a feedback file.")
     ] = None,
 ) -> None:
-    """Rate an agent, as a client whom its owner has authorised."""
-    from bilateral.documents import prepare_feedback_file  # noqa: PLC0415  # heavy, and for few commands
+    """Rate the agent that an authorisation names, as the client that it names."""
+    from bilateral.documents import prepare_feedback_file  # noqa: PLC0415  # slow to import
 
-    encoded = _encoded(session, authorization)
+    encoded = _encoded(invocation, authorization)
+    agent = decode_feedback_auth(encoded)[0].agent_id
     file = None if text is None else prepare_feedback_file(text=text)
-    session.write(
+    invocation.write(
         "Feedback given",
         lambda client: client.give_authorized_feedback(
             agent, score, encoded, tag1=tag1, tag2=tag2, file=file, file_uri=uri, file_hash=file_hash
@@ -115,25 +117,28 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
 
 @command(app, "list", "bilateral auth list 42 --limit 20")
 def list_feedback(
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     client: Annotated[
-        str | None, typer.Option("--client", metavar="ADDRESS", help="Whose feedback; everybody's if left out.")
+        str | None,
+        typer.Option("--client", metavar="ADDRESS", help="The client that gave the feedback; all clients if left out."),
     ] = None,
-    offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="How much to pass over.")] = 0,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="How much to read at most.")] = None,
+    offset: Annotated[int, typer.Option("--offset", min=0, metavar="N", help="The number of feedback to skip.")] = 0,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="N", help="The largest number of feedback to read.")
+    ] = None,
 ) -> None:
     """List the authorised feedback for an agent, oldest first."""
-    with session.reading("Reading feedback") as it:
+    with invocation.reading("Reading feedback") as it:
         found = it.get_authorized_feedback(agent, client_address=client, offset=offset, limit=limit)
-    session.output.results(
+    invocation.output.results(
         found,
         {
             "position": lambda each: each.position,
             "client": lambda each: each.client,
             "score": lambda each: each.score,
-            "tag1": lambda each: each.tag1,
-            "tag2": lambda each: each.tag2,
+            "tag1": lambda each: marked_tag(each.tag1),
+            "tag2": lambda each: marked_tag(each.tag2),
             "given": lambda each: each.given_at,
         },
         none="no feedback",
@@ -141,26 +146,23 @@ def list_feedback(
 
 
 @command(app, "summary", "bilateral auth summary 42")
-def summary(session: Session, agent: Agent) -> None:
+def summary(invocation: Invocation, agent: Agent) -> None:
     """Average all authorised feedback of an agent."""
-    with session.reading() as client:
+    with invocation.reading() as client:
         found = client.get_authorized_summary(agent)
-    session.output.result(found, title=f"Authorised feedback of agent {found.agent}")
+    invocation.output.result(found, title=f"Authorised feedback of agent {found.agent}")
 
 
-def _encoded(session: Session, text: str) -> bytes:
-    """The authorisation that a user names, once it is known to be one."""
+def _encoded(invocation: Invocation, text: str) -> bytes:
+    """Return the authorisation that a user names, after decoding it once."""
     is_text = text != "-"
-    encoded = hexadecimal(text if is_text else session.read_file(Path(text)).decode(errors="replace").strip())
+    encoded = hexadecimal(text if is_text else invocation.read_file(Path(text)).decode(errors="replace").strip())
     decode_feedback_auth(encoded)
     return encoded
 
 
 def _shape(encoded: bytes) -> dict[str, Any]:
-    """An authorisation taken apart. Its numbers may be of any size, so the large ones are text.
-
-    So is an expiry in Unix seconds that no calendar reaches.
-    """
+    """Return the fields of an authorisation. Large numbers, and an expiry beyond the year 9999, are text."""
     auth, signature = decode_feedback_auth(encoded)
     try:
         expiry: Any = moment(auth.expiry)
@@ -177,17 +179,22 @@ def _shape(encoded: bytes) -> dict[str, Any]:
     }
 
 
-def _checked(session: Session, encoded: bytes) -> dict[str, Any]:
-    """Who signed it, and whether that is the agent's owner, as the registry decides it: by key, else by contract."""
+def _checked(invocation: Invocation, encoded: bytes) -> dict[str, Any]:
+    """Return the signer, and compare it with the agent's owner the way the registry does: by key, then by ERC-1271."""
     auth, signature = decode_feedback_auth(encoded)
-    with session.reading() as client:
+    with invocation.reading() as client:
         deployment = client.get_deployment()
         if deployment.authorized is None:
             raise MissingRegistryError("authorized", deployment.chain_id)
         owner = client.get_agent_owner(auth.agent_id)
-    domain = Domain(deployment.chain_id, deployment.authorized)  # type: ignore[arg-type]  # it is checksummed
-    signer = recover_feedback_auth_signer(auth, signature, domain)
-    is_owners = signer == owner or _accepts(session, owner, domain, auth.digest(domain), signature)
+        domain = Domain(deployment.chain_id, deployment.authorized)  # type: ignore[arg-type]  # it is checksummed
+        signer = recover_feedback_auth_signer(auth, signature, domain)
+        try:
+            is_owners: bool | None = client.is_valid_signature(
+                owner, auth.digest(domain), signature, verifier=deployment.authorized
+            )
+        except NodeError:  # such as of a contract that uses up all gas
+            is_owners = None
     return {
         "signer": owner if is_owners else signer,
         "owner": owner,
@@ -195,22 +202,3 @@ def _checked(session: Session, encoded: bytes) -> dict[str, Any]:
         "is_for_this_chain": auth.chain_id == deployment.chain_id,
         "is_expired": auth.expiry < datetime.now(UTC).timestamp(),
     }
-
-
-def _accepts(session: Session, owner: str, domain: Domain, digest: bytes, signature: bytes) -> bool | None:
-    """Whether an agent's owner is a contract that accepts a signature, asked as the registry asks it (ERC-1271).
-
-    Returns:
-        None if the node reports another error than a revert, as it does of a contract that uses up all gas.
-    """
-    from bilateral.client.core import answers  # noqa: PLC0415  # web3.py is heavy
-    from bilateral.client.transport import Transport  # noqa: PLC0415
-
-    question = _IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
-    call = {"from": domain.verifying_contract, "to": owner, "data": f"0x{question.hex()}"}
-    with closing(Transport(str(session.settings.rpc_url), _SECONDS)) as node:
-        try:
-            answer = answers.data(node.request("eth_call", [call, "latest"]))
-        except NodeError as error:
-            return None if answers.revert_of(error) is None else False
-    return answer[:32] == _IS_VALID_SIGNATURE.ljust(32, b"\0")

@@ -1,14 +1,14 @@
-"""What went wrong, for people and machines: the exit code by kind of error, and the error as text or JSON."""
+"""Exit codes by kind of error, and errors as text or JSON."""
 
 from __future__ import annotations
 
 import re
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bilateral import errors
 from bilateral.errors import BilateralError
-from bilateral.reverts import ContractRevertError
+from bilateral.index import errors as index_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,46 +28,78 @@ class ExitCode(IntEnum):
     DEPLOYMENT = 8
     UNSETTLED = 9
     UNWRITTEN = 10
+    DATABASE = 11
     INTERRUPTED = 130
     READER_LEFT = 141
+    TERMINATED = 143
+
+
+class Stopped(KeyboardInterrupt):  # a request, not an error
+    """A signal asks the process to end, as a supervisor or a closed terminal does."""
+
+
+def stop_by_signal(*_: object) -> NoReturn:
+    """Stop the command, so that it still names the transactions that it sent.
+
+    Raises:
+        Stopped: Always.
+    """
+    raise Stopped
 
 
 class KeyUnavailableError(BilateralError):
-    """There is no key to sign with, or it cannot be had as it was given."""
+    """A key to sign with is missing or cannot be read, or a keystore cannot be written."""
 
     def __init__(self, reason: str, message: str, **arguments: str) -> None:
-        """Say for machines and for people what is the matter, and with what."""
+        """Take the reason for machines, the message for people, and the arguments by name."""
         super().__init__(message)
         self.reason = reason  # type: ignore[misc]  # of this error, where other classes have one for all
         self.arguments = arguments
 
 
 class UsageProblemError(BilateralError):
-    """The command line is not one that a command takes."""
+    """The command line is malformed, or lacks an option."""
 
     reason = "usage"
+
+
+class MistakeError(BilateralError):
+    """A bug of this program, for machines. People see the traceback."""
+
+    reason = "internal_error"
+
+    def __init__(self, mistake: BaseException) -> None:
+        """Compose the message from the exception."""
+        super().__init__(f"a bug in bilateral, please report it: {type(mistake).__name__}: {mistake}")
+        self.arguments = {"exception": type(mistake).__name__}
 
 
 class InterruptionError(BilateralError):
     """The user interrupted a command.
 
     Attributes:
-        hashes: The hashes of what was sent, and of what may have been.
+        hashes: The hashes of transactions that were sent, or may have been.
     """
 
     reason = "interrupted"
 
     def __init__(self, sent: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
-        """Say what is on its way.
+        """Compose the message.
 
         Args:
-            sent: The hashes of what was sent.
-            notes: What the client says of a transaction in whose sending it was interrupted.
+            sent: The hashes of the transactions that were sent.
+            notes: The client's notes about a transaction whose sending was interrupted.
         """
-        on_its_way = f"Sent, and may still take effect: {', '.join(sent)}." if sent else ""
-        super().__init__(" ".join(["interrupted.", *notes, on_its_way]).strip())
+        pending = f"Sent, and may still take effect: {', '.join(sent)}." if sent else ""
+        super().__init__(" ".join([f"{self.reason}.", *notes, pending]).strip())
         noted = re.findall(r"\b0x[0-9a-f]{64}\b", " ".join(notes))
         self.hashes = tuple(dict.fromkeys([*sent, *noted]))
+
+
+class TerminationError(InterruptionError):
+    """A signal ended a command."""
+
+    reason = "terminated"
 
 
 class UnwrittenError(BilateralError):
@@ -76,18 +108,20 @@ class UnwrittenError(BilateralError):
     reason = "unwritten"
 
     def __init__(self, why: str) -> None:
-        """Compose the message from what the system says."""
+        """Compose the message from the system's reason."""
         super().__init__(f"the result cannot be written: {why}")
 
 
 class ReaderLeftError(UnwrittenError):
-    """The program that was to read a result has ended."""
+    """The program that reads the output has ended."""
 
     reason = "reader_left"
 
 
 _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
-    (ExitCode.USAGE, (UsageProblemError,)),
+    (ExitCode.USAGE, (UsageProblemError, errors.MissingExtraError)),
+    (ExitCode.UNEXPECTED, (MistakeError,)),
+    (ExitCode.TERMINATED, (TerminationError,)),
     (ExitCode.INTERRUPTED, (InterruptionError,)),
     (ExitCode.READER_LEFT, (ReaderLeftError,)),
     (ExitCode.UNWRITTEN, (UnwrittenError,)),
@@ -103,7 +137,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
     (
         ExitCode.REFUSED,
         (
-            ContractRevertError,
+            errors.FeeLimitError,
             errors.InsufficientFundsError,
             errors.NotAgentOwnerError,
             errors.TransactionFailedError,
@@ -116,6 +150,19 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             errors.NodeError,
             errors.NodeTimeoutError,
             errors.NodeUnreachableError,
+            index_errors.ChainChangedError,
+            index_errors.EndpointLiesError,
+            index_errors.EndpointRefusesError,
+            index_errors.NoEndpointError,
+        ),
+    ),
+    (
+        ExitCode.DATABASE,
+        (
+            index_errors.CursorMovedError,
+            index_errors.DatabaseUnavailableError,
+            index_errors.NewerSchemaError,
+            index_errors.OlderSchemaError,
         ),
     ),
     (ExitCode.DOCUMENT, (errors.DocumentError,)),
@@ -126,11 +173,12 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             errors.DeploymentRecordError,
             errors.MissingRegistryError,
             errors.UnexpectedAnswerError,
+            errors.UnknownChainError,
             errors.UnknownDeploymentError,
             errors.WrongChainError,
         ),
     ),
-    (ExitCode.UNSETTLED, (errors.TransactionError, errors.BatchInterruptedError)),
+    (ExitCode.UNSETTLED, (errors.TransactionError, errors.BatchInterruptedError, errors.AgentUnsettledError)),
 )
 """The exit code of each kind of error; the first that fits counts."""
 
@@ -140,24 +188,32 @@ _NOT_ARGUMENTS: Final = frozenset({"advice", "arguments", "content", "data", "er
 _IN_COMMANDS: Final[dict[type[BilateralError], str]] = {
     errors.MissingRegistryError: "the deployment on chain {chain_id} has no {registry} registry: "
     "name a record that has it by --deployment",
-    errors.UnknownDeploymentError: "where the registries of chain {chain_id} are is not known: "
+    errors.UnknownDeploymentError: "the registries of chain {chain_id} are unknown: "
     "name their deployment record by --deployment",
 }
-"""What errors say here, where what the SDK advises cannot be done."""
+"""Messages that replace those of the SDK, whose advice names arguments of Python."""
 
 
 def message_of(error: BilateralError) -> str:
-    """What an error says to whoever uses commands."""
-    return _IN_COMMANDS.get(type(error), "").format_map(vars(error)) or str(error)
+    """Return the message of an error for users of commands."""
+    message = _IN_COMMANDS.get(type(error), "").format_map(vars(error)) or str(error)
+    if isinstance(error, errors.FeeLimitError):
+        message = message.replace("max_fee_per_gas", "--max-fee-per-gas").replace("max_cost", "--max-cost")
+    return message
 
 
 def exit_code(error: BilateralError) -> ExitCode:
-    """The exit code of a command that ends with an error."""
-    return next((code for code, kinds in _CODES if isinstance(error, kinds)), ExitCode.UNEXPECTED)
+    """Return the exit code of a command that ends with an error."""
+    code = next((code for code, kinds in _CODES if isinstance(error, kinds)), None)
+    if code is None:
+        from bilateral.reverts import ContractRevertError  # noqa: PLC0415  # slow to import
+
+        code = ExitCode.REFUSED if isinstance(error, ContractRevertError) else ExitCode.UNEXPECTED
+    return code
 
 
 def arguments_of(error: BilateralError) -> Mapping[str, Any]:
-    """What an error is about, by name: what the registry refused, the hash of a transaction, and the like."""
+    """Return the values that an error is about, by name, such as the arguments of a revert."""
     arguments = getattr(error, "arguments", None)
     if arguments is not None:
         return dict(arguments)
@@ -165,7 +221,7 @@ def arguments_of(error: BilateralError) -> Mapping[str, Any]:
 
 
 def transaction_of(error: BaseException | None) -> str | None:
-    """The hash of the transaction that an error is about; if it names none, that of what caused the error."""
+    """Return the hash of the transaction that an error, or else its cause, is about."""
     if not isinstance(error, BilateralError):
         return None
     named = getattr(error, "transaction", None) or getattr(error, "hash", None)

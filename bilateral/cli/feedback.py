@@ -1,4 +1,4 @@
-"""`bilateral feedback …`: giving feedback, reading it, averaging it, answering it, revoking it."""
+"""`bilateral feedback …`: give, read, average, answer and revoke feedback."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import (
     Agent,
     FeedbackText,
@@ -20,10 +21,11 @@ from bilateral.cli.options import (
     make_group,
     moment,
 )
-from bilateral.cli.session import Session
 from bilateral.cli.shapes import plain
+from bilateral.cli.tags import marked_tag, quoted_tag
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import FeedbackId
+from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,27 +34,29 @@ if TYPE_CHECKING:
     from bilateral.documents import FeedbackFile
     from bilateral.values import FeedbackValue
 
-app = make_group("feedback", "Give feedback, read it, average it, answer it, revoke it.")
+app = make_group("feedback")
 
 COLUMNS: Final[Mapping[str, Callable[[FeedbackEntry], Any]]] = {
     "feedback": lambda each: each.id,
     "value": lambda each: each.value,
-    "tag1": lambda each: each.tag1,
-    "tag2": lambda each: each.tag2,
-    "revoked": lambda each: each.is_revoked,
+    "tag1": lambda each: marked_tag(each.tag1),
+    "tag2": lambda each: marked_tag(each.tag2),
+    "revoked": lambda each: each.is_revoked or None,
 }
 
 Value = Annotated[
     str,
-    typer.Argument(metavar="VALUE", help="A number, exactly as it is to be stored; true or false.", show_default=False),
+    typer.Argument(metavar="VALUE", help="A number, stored exactly as written; or true or false.", show_default=False),
 ]
 Stars = Annotated[bool, typer.Option("--stars", help="Take the value as 1 to 5 stars, and the tag as starred.")]
-Endpoint = Annotated[str, typer.Option("--endpoint", metavar="URI", help="What was used.")]
+Endpoint = Annotated[str, typer.Option("--endpoint", metavar="URI", help="The URI of the endpoint that was used.")]
 File = Annotated[
     Path | None,
     typer.Option("--file", metavar="FILE", help="A feedback file to complete and store; - is the standard input."),
 ]
-Comment = Annotated[str | None, typer.Option("--text", metavar="TEXT", help="What you say; goes into a feedback file.")]
+Comment = Annotated[
+    str | None, typer.Option("--text", metavar="TEXT", help="Your comment; it goes into a feedback file.")
+]
 Capability = Annotated[
     str | None,
     typer.Option("--capability", metavar="KIND", help="The MCP capability used: tools, prompts or resources."),
@@ -67,12 +71,14 @@ Names = Annotated[
 ]
 WithRevoked = Annotated[bool, typer.Option("--revoked", help="Include revoked feedback.")]
 STARRED: Final = "starred"
+CAPABILITIES: Final = ("tools", "prompts", "resources")
+_TAGS_SHOWN: Final = 5
 BINARY: Final = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
 class _Said:
-    """What a client says by the options of `give` and `sign`."""
+    """A client's feedback by the options of `give` and `sign`."""
 
     value: str | bool | FeedbackValue
     tag1: str
@@ -90,7 +96,7 @@ class _Said:
     takes_negative_numbers=True,
 )
 def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     value: Value,
     stars: Stars = False,
@@ -108,9 +114,9 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
 ) -> None:
     """Rate an agent."""
     said = _said(
-        session, value, stars, tag1, file, text=text, capability=capability, name=name, skill=skills, task=task
+        invocation, value, stars, tag1, file, text=text, capability=capability, name=name, skill=skills, task=task
     )
-    session.write(
+    invocation.write(
         "Feedback given",
         lambda client: client.give_feedback(
             agent, said.value, said.tag1, tag2, endpoint, said.file, feedback_uri=uri, feedback_hash=file_hash
@@ -127,7 +133,7 @@ def give(  # noqa: PLR0913, PLR0917  # as many as the user has options
     takes_negative_numbers=True,
 )
 def sign(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     value: Value,
     stars: Stars = False,
@@ -143,14 +149,15 @@ def sign(  # noqa: PLR0913, PLR0917  # as many as the user has options
     uri: FileUri = "",
     file_hash: FileHash = None,
     deadline: Annotated[
-        int | None, typer.Option("--deadline", metavar="UNIX", help="Until when it may be sent; a day if left out.")
+        int | None,
+        typer.Option("--deadline", metavar="UNIX", help="The last second to send it; a day from now if left out."),
     ] = None,
 ) -> None:
-    """Sign a feedback for somebody else to send and pay for. Writes it to the standard output, always as JSON."""
+    """Sign a feedback that another account sends and pays for. Write it as JSON."""
     said = _said(
-        session, value, stars, tag1, file, text=text, capability=capability, name=name, skill=skills, task=task
+        invocation, value, stars, tag1, file, text=text, capability=capability, name=name, skill=skills, task=task
     )
-    with session.signing() as client:
+    with invocation.signing() as client:
         signed = client.sign_feedback(
             agent,
             said.value,
@@ -162,40 +169,63 @@ def sign(  # noqa: PLR0913, PLR0917  # as many as the user has options
             feedback_hash=file_hash,
             deadline=moment(deadline),
         )
-    session.output.raw(signed.to_json())
+    invocation.output.raw(signed.to_json())
 
 
 @command(app, "submit", "bilateral feedback submit signed.json --account relay", writes=True)
 def submit(
-    session: Session,
+    invocation: Invocation,
     signed: Annotated[
-        Path, typer.Argument(metavar="FILE", help="What sign wrote; - is the standard input.", show_default=False)
+        Path, typer.Argument(metavar="FILE", help="The output of sign; - is the standard input.", show_default=False)
     ],
 ) -> None:
     """Send a feedback that its client signed, and pay for it."""
-    from bilateral.client import SignedFeedback  # noqa: PLC0415  # web3.py is heavy
+    from bilateral.client import SignedFeedback  # noqa: PLC0415  # slow to import
 
-    feedback = SignedFeedback.from_json(session.read_file(signed))
-    session.write("Feedback given", lambda client: client.submit_signed_feedback(feedback))
+    feedback = SignedFeedback.from_json(invocation.read_file(signed))
+    invocation.write("Feedback given", lambda client: client.submit_signed_feedback(feedback))
+
+
+@command(app, "void", "bilateral feedback void 1790000000 --account alice", writes=True)
+def void(
+    invocation: Invocation,
+    through: Annotated[
+        int, typer.Argument(metavar="UNIX", help="The latest deadline to void, in Unix seconds.", show_default=False)
+    ],
+) -> None:
+    """Void the signer's signed feedback with a deadline up to a time. This is final."""
+    deadline = moment(through)
+    assert deadline is not None  # noqa: S101  # it is None only for None
+    invocation.write("Signatures voided", lambda client: client.void_signatures(deadline))
+
+
+@command(app, "voided", "bilateral feedback voided 0x8004B663056A597Dffe9eCcC1965A193B7388713")
+def voided(
+    invocation: Invocation,
+    client: Annotated[str, typer.Argument(metavar="CLIENT", help="The client's address.", show_default=False)],
+) -> None:
+    """Show the latest deadline whose signed feedback a client voided."""
+    with invocation.reading() as it:
+        invocation.output.result({"client": client, "voided_through": it.get_voided_deadline(client)})
 
 
 @command(app, "show", "bilateral feedback show 84532:42:0x8004B663056A597Dffe9eCcC1965A193B7388713:0")
 def show(
-    session: Session,
+    invocation: Invocation,
     feedback: FeedbackText,
     load_file: Annotated[bool, typer.Option("--load/--no-load", help="Load the feedback file.")] = True,
 ) -> None:
     """Show a feedback with its file and the answers to it."""
     found = FeedbackId.parse(feedback)
-    with session.reading("Loading the feedback") as client:
+    with invocation.reading("Loading the feedback") as client:
         entry = client.get_feedback(found, load_file=load_file)
         responses = client.get_responses(found)
-    session.output.result({"feedback": entry, "responses": responses}, title=f"Feedback {entry.id}")
+    invocation.output.result({"feedback": entry, "responses": responses}, title=f"Feedback {entry.id}")
 
 
 @command(app, "list", "bilateral feedback list 42", "bilateral feedback list 42 --tag1 starred --revoked --json")
 def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     reviewers: Reviewers = None,
     tag1: Tag1 = "",
@@ -203,9 +233,9 @@ def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     revoked: WithRevoked = False,
 ) -> None:
     """List the feedback for an agent."""
-    with session.reading("Reading feedback") as client:
+    with invocation.reading("Reading feedback") as client:
         found = client.read_all_feedback(agent, reviewers=reviewers, tag1=tag1, tag2=tag2, include_revoked=revoked)
-    session.output.results(found, COLUMNS, none="no feedback")
+    invocation.output.results(found, COLUMNS, none="no feedback")
 
 
 @command(
@@ -215,10 +245,10 @@ def list_feedback(  # noqa: PLR0913, PLR0917  # as many as the user has options
     "bilateral feedback search 42 43 --capability tools --name financial_analyzer",
 )
 def search(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    session: Session,
+    invocation: Invocation,
     agents: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[AGENT...]", help="Who was rated; anybody if a reviewer is named.", show_default=False),
+        typer.Argument(metavar="[AGENT...]", help="The rated agents; all if a reviewer is named.", show_default=False),
     ] = None,
     reviewers: Reviewers = None,
     tags: Annotated[
@@ -239,7 +269,7 @@ def search(  # noqa: PLR0913, PLR0917  # as many as the user has options
     load_files: Annotated[bool, typer.Option("--load", help="Load events and files too.")] = False,
 ) -> None:
     """Search feedback."""
-    with session.reading("Searching") as client:
+    with invocation.reading("Searching") as client:
         found = client.search_feedback(
             agents=agents or (),
             reviewers=reviewers,
@@ -254,27 +284,35 @@ def search(  # noqa: PLR0913, PLR0917  # as many as the user has options
             load_files=load_files,
         )
     columns = dict(COLUMNS) | ({"text": lambda each: each.text} if load_files else {})
-    session.output.results(found, columns, none="no feedback")
+    invocation.output.results(found, columns, none="no feedback")
 
 
 @command(app, "summary", "bilateral feedback summary 42 --reviewer 0x8004B663056A597Dffe9eCcC1965A193B7388713")
-def summary(session: Session, agent: Agent, reviewers: Reviewers = None, tag1: Tag1 = "", tag2: Tag2 = "") -> None:
+def summary(
+    invocation: Invocation, agent: Agent, reviewers: Reviewers = None, tag1: Tag1 = "", tag2: Tag2 = ""
+) -> None:
     """Average an agent's feedback."""
-    with session.reading("Averaging") as client:
+    with invocation.reading("Averaging") as client:
         found = client.get_reputation_summary(agent, tag1, tag2, reviewers=reviewers)
     shape = plain(found) | {"stored": {"value": str(found.value), "decimals": found.decimals}}
     del shape["value"], shape["decimals"]
-    session.output.result(shape, title=f"Reputation of agent {found.agent}")
+    invocation.output.result(shape, title=f"Reputation of agent {found.agent}")
+    if found.mixed_tags:
+        shown = ", ".join(quoted_tag(tag) for tag in found.mixed_tags[:_TAGS_SHOWN])
+        invocation.output.note(f"This average mixes the tags {shown}. Name one by --tag1.")
     if found.is_everybody:
-        session.output.note("Everybody counts here, and anybody can give any amount of feedback. Name whom you trust.")
+        invocation.output.note(
+            "Everybody counts here, and anybody can give any amount of feedback. "
+            "Name clients that you trust by --reviewer."
+        )
 
 
 @command(app, "clients", "bilateral feedback clients 42")
-def clients(session: Session, agent: Agent) -> None:
-    """List everybody who ever gave feedback for an agent."""
-    with session.reading() as client:
+def clients(invocation: Invocation, agent: Agent) -> None:
+    """List the clients that ever gave feedback for an agent."""
+    with invocation.reading() as client:
         found = client.get_clients(agent)
-    session.output.results(found, {"client": lambda each: each}, none="nobody")
+    invocation.output.results(found, {"client": lambda each: each}, none="no clients")
 
 
 @command(
@@ -285,24 +323,24 @@ def clients(session: Session, agent: Agent) -> None:
     stores=True,
 )
 def respond(
-    session: Session,
+    invocation: Invocation,
     feedback: FeedbackText,
     text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="The answer, to be stored.")] = None,
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:
     """Answer a feedback."""
-    from bilateral.client.inputs import ResponseLink, hash_bytes  # noqa: PLC0415  # web3.py is heavy
+    from bilateral.client.inputs import ResponseLink, hash_bytes  # noqa: PLC0415  # slow to import
 
     if (text is None) == (not uri):
         raise InvalidArgumentError("give the answer as --text, or as --uri")
     if text == "":
         raise InvalidArgumentError("the answer is empty")
     if text is not None and file_hash is not None:
-        raise InvalidArgumentError("--hash goes with --uri: that of a text is worked out")
+        raise InvalidArgumentError("--hash goes with --uri: leave it out beside --text")
     found = FeedbackId.parse(feedback)
     response = text if text is not None else ResponseLink(uri, hash_bytes(file_hash, "--hash"))
-    session.write("Answered", lambda client: client.append_response(found, response=response))
+    invocation.write("Answered", lambda client: client.append_response(found, response=response))
 
 
 @command(
@@ -311,22 +349,35 @@ def respond(
     "bilateral feedback revoke 84532:42:0x8004B663056A597Dffe9eCcC1965A193B7388713:0 --account alice",
     writes=True,
 )
-def revoke(session: Session, feedback: FeedbackText) -> None:
-    """Revoke a feedback of the signer's, which is final."""
+def revoke(invocation: Invocation, feedback: FeedbackText) -> None:
+    """Revoke a feedback of the signer. This is final."""
     found = FeedbackId.parse(feedback)
-    session.write("Feedback revoked", lambda client: client.revoke_feedback(found))
+    invocation.write("Feedback revoked", lambda client: client.revoke_feedback(found))
 
 
-def _said(session: Session, value: str, stars: bool, tag1: str, path: Path | None, **fields: Any) -> _Said:
-    """What a client says by its options."""
-    from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # heavy, and for few commands
-    from bilateral.values import stars_to_value  # noqa: PLC0415
+def _said(invocation: Invocation, value: str, stars: bool, tag1: str, path: Path | None, **fields: Any) -> _Said:
+    """Return a client's feedback by its options."""
+    from bilateral.documents import FeedbackFile, prepare_feedback_file  # noqa: PLC0415  # slow to import
+    from bilateral.values import resembled_tag, stars_to_value  # noqa: PLC0415
 
     given = {name: field for name, field in fields.items() if field is not None}
+    if given.get("capability", "tools") not in CAPABILITIES:
+        raise InvalidArgumentError(f"--capability is {', '.join(CAPABILITIES)}, not {quoted(given['capability'])}")
+    if ("capability" in given) != ("name" in given):
+        raise InvalidArgumentError("--capability and --name go together: the kind of the MCP capability, and its name")
     if path is not None and given:
-        raise InvalidArgumentError("give a file, or what is to go into one, not both")
+        raise InvalidArgumentError(
+            "--file excludes the options that make a feedback file, such as --text: leave one out"
+        )
+    standard = resembled_tag(tag1)
+    if standard:
+        invocation.output.note(f"The tag {quoted(tag1)} is not the standard tag {quoted(standard)}.")
     file = (
-        FeedbackFile.from_bytes(session.read_file(path)) if path else prepare_feedback_file(**given) if given else None
+        FeedbackFile.from_bytes(invocation.read_file(path))
+        if path
+        else prepare_feedback_file(**given)
+        if given
+        else None
     )
     if stars:
         if tag1 not in ("", STARRED):

@@ -1,4 +1,4 @@
-"""The help of commands and groups, which ends with examples that can be pasted as they stand."""
+"""The help of commands and groups, which ends with examples to paste."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from bilateral.cli.errors import ReaderLeftError
 from bilateral.cli.output import writing
@@ -16,26 +16,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-class ExampleCommand(TyperCommand):
+class _Examples:
+    """Help that ends with examples, and shows no type beside flags and texts."""
+
+    epilog: str | None
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, and below it the examples."""
+        with _unbroken(self, formatter):
+            super().format_help(ctx, formatter)  # type: ignore[misc]  # of Typer's class, which follows this one
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters of the command, without the types that say nothing."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # likewise
+        for param in params:
+            if getattr(param, "is_flag", False) or (isinstance(param, TyperArgument) and param.bare_type() == "str"):
+                param.display_type_rich = _no_type
+        return params
+
+
+class ExampleCommand(_Examples, TyperCommand):
     """A command whose epilog is its examples."""
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, and below it the examples."""
-        with _unbroken(self, formatter):
-            super().format_help(ctx, formatter)
 
-
-class ExampleGroup(TyperGroup):
+class ExampleGroup(_Examples, TyperGroup):
     """A group whose epilog is its examples."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, and below it the examples."""
-        with _unbroken(self, formatter):
-            super().format_help(ctx, formatter)
 
 
 def example_text(examples: Sequence[str]) -> str:
-    """How a command is used, as its help shows it.
+    """Return the examples of a command as its help shows them.
 
     Args:
         examples: Command lines.
@@ -43,14 +52,18 @@ def example_text(examples: Sequence[str]) -> str:
     return "\n".join(["Examples:", *(f"  {example}" for example in examples)])
 
 
+def _no_type(*_: Any, **__: Any) -> None:
+    """Return no type to show."""
+
+
 @contextmanager
-def _unbroken(command: ExampleCommand | ExampleGroup, formatter: Any) -> Iterator[None]:
-    """Keep the examples from Typer, which breaks lines at the terminal's width, and write them after its help."""
+def _unbroken(command: _Examples, formatter: Any) -> Iterator[None]:
+    """Write the examples after the help, because Typer would break their lines at the terminal's width."""
     examples, command.epilog = command.epilog, None
     try:
         with writing():
             yield
-    except SystemExit:  # Rich's, where nobody reads any further
+    except SystemExit:  # from Rich: the reader of the output has ended
         raise ReaderLeftError(os.strerror(errno.EPIPE)) from None
     finally:
         command.epilog = examples

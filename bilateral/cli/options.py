@@ -1,4 +1,4 @@
-"""Commands, and the options that they share, which a decorator adds so that each command says only what is its own."""
+"""A decorator that makes commands, and the options that they share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.errors import ExitCode
+from bilateral.cli.errors import ExitCode, MistakeError
+from bilateral.cli.groups import GROUPS
 from bilateral.cli.help import ExampleCommand, ExampleGroup, example_text
-from bilateral.cli.keys import ACCOUNT_VARIABLE, KEY_VARIABLE, PASSPHRASE_FILE_VARIABLE, PASSPHRASE_VARIABLE, aliases
+from bilateral.cli.invocation import Invocation, Settings
 from bilateral.cli.output import Output
-from bilateral.cli.session import Session, Settings
+from bilateral.cli.secrets import (
+    ACCOUNT_VARIABLE,
+    KEY_VARIABLE,
+    KEYSTORE_VARIABLE,
+    PASSPHRASE_FILE_VARIABLE,
+    PASSPHRASE_VARIABLE,
+    PINATA_VARIABLE,
+    PINNING_VARIABLE,
+)
 from bilateral.errors import BilateralError, InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -31,15 +40,17 @@ FeedbackText = Annotated[
         show_default=False,
     ),
 ]
-Tag1 = Annotated[str, typer.Option("--tag1", metavar="TAG", help="What is measured.")]
-Tag2 = Annotated[str, typer.Option("--tag2", metavar="TAG", help="The qualifier.")]
+Tag1 = Annotated[str, typer.Option("--tag1", metavar="TAG", help="The main tag, such as starred or uptime.")]
+Tag2 = Annotated[str, typer.Option("--tag2", metavar="TAG", help="The second tag, which qualifies the main one.")]
 Reviewers = Annotated[
     list[str] | None,
     typer.Option(
-        "--reviewer", metavar="ADDRESS", help="Whose feedback counts; may be repeated. Everybody's if left out."
+        "--reviewer",
+        metavar="ADDRESS",
+        help="Count only feedback of this client; may be repeated. All clients count if left out.",
     ),
 ]
-FileUri = Annotated[str, typer.Option("--uri", metavar="URI", help="A file that is kept elsewhere.")]
+FileUri = Annotated[str, typer.Option("--uri", metavar="URI", help="The URI of a file that is stored already.")]
 FileHash = Annotated[str | None, typer.Option("--hash", metavar="HASH", help="The keccak-256 hash of that file.")]
 
 _NODE: Final = "Node"
@@ -49,24 +60,30 @@ _DOCUMENTS: Final = "Documents"
 
 
 def _complete_account(incomplete: str) -> list[str]:
+    from bilateral.cli.keystores import aliases  # noqa: PLC0415  # slow to import
+
     return [alias for alias in aliases() if alias.startswith(incomplete)]
+
+
+def _text(flag: str, variable: str, metavar: str, about: str, panel: str) -> tuple[Any, Any]:
+    """Return an option that takes one text."""
+    option = typer.Option(flag, envvar=variable, metavar=metavar, help=about, rich_help_panel=panel)
+    return Annotated[str | None, option], None
 
 
 _JSON: Final[dict[str, tuple[Any, Any]]] = {
     "as_json": (
-        Annotated[bool, typer.Option("--json", help="Write JSON, also of errors; see docs/cli.md.")],
+        Annotated[bool, typer.Option("--json", help="Write results and errors as JSON; see docs/cli.md.")],
         False,
     )
 }
 _READING: Final[dict[str, tuple[Any, Any]]] = {
-    "rpc_url": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--rpc-url", envvar="BILATERAL_RPC_URL", metavar="URL", help="The node.", rich_help_panel=_NODE
-            ),
-        ],
-        None,
+    "rpc_url": _text(
+        "--rpc-url",
+        "BILATERAL_RPC_URL",
+        "URL",
+        "The URL of the node's JSON-RPC.",
+        _NODE,
     ),
     "deployment": (
         Annotated[
@@ -75,7 +92,7 @@ _READING: Final[dict[str, tuple[Any, Any]]] = {
                 "--deployment",
                 envvar="BILATERAL_DEPLOYMENT",
                 metavar="FILE",
-                help="Where the registries are: a deployment record, instead of the one packaged for the chain.",
+                help="The deployment record that lists the registries' addresses, instead of the packaged one.",
                 rich_help_panel=_NODE,
             ),
         ],
@@ -88,7 +105,7 @@ _READING: Final[dict[str, tuple[Any, Any]]] = {
                 "--ipfs-gateway",
                 envvar="BILATERAL_IPFS_GATEWAYS",
                 metavar="URL",
-                help="Where ipfs: documents are loaded from; may be repeated.",
+                help="Load ipfs: documents from this gateway; may be repeated.",
                 rich_help_panel=_DOCUMENTS,
             ),
         ],
@@ -103,13 +120,28 @@ _SIGNING: Final[dict[str, tuple[Any, Any]]] = {
                 "--account",
                 envvar=ACCOUNT_VARIABLE,
                 metavar="ALIAS",
-                help=f"The keystore to sign with, one of Ape's accounts. Without it, the key in {KEY_VARIABLE}.",
+                help=f"Sign with this keystore of Ape's accounts. Without it, with the key in {KEY_VARIABLE}.",
                 autocompletion=_complete_account,
                 rich_help_panel=_KEY,
             ),
         ],
         None,
     ),
+    "keystore": (
+        Annotated[
+            Path | None,
+            typer.Option(
+                "--keystore",
+                envvar=KEYSTORE_VARIABLE,
+                metavar="FILE",
+                help="Sign with this keystore file, wherever it is.",
+                rich_help_panel=_KEY,
+            ),
+        ],
+        None,
+    ),
+}
+_PASSPHRASE: Final[dict[str, tuple[Any, Any]]] = {
     "passphrase_file": (
         Annotated[
             Path | None,
@@ -117,7 +149,7 @@ _SIGNING: Final[dict[str, tuple[Any, Any]]] = {
                 "--passphrase-file",
                 envvar=PASSPHRASE_FILE_VARIABLE,
                 metavar="FILE",
-                help=f"Holds the keystore's passphrase. Else {PASSPHRASE_VARIABLE} does, or you are asked.",
+                help=f"Read the passphrase from this file. Without it, from {PASSPHRASE_VARIABLE} or the terminal.",
                 rich_help_panel=_KEY,
             ),
         ],
@@ -132,6 +164,20 @@ _WRITING: Final[dict[str, tuple[Any, Any]]] = {
         ],
         False,
     ),
+    "max_fee_per_gas": _text(
+        "--max-fee-per-gas",
+        "BILATERAL_MAX_FEE_PER_GAS",
+        "GWEI",
+        "Sign no higher fee per gas. By default 500, with a narrower limit for the tip.",
+        _SENDING,
+    ),
+    "max_cost": _text(
+        "--max-cost",
+        "BILATERAL_MAX_COST",
+        "ETHER",
+        "Sign no transaction that may cost more, in the chain's currency. By default without limit.",
+        _SENDING,
+    ),
     "wait": (
         Annotated[
             bool,
@@ -144,7 +190,7 @@ _WRITING: Final[dict[str, tuple[Any, Any]]] = {
     "timeout": (
         Annotated[
             float,
-            typer.Option("--timeout", min=0, metavar="SECONDS", help="How long to wait.", rich_help_panel=_SENDING),
+            typer.Option("--timeout", min=0, metavar="SECONDS", help="Longest time to wait.", rich_help_panel=_SENDING),
         ],
         120.0,
     ),
@@ -163,43 +209,63 @@ _STORING: Final[dict[str, tuple[Any, Any]]] = {
         ],
         None,
     ),
-    "store_url": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--store-url",
-                envvar="BILATERAL_STORE_URL",
-                metavar="URL",
-                help="The http or https URL at which that folder is published; what goes on chain begins with it.",
-                rich_help_panel=_DOCUMENTS,
-            ),
-        ],
-        None,
+    "store_url": _text(
+        "--store-url",
+        "BILATERAL_STORE_URL",
+        "URL",
+        "The http or https URL at which that folder is published; what goes on chain begins with it.",
+        _DOCUMENTS,
     ),
-    "ipfs_api": (
+    "ipfs_api": _text(
+        "--ipfs-api",
+        "BILATERAL_IPFS_API",
+        "URL",
+        "Put documents into IPFS, through a node with Kubo's API.",
+        _DOCUMENTS,
+    ),
+    "pinning_api": _text(
+        "--pinning-api",
+        "BILATERAL_PINNING_API",
+        "URL",
+        f"Have a service pin them (IPFS Pinning Service API). Its token is in {PINNING_VARIABLE}.",
+        _DOCUMENTS,
+    ),
+    "pinata": (
         Annotated[
-            str | None,
+            bool,
             typer.Option(
-                "--ipfs-api",
-                envvar="BILATERAL_IPFS_API",
-                metavar="URL",
-                help="Put documents into IPFS, through a node with Kubo's API.",
+                "--pinata",
+                help=f"Put documents into IPFS, through Pinata. Its JWT is in {PINATA_VARIABLE}.",
                 rich_help_panel=_DOCUMENTS,
             ),
         ],
-        None,
+        False,
+    ),
+    "put_url": _text(
+        "--put-url",
+        "BILATERAL_PUT_URL",
+        "URL",
+        "Put the document there by HTTP PUT, such as to a presigned URL.",
+        _DOCUMENTS,
+    ),
+    "public_url": _text(
+        "--public-url",
+        "BILATERAL_PUBLIC_URL",
+        "URL",
+        "The URL of that document for readers. Without it, --put-url without its query.",
+        _DOCUMENTS,
     ),
 }
 
 
 def moment(unix: int | None) -> datetime | None:
-    """A time that a user gave in Unix seconds.
+    """Return the time that a user gave in Unix seconds.
 
     Args:
-        unix: The seconds; None if none was given.
+        unix: The seconds; None if none were given.
 
     Raises:
-        InvalidArgumentError: It is no time within years 1 to 9999.
+        InvalidArgumentError: The time is outside of the years 1 to 9999.
     """
     try:
         return None if unix is None else datetime.fromtimestamp(unix, UTC)
@@ -207,14 +273,15 @@ def moment(unix: int | None) -> datetime | None:
         raise InvalidArgumentError(f"{unix} is not a time in Unix seconds") from None
 
 
-def make_group(name: str, about: str, **settings: Any) -> typer.Typer:
+def make_group(name: str, about: str = "", **settings: Any) -> typer.Typer:
     """Make a group of commands, which shows its help if no command is named.
 
     Args:
         name: Its name.
-        about: What it is for.
-        **settings: Typer's own.
+        about: Its help; that in `GROUPS` when left out.
+        **settings: Settings of Typer.
     """
+    about = about or GROUPS[name]
     group = typer.Typer(name=name, help=about, invoke_without_command=True, **{"cls": ExampleGroup} | settings)
     group.callback()(show_help)
     return group
@@ -234,25 +301,31 @@ def command(  # noqa: PLR0913  # what commands differ in
     signs: bool = False,
     writes: bool = False,
     stores: bool = False,
+    creates: bool = False,
+    is_local: bool = False,
     takes_negative_numbers: bool = False,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function whose first parameter is a `Session`.
+    """Make a command of a function whose first parameter is an `Invocation`.
 
     Args:
         app: The group that it belongs to.
         name: Its name.
-        *examples: How it is used; its help shows them.
-        signs: Whether it needs a key.
-        writes: Whether it sends a transaction, and so signs.
-        stores: Whether it may put documents somewhere.
-        takes_negative_numbers: Whether an argument may begin with a minus sign.
+        *examples: Command lines for its help.
+        signs: True if it needs a key.
+        writes: True if it sends a transaction, and so signs.
+        stores: True if it may store documents.
+        creates: True if it creates a keystore, and so needs a passphrase but no node.
+        is_local: True if it needs no node.
+        takes_negative_numbers: True if an argument may begin with a minus sign.
 
     Returns:
         A decorator, which returns the function that Typer calls.
     """
-    shared = _JSON | _READING
+    shared = _JSON if creates or is_local else _JSON | _READING
+    if creates:
+        shared = shared | _PASSPHRASE
     if signs or writes:
-        shared = shared | _SIGNING
+        shared = shared | _SIGNING | _PASSPHRASE
     if writes:
         shared = shared | _WRITING
     if stores:
@@ -263,14 +336,16 @@ def command(  # noqa: PLR0913  # what commands differ in
         def run(**arguments: Any) -> None:
             as_json = arguments.pop("as_json")
             common = {option: arguments.pop(option) for option in shared if option != "as_json"}
-            common["ipfs_gateways"] = tuple(common["ipfs_gateways"] or ())
+            common["ipfs_gateways"] = tuple(common.get("ipfs_gateways") or ())
             output = Output(as_json=as_json)
             try:
-                function(Session(Settings(**common), output), **arguments)
+                function(Invocation(Settings(**common), output), **arguments)
             except (BilateralError, KeyboardInterrupt) as error:
                 output.fail(error)
-            except Exception as mistake:  # of ours: it ends in a traceback, which shows the note
-                mistake.add_note(f"sent: {', '.join(output.sent) or 'nothing'}")
+            except Exception as mistake:
+                if as_json:
+                    output.fail(MistakeError(mistake))
+                mistake.add_note(f"sent: {', '.join(output.sent) or 'nothing'}")  # the traceback shows it
                 raise
 
         own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]

@@ -1,7 +1,7 @@
-"""What commands show: tables for people, JSON for machines, and on the way what is being waited for.
+"""Output of commands: tables for people, JSON for machines, and progress.
 
-Anybody can put anything on chain. What is shown to people goes through `printable`, and into Rich as text that it does
-not search for markup; JSON is written in ASCII, with everything else as escapes.
+Strangers write what is on chain. Tables show it through `printable`, as text in which Rich searches no markup. JSON is
+written in ASCII, with everything else as escapes.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from rich.text import Text
 from bilateral.cli.errors import (
     ExitCode,
     InterruptionError,
+    MistakeError,
     ReaderLeftError,
+    Stopped,
+    TerminationError,
     UnwrittenError,
     arguments_of,
     exit_code,
     message_of,
     transaction_of,
 )
-from bilateral.cli.keys import without_keys
-from bilateral.cli.shapes import plain
+from bilateral.cli.secrets import without_keys
 from bilateral.text import printable
 
 if TYPE_CHECKING:
@@ -46,29 +48,41 @@ _SHOWN: Final = 300
 """Characters of a text that tables show; JSON has all of it."""
 
 _BYTES = re.compile(r"0x[0-9a-fA-F]{0,998}")
-"""Bytes, of which no part is of use, are shown up to 1,000 characters: twice what an authorisation by a key has."""
+"""Bytes that tables show whole: up to 1,000 characters, twice the length of an authorisation by a key."""
+
+_ZERO = re.compile(r"0x(0{40}|0{64})")
+"""The address and the hash that mean "none"."""
+
+_DATA_URI: Final = 60
+"""Characters of a data URI that tables show: its type and the beginning of its content."""
+
+_IDENTIFIER = re.compile(r"0x[0-9a-fA-F]{40,64}")
+"""An address or a hash, which stays on one line."""
+
+_NARROW_CELL: Final = 16
+"""Characters of a tag or another text in a row that would not fit otherwise."""
 
 _LABEL: Final = 40
-"""Characters of a field's name, which in a document is a stranger's too."""
+"""Characters of a field's name, which strangers choose in documents."""
 
 _ROWS: Final = 200
 """Rows that tables show of one field, such as a document."""
 
 _INDENT: Final = 12
-"""Columns by which the parts of parts are indented at most."""
+"""Columns by which nested fields are indented at most."""
 
 _WIDTH: Final = 10_000
-"""Columns of what goes to a file or another program: nothing is wrapped there."""
+"""Columns of an output to a file or another program, in which nothing is wrapped."""
 
 _OF_ARGUMENTS: Final = (ExitCode.USAGE, ExitCode.INPUT, ExitCode.KEY)
-"""Errors that repeat what the user typed, which might be a key that does not belong there."""
+"""Errors that repeat arguments, which may hold a misplaced key."""
 
 
 class Output:
     """Writes results to the standard output, and everything else to the standard error output.
 
     Attributes:
-        as_json: Whether results and errors are written as JSON, and nothing else is.
+        as_json: True to write results and errors as JSON, and nothing else.
         sent: The hashes of the transactions that were sent. Whatever goes wrong from then on, they are named.
     """
 
@@ -80,23 +94,30 @@ class Output:
         self._errors = _console(is_error=True)
         self._status: Status | None = None
 
-    def result(self, value: Any, *, title: str = "") -> None:
-        """Show an object, one line a field.
+    def result(self, value: Any, *, title: str = "", view: Mapping[str, Any] | None = None) -> None:
+        """Show an object, one line a field. People see no empty field.
 
         Args:
-            value: What the SDK returned, or an object of such values by name.
-            title: What it is.
+            value: A result of the SDK, or an object of such values by name; JSON has all of it.
+            title: Its title.
+            view: The fields that people see, by label; those of the value when left out.
         """
-        shape = plain(value)
+        from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+
         if self.as_json:
-            self._write_json(shape)
+            self._write_json(plain(value))
             return
         self._title(title)
-        table = Table(show_header=False, box=None)
+        fields = plain(value if view is None else view)
+        labels = [_label(name) for name in fields]
+        room = self._console.width - max(map(len, labels), default=0) - 2  # two spaces stand between the columns
+        table = Table(show_header=False, box=None, pad_edge=False)
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
-        for name, inner in shape.items():
-            rows = _rows(name.replace("_", " "), inner)
+        for label, inner in zip(labels, fields.values(), strict=True):
+            if _is_empty(inner):
+                continue
+            rows = _rows(label, inner, room)
             for row in islice(rows, _ROWS):
                 table.add_row(*row)
             if next(rows, None):
@@ -106,51 +127,57 @@ class Output:
     def results(
         self, values: Sequence[Any], columns: Mapping[str, Callable[[Any], Any]], *, none: str = "none"
     ) -> None:
-        """Show a list, one row an entry; or one line a field of each, where rows are wider than the terminal.
+        """Show a list, one row an entry. Rows that are too wide have one line a field instead.
 
         Args:
-            values: What the SDK returned.
-            columns: What a table shows of each, by the column's title.
-            none: What to say if there are none.
+            values: Results of the SDK.
+            columns: The cells of an entry, by the column's title.
+            none: The text for an empty list.
         """
+        from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+
         if self.as_json:
             self._write_json([plain(value) for value in values])
             return
         if not values:
             self._print(Text(none))
             return
-        table = Table()
-        for column in columns:
-            table.add_column(column, no_wrap=True)
-        for value in values:
-            table.add_row(*(shown(plain(column(value))) for column in columns.values()))
-        wide = self._console.options.update(width=_WIDTH)
-        if self._console.measure(table, options=wide).maximum <= self._console.width:
-            self._print(table)
-            return
-        for value in values:  # one line a field, so that identifiers stay in one piece
+        cells = [[shown(plain(column(value))) for column in columns.values()] for value in values]
+        filled = [number for number in range(len(columns)) if any(row[number].plain != "-" for row in cells)]
+        for longest in (None, _NARROW_CELL):
+            table = Table()
+            for number in filled:
+                table.add_column(list(columns)[number], no_wrap=True)
+            for row in cells:
+                table.add_row(*(_cut(row[number], longest) for number in filled))
+            if self._fits(table):
+                self._print(table)
+                return
+        for value in values:  # so that identifiers stay in one piece
             self.result({name: column(value) for name, column in columns.items()}, title=" ")
 
     def note(self, text: str) -> None:
-        """Tell people something beside the result; machines are not told."""
+        """Show people a note beside the result. JSON has no notes."""
         if not self.as_json:
             self._tell(Text(_unescaped(text)))
 
     def raw(self, text: str) -> None:
-        """Write a text that is itself the result, such as an authorisation to hand on."""
+        """Write a text that is itself the result, such as an authorisation."""
         _write(text)
 
     def error(self, error: BilateralError) -> None:
-        """Tell what went wrong, and which transactions were sent before it did.
+        """Write an error, with the transactions that were sent before it.
 
         Args:
-            error: What went wrong.
+            error: The error.
         """
+        from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+
         named = transaction_of(error)
         sent = list(dict.fromkeys([*self.sent, *getattr(error, "hashes", ()), *([named] if named else [])]))
         transaction = named or (sent[0] if len(sent) == 1 else None)
         message, arguments = message_of(error), plain(arguments_of(error))
-        if exit_code(error) in _OF_ARGUMENTS:
+        if exit_code(error) in _OF_ARGUMENTS or isinstance(error, MistakeError):
             message, arguments = without_keys([message, arguments], sent)
         if len(sent) > 1:
             arguments["hashes"] = sent
@@ -164,23 +191,24 @@ class Output:
         self._tell(message if self.as_json else Text.assemble(("error: ", "bold red"), message))
 
     def fail(self, error: BilateralError | KeyboardInterrupt) -> NoReturn:
-        """Tell what went wrong, and end the process with the exit code of such errors.
+        """Write an error, and end the process with its exit code.
 
         Args:
-            error: What went wrong.
+            error: The error, or the interruption.
         """
         if isinstance(error, KeyboardInterrupt):
-            error = InterruptionError(self.sent, getattr(error, "__notes__", ()))
-        if self.sent or not isinstance(error, ReaderLeftError):  # who reads no further need not be told
+            kind = TerminationError if isinstance(error, Stopped) else InterruptionError
+            error = kind(self.sent, getattr(error, "__notes__", ()))
+        if self.sent or not isinstance(error, ReaderLeftError):  # a reader that ends early causes no error
             self.error(error)
         sys.exit(exit_code(error))
 
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
-        """Show that something takes time, if there is a terminal to show it on.
+        """Show progress at a terminal.
 
         Args:
-            text: What is being waited for.
+            text: The text of the progress.
 
         Yields:
             Nothing.
@@ -196,13 +224,10 @@ class Output:
                 self._status = None
 
     def ask(self, question: str) -> str:
-        """Ask for something secret at the terminal.
+        """Ask for a secret at the terminal, which does not show it.
 
         Args:
-            question: What to ask.
-
-        Returns:
-            What was typed, which is not shown.
+            question: The question.
         """
         status = self._status
         if status is not None:
@@ -218,7 +243,7 @@ class Output:
             self._print(Text(_unescaped(title), style="bold"))
 
     def _print(self, renderable: RenderableType) -> None:
-        """Print for people; without the spaces with which tables fill their lines, where nobody looks at columns."""
+        """Print for people. A file or another program gets no spaces at the ends of lines."""
         if self._console.is_terminal:
             with writing():
                 self._console.print(renderable)
@@ -227,11 +252,15 @@ class Output:
             self._console.print(renderable)
         _write("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
+    def _fits(self, table: Table) -> bool:
+        wide = self._console.options.update(width=_WIDTH)
+        return self._console.measure(table, options=wide).maximum <= self._console.width
+
     def _write_json(self, shape: Any) -> None:
         _write(json.dumps(shape, indent=2))
 
     def _tell(self, message: str | Text) -> None:
-        """Write to the standard error output. Where that fails, there is nobody to tell, and no reason to stop."""
+        """Write to the standard error output, and go on if it takes nothing."""
         try:
             if isinstance(message, Text):
                 self._errors.print(message)
@@ -244,13 +273,13 @@ class Output:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Write to the standard output, and make sure that it is taken.
+    """Write to the standard output, and flush it.
 
     Yields:
         Nothing.
 
     Raises:
-        UnwrittenError: It is not taken.
+        UnwrittenError: The output takes nothing.
     """
     if sys.stdout is None:  # it was closed when the process began
         raise UnwrittenError(os.strerror(errno.EBADF))
@@ -264,13 +293,13 @@ def writing() -> Iterator[None]:
 
 
 def shown(value: Any) -> Text:
-    """A plain value as a table shows it.
+    """Return a plain value as a table shows it.
 
     Args:
-        value: What `plain` made of something.
+        value: A value that `plain` made.
 
     Returns:
-        Text in which nothing acts: no control character, no markup.
+        Text without control characters and without markup.
     """
     if _is_empty(value):
         return Text("-", style="dim")
@@ -283,36 +312,57 @@ def shown(value: Any) -> Text:
             rest = [f"… and {len(value) - _ROWS} more, see --json"] if len(value) > _ROWS else []
             return Text("\n").join(map(shown, [*value[:_ROWS], *rest]))
     text = str(value)
-    if len(text) > _SHOWN and not _BYTES.fullmatch(text):
-        return Text(f"{printable(text[:_SHOWN])}… ({len(text)} characters)")
+    longest = _DATA_URI if text[:5].lower() == "data:" else _SHOWN
+    if len(text) > longest and not _BYTES.fullmatch(text):
+        return Text(f"{printable(text[:longest])}… ({len(text)} characters)")
     return Text(printable(text))
 
 
-def _rows(label: str, value: Any, indent: str = "") -> Iterator[tuple[Text, Text]]:
-    """What a table shows of a field: a row, or below its name one for each part that is not empty."""
-    title = Text(indent + printable(label[:_LABEL]))
-    if _is_empty(value) or not (isinstance(value, dict) or _is_list_of_objects(value)):
-        yield title, shown(value)
+def _rows(label: str, value: Any, room: int, indent: str = "") -> Iterator[tuple[Text, Text]]:
+    """Yield what a table shows of a field: a row, or below its name one for each part that is not empty."""
+    title = Text(indent + printable(label))
+    if not (isinstance(value, dict) or _is_list_of_objects(value)):
+        yield title, _on_one_line(shown(value), room)
         return
     yield title, Text()
     parts = value.items() if isinstance(value, dict) else ((f"{number}.", it) for number, it in enumerate(value, 1))
     for name, inner in parts:
         if not _is_empty(inner):
-            yield from _rows(str(name), inner, (indent + "  ")[:_INDENT])
+            yield from _rows(str(name)[:_LABEL], inner, room, (indent + "  ")[:_INDENT])
+
+
+def _label(name: str) -> str:
+    """Return the label of a field: lower case, with spaces."""
+    return name.replace("_", " ")[:_LABEL]
+
+
+def _on_one_line(text: Text, room: int) -> Text:
+    """Shorten an address or a hash that does not fit into a line."""
+    if len(text.plain) <= room or not _IDENTIFIER.fullmatch(text.plain):
+        return text
+    half = max(6, (room - 1) // 2)
+    return Text(f"{text.plain[:half]}…{text.plain[-half:]}")
+
+
+def _cut(text: Text, longest: int | None) -> Text:
+    """Shorten the cell of a row, unless it is an identifier, which people copy."""
+    if longest is None or len(text.plain) <= longest or "0x" in text.plain:
+        return text
+    return Text(f"{text.plain[: longest - 1]}…")
 
 
 def _is_list_of_objects(value: Any) -> bool:
-    """Whether a value is a list whose entries have parts of their own."""
+    """Return whether a value is a list whose entries have parts of their own."""
     return isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value)
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether there is nothing to show; zero and False are something."""
-    return value is None or value in ("", [], {})
+    """Return whether a value is missing: nothing, or the zero hash or address. Zero and False are values."""
+    return value is None or value in ("", [], {}) or (isinstance(value, str) and bool(_ZERO.fullmatch(value)))
 
 
 def _unescaped(text: str) -> str:
-    """A message of ours, in which texts of strangers are printable already; whatever else is not is made so."""
+    """Return a message with every unprintable character as an escape; strangers' texts in it have escapes already."""
     return text if text.isprintable() else printable(text)
 
 
@@ -322,14 +372,14 @@ def _write(text: str) -> None:
 
 
 def _discard(stream: TextIO | None) -> None:
-    """Let what a stream still holds go nowhere: the interpreter would fail over it in the end."""
+    """Drop what a stream still holds, which the interpreter could not write at its end."""
     if stream is not None:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class _Console(Console):
-    """A console that leaves it to its user what it means that a reader has left, and does not end the process."""
+    """A console that raises an error when its reader has left, where Rich would end the process."""
 
     def on_broken_pipe(self) -> None:
         """Pass the error on."""
@@ -337,7 +387,7 @@ class _Console(Console):
 
 
 def _console(*, is_error: bool) -> Console:
-    """A console that takes text as it is."""
+    """Return a console that shows text as it is."""
     stream = sys.stderr if is_error else sys.stdout
     is_terminal = stream is not None and stream.isatty()
     return _Console(stderr=is_error, width=None if is_terminal else _WIDTH, highlight=False, markup=False, emoji=False)

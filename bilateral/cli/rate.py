@@ -1,4 +1,4 @@
-"""`bilateral rate …`: the ratings that servers give their clients and validators."""
+"""`bilateral rate …`: ratings that servers give their clients and validators."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.cli.session import Session
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from bilateral.client import AgentLike
 
-app = make_group("rate", "Rate clients and validators as a server, and look at such ratings. They are final.")
+app = make_group("rate")
 
 Subject = Annotated[
     str, typer.Argument(metavar="SUBJECT", help="The agent that is rated: 42 or 84532:42.", show_default=False)
@@ -27,29 +27,29 @@ Pairs = Annotated[
 
 
 @command(app, "client", "bilateral rate client 7 90 --account server", writes=True)
-def client(session: Session, subject: Subject, rating: Score) -> None:
-    """Rate a client, as the agent that the signer speaks as."""
-    session.write("Client rated", lambda it: it.rate_client(subject, rating))
+def client(invocation: Invocation, subject: Subject, rating: Score) -> None:
+    """Rate a client, as the signer's primary agent."""
+    invocation.write("Client rated", lambda it: it.rate_client(subject, rating))
 
 
 @command(app, "validator", "bilateral rate validator 9 75 --account server", writes=True)
-def validator(session: Session, subject: Subject, rating: Score) -> None:
-    """Rate a validator, as the agent that the signer speaks as."""
-    session.write("Validator rated", lambda it: it.rate_validator(subject, rating))
+def validator(invocation: Invocation, subject: Subject, rating: Score) -> None:
+    """Rate a validator, as the signer's primary agent."""
+    invocation.write("Validator rated", lambda it: it.rate_validator(subject, rating))
 
 
 @command(app, "clients", "bilateral rate clients 7=90 8=85 12=40 --account server", writes=True)
-def clients(session: Session, ratings: Pairs) -> None:
-    """Rate many clients at once, all or none."""
+def clients(invocation: Invocation, ratings: Pairs) -> None:
+    """Rate many clients in one transaction."""
     pairs = _pairs(ratings)
-    session.write("Clients rated", lambda it: it.rate_clients(pairs))
+    invocation.write("Clients rated", lambda it: it.rate_clients(pairs))
 
 
 @command(app, "validators", "bilateral rate validators 9=75 10=80 --account server", writes=True)
-def validators(session: Session, ratings: Pairs) -> None:
-    """Rate many validators at once, all or none."""
+def validators(invocation: Invocation, ratings: Pairs) -> None:
+    """Rate many validators in one transaction."""
     pairs = _pairs(ratings)
-    session.write("Validators rated", lambda it: it.rate_validators(pairs))
+    invocation.write("Validators rated", lambda it: it.rate_validators(pairs))
 
 
 @command(
@@ -60,20 +60,22 @@ def validators(session: Session, ratings: Pairs) -> None:
     "bilateral rate show 9 --by 1 --validator",
 )
 def show(
-    session: Session,
-    subjects: Annotated[list[str], typer.Argument(metavar="SUBJECT...", help="Who was rated.", show_default=False)],
+    invocation: Invocation,
+    subjects: Annotated[list[str], typer.Argument(metavar="SUBJECT...", help="The rated agents.", show_default=False)],
     server: Annotated[str, typer.Option("--by", metavar="AGENT", help="The server that rated.", show_default=False)],
-    as_validator: Annotated[bool, typer.Option("--validator", help="Rated as validators, not as clients.")] = False,
+    as_validator: Annotated[
+        bool, typer.Option("--validator", help="Show ratings as validators, not as clients.")
+    ] = False,
 ) -> None:
     """Show the ratings that a server gave."""
-    with session.reading() as it:
+    with invocation.reading() as it:
         if as_validator:
             found = [it.get_validator_rating(subject, server) for subject in subjects]
         elif len(subjects) == 1:
             found = [it.get_client_rating(subjects[0], server)]
         else:
             found = it.get_client_ratings(subjects, server)
-    session.output.results(
+    invocation.output.results(
         found,
         {
             "subject": lambda each: each.subject,
@@ -85,7 +87,7 @@ def show(
 
 
 def _pairs(entries: Sequence[str]) -> dict[AgentLike, int]:
-    """Agents with their ratings."""
+    """Return the ratings by agent."""
     found: dict[AgentLike, int] = {}
     for entry in entries:
         agent, _, rating = entry.partition("=")

@@ -1,4 +1,4 @@
-"""What commands print as JSON, which is what the SDK returns: see docs/cli.md.
+"""Results of the SDK as JSON, see docs/cli.md.
 
 An object has the fields and public properties of the SDK's class, by the same names. Identifiers and addresses are
 text, bytes are 0x and hexadecimal digits, decimal numbers are text (they are exact), times are ISO 8601 in UTC.
@@ -14,18 +14,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from bilateral.codec import ChainText
 from bilateral.documents.model import DocumentModel
 from bilateral.errors import BilateralError
 from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef
+from bilateral.text import ChainText
 from bilateral.values import FeedbackValue
 
 _EXACT: Final = 2**53 - 1
-"""The greatest whole number that every reader of JSON takes as it is."""
+"""The greatest whole number that every reader of JSON reads exactly."""
 
 
 def plain(value: Any) -> Any:
-    """Turn what the SDK returns into what JSON can hold.
+    """Return a result of the SDK as JSON values.
 
     Args:
         value: A result of the SDK, or part of one.
@@ -43,7 +43,7 @@ def plain(value: Any) -> Any:
 
 
 def _object(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, with the bytes of each text that is none."""
+    """Return an object, with the bytes beside each text that is not valid UTF-8."""
     found: dict[str, Any] = {}
     for name, value in items:
         found[name] = plain(value)
@@ -54,7 +54,7 @@ def _object(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 @cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
-    """The fields and public properties of a class, in the order in which they are declared."""
+    """Return the fields and public properties of a class, in the order of declaration."""
     properties = [
         name
         for base in reversed(kind.__mro__)
@@ -77,4 +77,4 @@ _SHAPES: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]]
     (Mapping, lambda value: _object((str(name), inner) for name, inner in value.items())),
     ((list, tuple, set, frozenset), lambda value: [plain(inner) for inner in value]),
 )
-"""The shape of each kind of value; the first that fits counts. All else is a dataclass of the SDK."""
+"""The JSON of each kind of value; the first match counts. Everything else is a dataclass of the SDK."""

@@ -1,4 +1,4 @@
-"""`bilateral signals …`: what watchtowers measure."""
+"""`bilateral signals …`: measurements of watchtowers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bilateral.cli.invocation import NOT_SENT, Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.cli.session import NOT_SENT, Session
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from bilateral.client import Signal
 
-app = make_group("signals", "Publish what a watchtower measures.")
+app = make_group("signals")
 
 
 @command(
@@ -29,7 +29,7 @@ app = make_group("signals", "Publish what a watchtower measures.")
     writes=True,
 )
 def publish(
-    session: Session,
+    invocation: Invocation,
     measured: Annotated[
         Path,
         typer.Argument(
@@ -39,17 +39,18 @@ def publish(
         ),
     ],
     period: Annotated[
-        str | None, typer.Option("--period", metavar="PERIOD", help="What names the period; this ISO week if left out.")
+        str | None,
+        typer.Option("--period", metavar="PERIOD", help="The name of the period; this ISO week if left out."),
     ] = None,
 ) -> None:
-    """Publish the measurements of a period; those that are on chain already are not published again."""
-    from bilateral.client import week_of  # noqa: PLC0415  # web3.py is heavy
+    """Publish the measurements of a period that are not on chain yet."""
+    from bilateral.client import week_of  # noqa: PLC0415  # slow to import
 
-    signals = _signals(session.read_file(measured))
+    signals = _signals(invocation.read_file(measured))
     name = period if period is not None else week_of(datetime.now(UTC))
-    with session.client() as client:
-        batch = session.send(lambda: client.publish_signals(signals, name))
-        session.output.sent = [handle.hash for handle in batch.handles if handle.hash]
+    with invocation.client() as client:
+        batch = invocation.send(lambda: client.publish_signals(signals, name))
+        invocation.output.sent = [handle.hash for handle in batch.handles if handle.hash]
         value: dict[str, Any] = {
             "period": name,
             "hashes": [handle.hash for handle in batch.handles],
@@ -59,19 +60,19 @@ def publish(
             "results": None,
         }
         title = f"Signals of {name}"
-        if session.settings.dry_run:
-            value["transactions"] = [session.unsent(handle) for handle in batch.handles]
+        if invocation.settings.dry_run:
+            value["transactions"] = [invocation.unsent(handle) for handle in batch.handles]
             title = NOT_SENT
-        elif session.settings.wait:
-            for sent in session.output.sent:
-                session.output.note(f"sent {sent}")  # all of them first, for whoever does not see the end
-            value["results"] = [session.wait_for(handle.wait) for handle in batch.handles]
-    session.output.result(value, title=title)
+        elif invocation.settings.wait:
+            for sent in invocation.output.sent:
+                invocation.output.note(f"sent {sent}")  # before the first wait, which the user may interrupt
+            value["results"] = [invocation.wait_for(handle.wait) for handle in batch.handles]
+    invocation.output.result(value, title=title)
 
 
 def _signals(content: bytes) -> Sequence[Signal]:
-    """The measurements in a file."""
-    from bilateral.client import Signal  # noqa: PLC0415  # web3.py is heavy
+    """Return the measurements in a file."""
+    from bilateral.client import Signal  # noqa: PLC0415  # slow to import
 
     try:
         entries = json.loads(content, parse_float=str, parse_int=str)

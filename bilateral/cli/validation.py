@@ -1,4 +1,4 @@
-"""`bilateral validation …`: asking validators to check an agent's work, and their answers."""
+"""`bilateral validation …`: requests to validators, and their answers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import Agent, FileHash, FileUri, command, make_group
-from bilateral.cli.session import Session
+from bilateral.cli.tags import marked_tag
 from bilateral.errors import InvalidArgumentError
 
-app = make_group("validation", "Ask validators to check an agent's work, answer as one, look at the answers.")
+app = make_group("validation")
 
 Request = Annotated[str, typer.Argument(metavar="REQUEST", help="The request's hash.", show_default=False)]
 Validator = Annotated[str, typer.Argument(metavar="VALIDATOR", help="The validator's address.", show_default=False)]
@@ -26,21 +27,21 @@ ValidationTag = Annotated[str, typer.Option("--tag", metavar="TAG", help="The va
     stores=True,
 )
 def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     validator: Validator,
     document: Annotated[
         Path | None,
         typer.Option(
-            "--document", metavar="FILE", help="What the validator needs, to be stored; - is the standard input."
+            "--document", metavar="FILE", help="A document for the validator, which is stored; - is the standard input."
         ),
     ] = None,
     uri: FileUri = "",
     file_hash: FileHash = None,
 ) -> None:
     """Ask a validator to validate an agent's work."""
-    content = None if document is None else session.read_file(document)
-    session.write(
+    content = None if document is None else invocation.read_file(document)
+    invocation.write(
         "Validation requested",
         lambda client: client.request_validation(agent, validator, uri, file_hash, document=content),
     )
@@ -53,7 +54,7 @@ def request(  # noqa: PLR0913, PLR0917  # as many as the user has options
     writes=True,
 )
 def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    session: Session,
+    invocation: Invocation,
     request_hash: Request,
     response: Annotated[
         int, typer.Argument(metavar="RESPONSE", help="0 for failed to 100 for passed.", show_default=False)
@@ -62,35 +63,39 @@ def respond(  # noqa: PLR0913, PLR0917  # as many as the user has options
     file_hash: FileHash = None,
     tag: ValidationTag = "",
 ) -> None:
-    """Answer a request, as the validator that it names. The last answer counts."""
-    session.write(
+    """Answer a request, as its validator. The last answer counts."""
+    invocation.write(
         "Validation answered",
         lambda client: client.respond_to_validation(request_hash, response, uri, file_hash, tag),
     )
 
 
 @command(app, "show", "bilateral validation show 0x5c1f…")
-def show(session: Session, request_hash: Request) -> None:
+def show(invocation: Invocation, request_hash: Request) -> None:
     """Show a request and its last answer."""
-    with session.reading() as client:
+    with invocation.reading() as client:
         status = client.get_validation_status(request_hash)
-    session.output.result(status, title="Validation")
+    invocation.output.result(status, title="Validation")
 
 
 @command(app, "summary", "bilateral validation summary 42 --tag zkml")
 def summary(
-    session: Session,
+    invocation: Invocation,
     agent: Agent,
     validators: Annotated[
         list[str] | None,
-        typer.Option("--validator", metavar="ADDRESS", help="Whose answers count; may be repeated. All if left out."),
+        typer.Option(
+            "--validator",
+            metavar="ADDRESS",
+            help="Count only answers of this validator; may be repeated. All if left out.",
+        ),
     ] = None,
     tag: ValidationTag = "",
 ) -> None:
     """Average an agent's last answers."""
-    with session.reading() as client:
+    with invocation.reading() as client:
         found = client.get_validation_summary(agent, validators=validators or (), tag=tag)
-    session.output.result(found, title=f"Validations of agent {found.agent}")
+    invocation.output.result(found, title=f"Validations of agent {found.agent}")
 
 
 @command(
@@ -100,26 +105,28 @@ def summary(
     "bilateral validation list --validator 0x8004B663056A597Dffe9eCcC1965A193B7388713",
 )
 def list_requests(
-    session: Session,
+    invocation: Invocation,
     agent: Annotated[
-        str | None, typer.Option("--agent", metavar="AGENT", help="Whose work was to be validated.")
+        str | None, typer.Option("--agent", metavar="AGENT", help="The agent whose work is validated.")
     ] = None,
-    validator: Annotated[str | None, typer.Option("--validator", metavar="ADDRESS", help="Who was asked.")] = None,
+    validator: Annotated[
+        str | None, typer.Option("--validator", metavar="ADDRESS", help="The validator's address.")
+    ] = None,
 ) -> None:
-    """List the requests for an agent, or to a validator, with their last answers."""
+    """List the requests for an agent or to a validator, with their last answers."""
     if (agent is None) == (validator is None):
-        raise InvalidArgumentError("name an agent or a validator")
-    with session.reading() as client:
+        raise InvalidArgumentError("give --agent or --validator, and not both")
+    with invocation.reading() as client:
         hashes = client.get_agent_validations(agent) if agent else client.get_validator_requests(str(validator))
         found = [client.get_validation_status(request) for request in hashes]
-    session.output.results(
+    invocation.output.results(
         found,
         {
             "request": lambda each: each.request_hash,
             "agent": lambda each: each.agent,
             "validator": lambda each: each.validator,
             "response": lambda each: each.response if each.is_surely_answered else None,
-            "tag": lambda each: each.tag,
+            "tag": lambda each: marked_tag(each.tag),
             "last update": lambda each: each.last_update,
         },
         none="no requests",

@@ -1,7 +1,9 @@
 """The client of the registries: `Client` blocks, `AsyncClient` does not; both have the same methods."""
 
-from bilateral.client.async_shell.client import AsyncClient
-from bilateral.client.handle import AsyncHandle, AsyncSignalBatch, Handle, SignalBatch
+from bilateral.client.aio.batch import AsyncWriteBatch
+from bilateral.client.aio.chains import AsyncClients
+from bilateral.client.aio.client import AsyncClient
+from bilateral.client.aio.handle import AsyncHandle, AsyncSignalBatch
 from bilateral.client.inputs import (
     AgentLike,
     FeedbackAuthorization,
@@ -34,8 +36,12 @@ from bilateral.client.results import (
     ValidationRequested,
     ValidationStatus,
     ValidationSummary,
+    VoidedSignatures,
 )
-from bilateral.client.shell.client import Client
+from bilateral.client.sync.batch import WriteBatch
+from bilateral.client.sync.chains import Clients
+from bilateral.client.sync.client import Client
+from bilateral.client.sync.handle import Handle, SignalBatch
 
 __all__ = [
     "Agent",
@@ -44,11 +50,14 @@ __all__ = [
     "AgentUriSet",
     "AgentWalletChanged",
     "AsyncClient",
+    "AsyncClients",
     "AsyncHandle",
     "AsyncSignalBatch",
+    "AsyncWriteBatch",
     "AuthorizedFeedbackEntry",
     "AuthorizedSummary",
     "Client",
+    "Clients",
     "DirectoryEntry",
     "FeedbackAuthorization",
     "FeedbackEntry",
@@ -72,5 +81,7 @@ __all__ = [
     "ValidationRequested",
     "ValidationStatus",
     "ValidationSummary",
+    "VoidedSignatures",
+    "WriteBatch",
     "week_of",
 ]

@@ -1,4 +1,4 @@
-"""What the client takes: agents and feedback in any form that is not ambiguous, signed messages, signals."""
+"""Arguments of the client: agents and feedback in any form that is not ambiguous, signed messages, signals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from bilateral.arguments import checked, checked_class, is_whole
-from bilateral.documents.encoding import decode_object
+from bilateral.encoding import decode_object
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.identifiers import AgentId, FeedbackId, GlobalAgentId
 from bilateral.signatures import Feedback, FeedbackAuth, encode_feedback_auth
@@ -47,7 +47,7 @@ class SignedFeedback:
     """A feedback that its client signed, for anybody else to send (`giveFeedbackBySig`).
 
     Attributes:
-        feedback: What was signed.
+        feedback: The signed message.
         signature: The client's signature.
     """
 
@@ -55,7 +55,7 @@ class SignedFeedback:
     signature: bytes
 
     def to_json(self) -> str:
-        """The signed feedback as text, to hand it to whoever sends it."""
+        """Return the signed feedback as text, to hand it to whoever sends it."""
         plain = asdict(self.feedback) | {"feedback_hash": "0x" + self.feedback.feedback_hash.hex()}
         return json.dumps(plain | {"signature": "0x" + self.signature.hex()})
 
@@ -72,10 +72,10 @@ class SignedFeedback:
             given["feedback_hash"] = bytes.fromhex(given["feedback_hash"].removeprefix("0x"))
             signature = bytes.fromhex(value["signature"].removeprefix("0x"))
         except (ValueError, KeyError, TypeError, AttributeError, MalformedDocumentError) as error:
-            raise InvalidArgumentError(f"this is no signed feedback: {error!r}") from None
+            raise InvalidArgumentError(f"this is not a signed feedback: {error!r}") from None
         numbers = ("agent_id", "feedback_index", "value", "value_decimals", "deadline")
         if not all(isinstance(given[name], int if name in numbers else (str, bytes)) for name in given):
-            raise InvalidArgumentError("this is no signed feedback: a field is of the wrong type")
+            raise InvalidArgumentError("this is not a signed feedback: a field has the wrong type")
         return cls(Feedback(**given), signature)
 
 
@@ -85,7 +85,7 @@ class FeedbackAuthorization:
     """An agent owner's leave for a client to rate the agent (FeedbackAuth).
 
     Attributes:
-        auth: What was signed.
+        auth: The signed message.
         signature: The owner's signature.
     """
 
@@ -105,11 +105,11 @@ class FeedbackAuthorization:
 @checked_class
 @dataclass(frozen=True)
 class ResponseLink:
-    """Where an answer to a feedback is.
+    """The place of an answer to a feedback.
 
     Attributes:
         uri: Its URI, not empty.
-        hash: The keccak-256 hash of what is there; zeros if the URI commits to its content.
+        hash: The keccak-256 hash of its content; zeros if the URI commits to it.
     """
 
     uri: str
@@ -124,7 +124,7 @@ class Signal:
     Attributes:
         agent: The agent that was watched.
         tag: `reachable`, `uptime`, `successRate` or `responseTime`.
-        value: What was measured, in the terms of the tag.
+        value: The measured value, in the terms of the tag.
         endpoint: The endpoint that was probed; may be empty.
     """
 
@@ -136,7 +136,7 @@ class Signal:
 
 @checked
 def week_of(moment: datetime) -> str:
-    """The ISO week of a moment, such as `2026-W47`: a period for weekly signals."""
+    """Return the ISO week of a moment, such as `2026-W47`: a period for weekly signals."""
     year, week, _ = moment.isocalendar()
     return f"{year}-W{week:02}"
 
@@ -144,7 +144,7 @@ def week_of(moment: datetime) -> str:
 def feedback_id(
     chain_id: int, feedback: FeedbackId | AgentId, client_address: str | None, feedback_index: int | None
 ) -> FeedbackId:
-    """The feedback that a caller means: a `FeedbackId`, or an agent, a client and an index that counts from 0."""
+    """Return the feedback that a caller means: a `FeedbackId`, or an agent, a client and an index from 0."""
     if isinstance(feedback, FeedbackId):
         if client_address is not None or feedback_index is not None:
             raise InvalidArgumentError("give a feedback id, or agent, client and index: not both")
@@ -155,7 +155,7 @@ def feedback_id(
 
 
 def hash_bytes(value: bytes | str | None, name: str) -> bytes:
-    """A hash that a caller gave: 32 bytes, or 0x and 64 hexadecimal digits; zeros for None.
+    """Return a hash that a caller gave: 32 bytes, or 0x and 64 hexadecimal digits; zeros for None.
 
     Raises:
         InvalidArgumentError: It is neither.
@@ -170,7 +170,7 @@ def hash_bytes(value: bytes | str | None, name: str) -> bytes:
 
 
 def checked_uint(value: int, bits: int, name: str) -> int:
-    """A number that fits its Solidity type; a `bool` is none.
+    """Check that a number fits its Solidity type. A `bool` is not a number.
 
     Raises:
         InvalidArgumentError: It does not.
@@ -181,5 +181,5 @@ def checked_uint(value: int, bits: int, name: str) -> int:
 
 
 def distinct(items: Sequence[str]) -> tuple[str, ...]:
-    """The items without repetition, in order."""
+    """Return the items without repetition, in order."""
     return tuple(dict.fromkeys(items))

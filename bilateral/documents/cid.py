@@ -1,14 +1,12 @@
-"""Content identifiers of IPFS: what names a block by its hash."""
+"""Content identifiers of IPFS (CIDs), which name a block by its hash. They need the extra `ipfs`."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 
-import libipld
-
-from bilateral.errors import CidMismatchError, UnsupportedUriError
+from bilateral.errors import CidMismatchError, MissingExtraError, UnsupportedUriError
 from bilateral.text import quoted
 
 RAW: Final = 0x55
@@ -20,7 +18,7 @@ _MAX_LENGTH: Final = 128
 
 @dataclass(frozen=True)
 class Cid:
-    """A CID of version 0 or 1 for a block of raw bytes or of dag-pb, hashed by SHA-256, which is what IPFS files are.
+    """A CID of version 0 or 1 for a block of raw bytes or of dag-pb, hashed by SHA-256, as IPFS files have.
 
     Attributes:
         version: 0 or 1.
@@ -37,13 +35,14 @@ class Cid:
         """Parse a CID in text (any multibase) or, as links have it, in bytes.
 
         Raises:
-            UnsupportedUriError: It is none, or of another codec or hash.
+            UnsupportedUriError: It is not a CID, or has another codec or hash.
+            MissingExtraError: libipld is not installed.
         """
         shown = quoted(cid) if isinstance(cid, str) else f"0x{cid[:_MAX_LENGTH].hex()}"
         if len(cid) > _MAX_LENGTH:
             raise UnsupportedUriError(f"{shown} is too long for a CID")
         try:
-            parts = libipld.decode_cid(cid)
+            parts = _libipld().decode_cid(cid)
         except ValueError as error:
             raise UnsupportedUriError(f"{shown} is not a CID: {error}") from None
         codec, digest = parts["codec"], parts["hash"]
@@ -55,22 +54,31 @@ class Cid:
 
     @classmethod
     def of_raw(cls, block: bytes) -> Self:
-        """The CID of bytes as one raw block, which is what IPFS makes of a small file."""
+        """Return the CID of bytes as one raw block, as IPFS stores a small file."""
         return cls(1, RAW, hashlib.sha256(block).digest())
 
     def verify(self, block: bytes) -> None:
-        """Check that a block is the one that this CID names.
+        """Check that this CID names a block.
 
         Raises:
-            CidMismatchError: It is another. The error has both CIDs.
+            CidMismatchError: It names another. The error has both CIDs.
         """
         digest = hashlib.sha256(block).digest()
         if digest != self.digest:
             raise CidMismatchError(str(self), str(Cid(self.version, self.codec, digest)))
 
     def __str__(self) -> str:
-        """The canonical text: base 58 for version 0, base 32 for version 1."""
+        """Return the canonical text: base 58 for version 0, base 32 for version 1."""
         multihash = bytes([_SHA2_256, _DIGEST_BYTES]) + self.digest
         if self.version == 0:
-            return libipld.encode_multibase("z", multihash)[1:]  # the one CID without the multibase prefix
-        return libipld.encode_multibase("b", bytes([self.version, self.codec]) + multihash)
+            return str(_libipld().encode_multibase("z", multihash)[1:])  # the one CID without the multibase prefix
+        return str(_libipld().encode_multibase("b", bytes([self.version, self.codec]) + multihash))
+
+
+def _libipld() -> Any:
+    """Import libipld, which only documents in IPFS need."""
+    try:
+        import libipld  # noqa: PLC0415  # of the extra `ipfs`
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("ipfs", [str(error.name)]) from None
+    return libipld

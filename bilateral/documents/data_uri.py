@@ -1,9 +1,10 @@
-"""Documents inside their own URI (RFC 2397): `data:application/json;base64,…`, which the chain keeps whole."""
+"""Documents in their own URI (RFC 2397), `data:application/json;base64,…`, which the chain keeps whole."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
@@ -11,24 +12,30 @@ from urllib.parse import unquote_to_bytes
 from bilateral.errors import DocumentTooLargeError, UnsupportedUriError
 from bilateral.text import quoted
 
-_PREFIX: Final = "data:application/json;base64,"
+_JSON: Final = "application/json"
+_BYTES: Final = "application/octet-stream"
 _SPACE = re.compile(r"[ \t\r\n]+")
 
 
 def encode_data_uri(content: bytes) -> str:
-    """Put a JSON document into a URI, in the form that ERC-8004 shows."""
-    return _PREFIX + base64.b64encode(content).decode()
+    """Return a URI that holds a document, in the form of ERC-8004. Its media type is that of JSON, or of any bytes."""
+    try:
+        json.loads(content)
+        kind = _JSON
+    except (ValueError, RecursionError):
+        kind = _BYTES
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def decode_data_uri(uri: str, limit: int) -> bytes:
-    """Take the document out of its URI.
+    """Return the document in a data URI.
 
     Args:
         uri: A `data:` URI of any media type, in base 64 (of either alphabet, padded or not) or percent-encoded.
-        limit: The size of the document at most, in bytes.
+        limit: The largest size of the document, in bytes.
 
     Raises:
-        UnsupportedUriError: It is none.
+        UnsupportedUriError: The text is not a data URI.
         DocumentTooLargeError: The document is larger than the limit.
     """
     scheme, _, rest = uri.partition(":")
@@ -47,7 +54,7 @@ def decode_data_uri(uri: str, limit: int) -> bytes:
 
 
 def _from_base64(uri: str, payload: bytes) -> bytes:
-    """Decode base 64 strictly, but for the alphabet, white space and padding, in which writers differ."""
+    """Decode base 64 strictly, except for the alphabet, white space and padding, which differ between writers."""
     try:
         text = _SPACE.sub("", payload.decode("ascii")).replace("-", "+").replace("_", "/").rstrip("=")
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)

@@ -1,4 +1,4 @@
-"""The feedback file: what a client says beyond the number on chain (best practices, "Off-Chain Feedback File")."""
+"""The feedback file: a client's statement beyond the number on chain (best practices, "Off-Chain Feedback File")."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Capability: TypeAlias = Literal["tools", "prompts", "resources"]
 
 
 class McpUse(DocumentModel):
-    """What of the agent's MCP server was used: one of these."""
+    """The part of the agent's MCP server that was used: one of these."""
 
     tool: str | None = None
     prompt: str | None = None
@@ -29,7 +29,7 @@ class McpUse(DocumentModel):
 
 
 class A2aUse(DocumentModel):
-    """Which of the agent's A2A skills was used, in which context and task."""
+    """The A2A skills of the agent that were used, with context and task."""
 
     skills: list[str] | None = None
     context_id: str | None = None
@@ -37,7 +37,7 @@ class A2aUse(DocumentModel):
 
 
 class OasfUse(DocumentModel):
-    """Which skills and domains of the OASF taxonomy were used."""
+    """The skills and domains of the OASF taxonomy that were used."""
 
     skills: list[str] | None = None
     domains: list[str] | None = None
@@ -52,7 +52,7 @@ class ProofOfPayment(DocumentModel):
     tx_hash: str | None = None
 
     def require_complete(self) -> Self:
-        """This proof, if it names a payment that can be looked up.
+        """Require the fields that identify a payment.
 
         Returns:
             The proof, its addresses in checksum form and its hash in lower case.
@@ -89,24 +89,24 @@ class FeedbackFile(DocumentModel):
         agent_registry: The identity registry, as a CAIP-10 account id.
         agent_id: The agent's token id, or mint address.
         client_address: The client, as a CAIP-10 account id.
-        created_at: When the feedback was given, in ISO 8601.
+        created_at: The time of the feedback, in ISO 8601.
         value: The integer on chain.
-        value_decimals: How many of its digits stand behind the point.
-        tag1: What is measured.
+        value_decimals: The number of its decimals.
+        tag1: The measured quantity.
         tag2: The qualifier.
-        endpoint: What was used.
-        text: What the client says.
-        mcp: What of the MCP server was used.
-        a2a: What was used by A2A.
-        oasf: What was used, in terms of OASF.
-        context: What else the client records.
+        endpoint: The URI of the endpoint that was used.
+        text: The client's comment.
+        mcp: The part of the MCP server that was used.
+        a2a: The A2A skills that were used.
+        oasf: The OASF skills and domains that were used.
+        context: Other data of the client.
         proof_of_payment: The payment.
         task_ref: The payment's transaction reference (x402 extension, as are the following).
-        interaction_hash: What the agent signed, in hexadecimal digits.
+        interaction_hash: The hash that the agent signed, in hexadecimal digits.
         agent_signature: The agent's signature of it, in hexadecimal digits.
         client_signature: The client's signature of the feedback, in hexadecimal digits.
         tags: Both tags.
-        comment: What the client says.
+        comment: The client's comment.
     """
 
     agent_registry: str | None = None
@@ -133,7 +133,7 @@ class FeedbackFile(DocumentModel):
 
     @property
     def created(self) -> datetime | None:
-        """When the feedback was given, in UTC; None where the file does not say, or not in ISO 8601 with an offset."""
+        """The time of the feedback in UTC; None if it is missing, or is not ISO 8601 with an offset."""
         try:
             moment = datetime.fromisoformat(self.created_at or "")
         except ValueError:
@@ -154,16 +154,16 @@ class FeedbackFile(DocumentModel):
         endpoint: str = "",
         created_at: datetime | None = None,
     ) -> Self:
-        """Add what the chain will say of this feedback, which takes precedence over what the file said of it.
+        """Add the fields that the chain will have too. They replace those of the file.
 
         Args:
             agent: The agent that is rated.
             client: The client that rates.
             value: The value that goes on chain.
-            tag1: What is measured.
+            tag1: The measured quantity.
             tag2: The qualifier.
-            endpoint: What was used; the file's own where empty.
-            created_at: When the feedback is given, with a time zone; now when left out.
+            endpoint: The URI of the endpoint that was used; that of the file if empty.
+            created_at: The time of the feedback, with a time zone; now if left out.
 
         Returns:
             The file to store.
@@ -201,7 +201,7 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
     """Describe an interaction in the form of a feedback file (best practices, "Give Feedback").
 
     Args:
-        text: What the client says.
+        text: The client's comment.
         capability: The kind of MCP capability that was used; with `name`, becomes `mcp.tool`, `.prompt` or `.resource`.
         name: Its name.
         skill: The A2A skill or skills that were used; becomes `a2a.skills`.
@@ -209,14 +209,14 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
         context: The A2A context's id, which becomes `a2a.contextId`; or an object, which is kept as `context` and whose
             `contextId`, if it has one, becomes `a2a.contextId` too.
         proof_of_payment: The payment: `fromAddress`, `toAddress`, `chainId`, `txHash`.
-        oasf_skills: What was used in terms of OASF, such as `analytical_skills/mathematical_reasoning`; `oasf.skills`.
-        oasf_domains: The domains it belongs to; becomes `oasf.domains`.
-        endpoint: What was used.
+        oasf_skills: The OASF skills that were used, such as `analytical_skills/mathematical_reasoning`; `oasf.skills`.
+        oasf_domains: Their OASF domains; becomes `oasf.domains`.
+        endpoint: The URI of the endpoint that was used.
         **fields: Any other field, by its name in JSON; also `mcp`, `a2a`, `oasf` and `proofOfPayment` instead of the
             arguments that become these.
 
     Returns:
-        The file without what only the chain can say; `FeedbackFile.complete` adds that.
+        The file without the fields of the chain, which `FeedbackFile.complete` adds.
 
     Raises:
         MalformedDocumentError: An argument is of the wrong type, `capability` and `name` are not given together,
@@ -225,7 +225,7 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
     if capability is not None and capability not in get_args(Capability):
         raise MalformedDocumentError(f"capability is one of {', '.join(get_args(Capability))}")
     if (capability is None) != (name is None):
-        raise MalformedDocumentError("capability and name are given together: the kind of MCP capability, and which")
+        raise MalformedDocumentError("capability and name go together: give both or neither")
     if not isinstance(context, (str, Mapping, NoneType)):
         raise MalformedDocumentError("context is the id of an A2A context, or an object")
     in_context = context.get("contextId") if isinstance(context, Mapping) else context
@@ -241,23 +241,23 @@ def prepare_feedback_file(  # noqa: PLR0913  # the published SDKs' arguments
     )
     others = _given(**fields)
     if twice := sorted(described.keys() & others.keys()):
-        raise MalformedDocumentError(f"given as a whole, and by the arguments that make it up: {', '.join(twice)}")
+        raise MalformedDocumentError(f"given twice, as a whole and by its parts: {', '.join(twice)}")
     file = FeedbackFile.written({name: as_object(field) for name, field in (others | described).items()})
     if file.proof_of_payment is not None:
         file = FeedbackFile.of(
             file.to_object() | {"proofOfPayment": file.proof_of_payment.require_complete().to_object()}
         )
-    file.to_bytes()  # refuses what JSON cannot hold while the author can still change it
+    file.to_bytes()  # raises an error for values that JSON cannot hold
     return file
 
 
 def _given(**fields: Any) -> dict[str, Any]:
-    """The fields that were given."""
+    """Return the fields that are not None."""
     return {name: field for name, field in fields.items() if field is not None}
 
 
 def _iso(moment: datetime) -> str:
-    """A moment in ISO 8601, in UTC and to the second, as the best practices write it."""
+    """Format a time in ISO 8601, in UTC and to the second, as the best practices do."""
     if moment.tzinfo is None:
-        raise MalformedDocumentError("a time needs a time zone")
+        raise MalformedDocumentError("created_at has no time zone: give a datetime with tzinfo")
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

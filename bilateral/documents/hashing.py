@@ -1,7 +1,7 @@
-"""The hash that the chain keeps of a document, and the other hashes that authors have put there for the same content.
+"""The hash of a document on chain, and the other hashes that authors have put there for the same content.
 
-ERC-8004 wants keccak-256 of the file's bytes. Published clients hash a serialisation other than the one that they
-store; a reader who only said "mismatch" would accuse honest authors of tampering.
+ERC-8004 requires keccak-256 of the file's bytes. Some published clients store one serialisation and hash another, so a
+mismatch does not prove tampering.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_utils.crypto import keccak
 
 from bilateral.arguments import checked
-from bilateral.documents.encoding import decode_object
+from bilateral.encoding import decode_object
 from bilateral.errors import HashMismatchError, InvalidArgumentError, MalformedDocumentError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ NO_HASH: Final = bytes(32)
 
 
 def document_hash(content: bytes) -> bytes:
-    """The hash of a document as ERC-8004 defines it.
+    """Hash a document as ERC-8004 defines it.
 
     Args:
         content: The bytes that are stored.
@@ -40,13 +40,13 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
 
     Args:
         content: The document.
-        expected: The hash on chain, 32 bytes; zero where its author gave none, as is usual with IPFS.
+        expected: The hash on chain, 32 bytes; zeros if its author gave none, as is usual with IPFS.
 
     Returns:
-        Whether there was a hash to check.
+        True if the hash matches; False if there was no hash to check.
 
     Raises:
-        InvalidArgumentError: What is expected is no hash.
+        InvalidArgumentError: The expected hash does not have 32 bytes.
         HashMismatchError: The document has another hash. The error names the known variant that matches, if one does.
     """
     if len(expected) != len(NO_HASH):
@@ -60,12 +60,12 @@ def verify_hash(content: bytes, expected: bytes) -> bool:
 
 
 def _matching_variant(content: bytes, expected: bytes) -> str | None:
-    """The name of the known variant of a document that has this hash."""
+    """Return the name of the known variant of a document with this hash; None if no variant has it."""
     return next((name for name, digest in _variants(content) if digest == expected), None)
 
 
 def _variants(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """What authors have hashed instead of the bytes that they stored."""
+    """Yield the hashes that authors have published instead of that of the stored bytes, with their names."""
     yield "the same bytes by SHA-256", hashlib.sha256(content).digest()
     yield "the same bytes without the white space at their end", keccak(content.rstrip())
     try:
@@ -96,7 +96,7 @@ def _as_javascript(value: Any) -> Any:
 
 
 def _names_of_top_level(value: dict[str, Any]) -> dict[str, Any]:
-    """Drop, in nested objects, every name that the document itself has not.
+    """Drop, in nested objects, every name that the top level lacks.
 
     This is what `JSON.stringify(file, Object.keys(file).sort())` does: its second argument filters at every level.
     """

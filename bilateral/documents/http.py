@@ -1,4 +1,4 @@
-"""HTTP for documents: guarded connections, few redirects, a size limit, and errors that say what happened."""
+"""HTTP for documents: guarded connections, few redirects, a size limit, and errors of this package."""
 
 from __future__ import annotations
 
@@ -29,18 +29,21 @@ if TYPE_CHECKING:
 _PORTS: Final = {"http": 80, "https": 443}
 _MAX_PORT: Final = 65535
 
+_READ: Final = frozenset({200})
+_WRITTEN: Final = frozenset({200, 201, 202, 204})
+
 _USERINFO = re.compile(r"^([^/?#]*//)[^/?#]*@")
 
 
 @checked_class
 @dataclass(frozen=True)
 class Limits:
-    """What loading one document may cost.
+    """The limits for one document.
 
     Attributes:
-        bytes: The size of the document.
-        seconds: The time for everything: names, connections, redirects, blocks and content.
-        redirects: The number of redirects.
+        bytes: The largest size of the document.
+        seconds: The longest time for everything: names, connections, redirects, blocks and content.
+        redirects: The largest number of redirects.
     """
 
     bytes: int = 1024 * 1024
@@ -50,11 +53,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Network:
-    """How connections are made.
+    """The settings of connections.
 
     Attributes:
-        trusted: Hosts with ports that may have private addresses, because the program's user named them.
-        allow_private: Whether all hosts may have private addresses.
+        trusted: Hosts with ports that the program's user names. They may have private addresses.
+        allow_private: True if all hosts may have private addresses.
         ssl_context: Decides which certificates are trusted; the system's choice when left out.
         resolver: Looks up a host's addresses.
         backend: Connects to an address.
@@ -68,26 +71,31 @@ class Network:
 
 
 def host_of(url: str) -> Host:
-    """The host and port of an http or https URL.
+    """Return the host and port of an http or https URL.
 
     Raises:
-        UnsupportedUriError: It is none.
+        UnsupportedUriError: The text is not an http or https URL.
     """
     parsed = _parse(url)
     return parsed.raw_host.decode(), parsed.port or _PORTS[parsed.scheme]
 
 
 def quoted_url(url: str) -> str:
-    """Quote a URL within a message, without the name and password that may stand before its host."""
+    """Quote a URL for a message, without a user and password."""
     return quoted(_USERINFO.sub(r"\1", url))
 
 
+def without_query(url: str) -> str:
+    """Return a URL without its query and fragment."""
+    return url.partition("#")[0].partition("?")[0]
+
+
 class HttpSession:
-    """Requests that belong to the loading or storing of one document, and share its time.
+    """Requests for one document, which share its time.
 
     Args:
-        limits: What it may cost.
-        network: How connections are made.
+        limits: The limits for the document.
+        network: The settings of connections.
     """
 
     def __init__(self, limits: Limits, network: Network) -> None:
@@ -114,7 +122,7 @@ class HttpSession:
 
         Args:
             url: An http or https URL.
-            limit: Its size at most, the document's limit when left out.
+            limit: Its largest size, the document's limit when left out.
             headers: Headers to send.
 
         Raises:
@@ -132,34 +140,58 @@ class HttpSession:
             raise TooManyRedirectsError(f"{quoted_url(url)} redirects more than {self._limits.redirects} times")
 
     def post(self, url: str, *, limit: int | None = None, **request: Any) -> bytes:
-        """Post to a URL of the program's user, following no redirect.
+        """Post to a URL of the program's user, and follow no redirect.
 
         Args:
             url: An http or https URL.
-            limit: The size of the answer at most, the document's limit when left out.
-            **request: What `httpx` takes: `params`, `files`, `headers`.
+            limit: The largest size of the answer, the document's limit when left out.
+            **request: Arguments of `httpx`: `params`, `files`, `json`, `headers`.
 
         Raises:
             DocumentError: As `get`.
         """
+        return self._send("POST", url, limit, **request)
+
+    def put(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
+        """Put a document at a URL of the program's user, and follow no redirect.
+
+        Args:
+            url: An http or https URL. Neither errors nor logs show its query, which may be a signature.
+            content: The document.
+            headers: Headers to send.
+
+        Raises:
+            DocumentError: As `get`.
+        """
+        self._send("PUT", url, None, content=content, headers=headers)
+
+    def _send(self, method: str, url: str, limit: int | None, **options: Any) -> bytes:
+        """Send a request that is not repeated."""
+        shown = without_query(url)
         with (
-            _named_errors(url, self._limits),
-            closing(self._client.send(self._request("POST", url, **request), stream=True)) as response,
+            _named_errors(shown, self._limits),
+            closing(self._client.send(self._request(method, url, **options), stream=True)) as response,
         ):
-            return self._content(url, response, limit)
+            return self._content(shown, response, limit, _WRITTEN)
 
     def _request(self, method: str, url: str, **options: Any) -> httpx.Request:
-        """Build a request, with what the URL says before its host in a header: `httpx` logs the URLs of requests."""
+        """Build a request. `httpx` logs its URL, so the user and password go into a header."""
         parsed = _parse(url)
-        request = self._client.build_request(method, parsed.copy_with(userinfo=b""), **options)
+        extensions = {}
+        if method == "PUT":  # the query of a presigned URL is a secret: httpcore sends it, httpx does not log it
+            extensions["target"] = parsed.raw_path
+        shown = parsed.copy_with(userinfo=b"", query=None) if extensions else parsed.copy_with(userinfo=b"")
+        request = self._client.build_request(method, shown, extensions=extensions, **options)
         if parsed.userinfo:
             request = next(httpx.BasicAuth(parsed.username, parsed.password).auth_flow(request))
         return request
 
-    def _content(self, url: str, response: httpx.Response, limit: int | None) -> bytes:
-        """Read what a URL answers, up to the limit."""
+    def _content(
+        self, url: str, response: httpx.Response, limit: int | None, accepted: frozenset[int] = _READ
+    ) -> bytes:
+        """Read the answer of a URL, up to the limit."""
         limit = self._limits.bytes if limit is None else limit
-        if response.status_code != httpx.codes.OK:
+        if response.status_code not in accepted:
             raise UnreachableDocumentError(f"{quoted_url(url)} answers with status {response.status_code}")
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise UnreachableDocumentError(f"{quoted_url(url)} answers in an encoding that was not asked for")
@@ -172,7 +204,7 @@ class HttpSession:
 
 
 class _GuardedTransport(httpx.BaseTransport):
-    """Joins `httpx`, which knows redirects and URLs, to connections that are guarded."""
+    """The transport by which `httpx` uses guarded connections."""
 
     def __init__(self, deadline: Deadline, network: Network) -> None:
         """Make a pool of guarded connections."""
@@ -217,7 +249,7 @@ class _Body(httpx.SyncByteStream):
         self._response = response
 
     def __iter__(self) -> Iterator[bytes]:
-        """The parts of the body, as they come."""
+        """Yield the parts of the body."""
         yield from self._response.iter_stream()
 
     def close(self) -> None:
@@ -227,7 +259,7 @@ class _Body(httpx.SyncByteStream):
 
 @contextmanager
 def _named_errors(url: str, limits: Limits) -> Iterator[None]:
-    """Turn what the HTTP libraries raise into this package's errors."""
+    """Turn the errors of the HTTP libraries into errors of this package."""
     try:
         yield
     except DocumentError:
@@ -235,9 +267,7 @@ def _named_errors(url: str, limits: Limits) -> Iterator[None]:
     except httpcore.TimeoutException:
         raise DocumentTimeoutError(limits.seconds) from None
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:
-        raise UnsupportedUriError(
-            f"{quoted_url(url)} leads to a URL that is not loaded: {quoted(str(error))}"
-        ) from None
+        raise UnsupportedUriError(f"{quoted_url(url)} leads to a malformed URL: {quoted(str(error))}") from None
     except httpcore.LocalProtocolError:  # which quotes the header
         raise UnreachableDocumentError(
             f"{quoted_url(url)} cannot be asked: the request is malformed, such as by a line break in a header"
@@ -260,22 +290,22 @@ def _parse(url: str) -> httpx.URL:
             return parsed
     except (httpx.InvalidURL, UnicodeError):
         pass
-    # Where a password ends is not known here, and what `httpx` says may quote a part of it.
+    # The end of a password is unknown here, and the message of `httpx` may quote a part of it.
     raise UnsupportedUriError(f"{quoted(url.rpartition('@')[2])} is not an http or https URL")
 
 
 def _is_loadable(url: httpx.URL) -> bool:
-    """Whether a URL is of http or https, names a host and, if it names a port, one that there is.
+    """Return whether a URL is of http or https, with a host and a valid port.
 
     Raises:
-        UnicodeError: The host is said to be encoded by IDNA, and is not.
+        UnicodeError: The host is malformed IDNA.
     """
     has_port = url.port is None or 0 < url.port <= _MAX_PORT
     return url.scheme in _PORTS and bool(url.host) and has_port
 
 
 def _check_redirect(url: str, source: httpx.URL, target: httpx.URL) -> None:
-    """Refuse a redirect, on the way from a URL, to what is not loaded or no longer secure."""
+    """Refuse a redirect to another scheme, or from https to http."""
     if not _is_loadable(target):
         raise UnsupportedUriError(
             f"{quoted_url(url)} redirects to {quoted_url(str(target))}, which is not an http or https URL"

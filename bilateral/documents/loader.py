@@ -43,10 +43,10 @@ class Document:
     """A document as it was loaded.
 
     Attributes:
-        uri: Where it was.
+        uri: Its URI.
         content: Its bytes.
-        integrity: What shows that it is what its author published: it stands in the URI itself, its CID was checked,
-            or its hash on chain was. None where only the server's word does.
+        integrity: The proof that its author published these bytes: the URI itself has them ("inline"), or its CID or
+            its hash on chain was checked. None if there is only the server's word.
     """
 
     uri: str
@@ -62,7 +62,7 @@ class Document:
         """Read it as a registration file.
 
         Raises:
-            MalformedDocumentError: It is none.
+            MalformedDocumentError: It is not a registration file.
         """
         return RegistrationFile.from_bytes(self.content)
 
@@ -70,7 +70,7 @@ class Document:
         """Read it as a feedback file.
 
         Raises:
-            MalformedDocumentError: It is none.
+            MalformedDocumentError: It is not a feedback file.
         """
         return FeedbackFile.from_bytes(self.content)
 
@@ -80,12 +80,12 @@ class Loader:
     """Loads documents by URI, and trusts neither their authors nor the servers.
 
     Attributes:
-        limits: What loading one document may cost.
+        limits: The limits for one document: bytes, seconds, redirects.
         gateways: IPFS gateways that deliver blocks, tried in order. They may have private addresses, because the
             program's user names them, not a stranger.
-        files: The folder whose files may be loaded by `file:` URIs; none may when left out. A URI on chain is a
-            stranger's, and must not make a program read its own machine.
-        network: How connections are made. Set `allow_private` in tests and closed networks only.
+        files: The folder whose files `file:` URIs may load; by default they load no file. A stranger's URI on chain
+            must not make a program read its own machine.
+        network: The settings of connections. Set `allow_private` in tests and closed networks only.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -98,21 +98,21 @@ class Loader:
 
         Args:
             uri: A `data:`, `https:`, `http:`, `ipfs:` or `file:` URI.
-            expected_hash: The hash on chain; zero where there is none.
+            expected_hash: The hash on chain; zeros without one.
 
         Returns:
-            The document, of which `integrity` says what was checked.
+            The document. Its `integrity` names the check that it passed.
 
         Raises:
             UnsupportedUriError: The URI is malformed or of another scheme, or files are not allowed.
             ForbiddenAddressError: It leads, at once or by a redirect, to an address that is not public, or to a file
                 outside the folder.
-            UnreachableDocumentError: Nothing delivers it. Of several gateways, the error is the last one's.
+            UnreachableDocumentError: No server delivers it. With several gateways, the error is of the last one.
             TooManyRedirectsError: More redirects than the limit, or one from https to http.
             DocumentTimeoutError: It takes longer than the limit.
             DocumentTooLargeError: It is larger than the limit.
-            CidMismatchError: A gateway delivers something else than the CID names.
-            MalformedDocumentError: The CID names no file.
+            CidMismatchError: A gateway delivers content of another CID.
+            MalformedDocumentError: The CID does not name a file.
             HashMismatchError: It has another hash than expected.
         """
         content, integrity = self._load(uri)
@@ -121,11 +121,11 @@ class Loader:
         return Document(uri, content, integrity)
 
     async def load_async(self, uri: str, expected_hash: bytes = NO_HASH) -> Document:
-        """Load a document as `load` does, in a thread, so that an event loop is not held up."""
+        """Load a document as `load` does, in a thread, so that it does not block the event loop."""
         return await asyncio.to_thread(self.load, uri, expected_hash)
 
     def load_file(self, path: Path) -> Document:
-        """Load a file that the program's user names, wherever it is.
+        """Load a file that the program's user names, from any folder.
 
         Raises:
             UnreachableDocumentError: It cannot be read.
@@ -158,9 +158,9 @@ class Loader:
         raise UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
 
     def _load_file_uri(self, uri: str) -> bytes:
-        """Load a file inside the folder, whatever links lead there."""
+        """Load a file inside the folder. Links out of it are refused."""
         if self.files is None:
-            raise UnsupportedUriError(f"{quoted(uri)}: files are not loaded unless a folder for them is named")
+            raise UnsupportedUriError(f"{quoted(uri)}: this loader loads no files: give it their folder (files)")
         try:
             parts = urlsplit(uri)
         except ValueError:
@@ -176,7 +176,7 @@ class Loader:
         return self.load_file(path).content
 
     def _load_ipfs(self, uri: str) -> bytes:
-        """Load a file of IPFS from the first gateway that delivers it; each has an equal share of the time."""
+        """Load a file of IPFS from the first gateway that delivers it. Each gateway has an equal share of the time."""
         cid, path = parse_ipfs_uri(uri)
         failure: DocumentError = UnreachableDocumentError("no IPFS gateway is named")
         for gateway in self.gateways:
@@ -187,7 +187,7 @@ class Loader:
         raise failure
 
     def _load_from_gateway(self, gateway: str, cid: Cid, path: list[str]) -> bytes:
-        """Load a file of IPFS block by block, which every gateway offers that is "trustless" in IPFS's terms."""
+        """Load a file of IPFS block by block, as every trustless gateway offers."""
         network = replace(self.network, trusted=self.network.trusted | {host_of(gateway)})
         limits = replace(self.limits, seconds=self.limits.seconds / len(self.gateways))
         with HttpSession(limits, network) as session:
@@ -199,11 +199,11 @@ class Loader:
                         limit=self.limits.bytes + _BLOCK_OVERHEAD,
                         headers={"Accept": "application/vnd.ipld.raw"},
                     )
-                # Until a block is checked, what is wrong with it is the gateway's doing, not the document's.
+                # A fault in an unchecked block is the gateway's, not the document's.
                 except DocumentTooLargeError as error:
                     problem = f"sends more than {error.limit} bytes as one block"
                 except (ForbiddenAddressError, TooManyRedirectsError, UnsupportedUriError) as error:
-                    problem = f"delivers no block: {error}"
+                    problem = f"does not deliver a block: {error}"
                 raise UnreachableDocumentError(f"the IPFS gateway {quoted_url(gateway)} {problem}")
 
             return read_file(fetch, cid, path, self.limits.bytes)
@@ -213,7 +213,7 @@ def parse_ipfs_uri(uri: str) -> tuple[Cid, list[str]]:
     """Split `ipfs://<cid>/<path>` into its CID and the names of its path.
 
     Raises:
-        UnsupportedUriError: It is not that.
+        UnsupportedUriError: The URI does not have this form.
     """
     rest = uri.partition(":")[2].lstrip("/").removeprefix("ipfs/")
     cid, *path = rest.partition("?")[0].partition("#")[0].split("/")

@@ -1,4 +1,4 @@
-"""What the models of documents share: fields in camel case, unknown fields kept, absent fields left absent."""
+"""The base of all models of documents: fields in camel case, unknown fields kept, absent fields left absent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from bilateral.documents.encoding import decode_object, encode_object
+from bilateral.encoding import decode_object, encode_object
 from bilateral.errors import MalformedDocumentError
 from bilateral.text import printable
 
@@ -29,7 +29,7 @@ class DocumentModel(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _only_given(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """Count as given what is, by its name in JSON: an unknown `agent_id` is not the `agentId` of that attribute."""
+        """Count a field as given only by its name in JSON: an unknown `agent_id` is not `agentId`."""
         model = handler(value)
         if isinstance(value, dict):
             given = {name for name, field in cls.model_fields.items() if field.alias in value}
@@ -38,10 +38,10 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def written(cls, fields: Mapping[str, Any]) -> Self:
-        """Make the model from fields that its author names, who may have taken Python's names for those in JSON.
+        """Make the model from fields that its author names, and refuse the names of Python.
 
         Raises:
-            MalformedDocumentError: That is so, or a field is of the wrong type or missing.
+            MalformedDocumentError: A field has its name of Python, is of the wrong type, or is missing.
         """
         for name, field in cls.model_fields.items():
             if name != field.alias and name in fields:
@@ -68,31 +68,31 @@ class DocumentModel(BaseModel):
         """Read the document.
 
         Raises:
-            MalformedDocumentError: It is no JSON object, or a field is of the wrong type or missing.
+            MalformedDocumentError: It is not a JSON object, or a field is of the wrong type or missing.
         """
         return cls.of(decode_object(content))
 
     def to_object(self) -> dict[str, Any]:
-        """The document as a JSON object: the fields that were given, known or unknown."""
+        """Return the document as a JSON object, with known and unknown fields."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
     def to_bytes(self) -> bytes:
-        """The bytes to store and to hash. Take them once: what was stored by others may be written differently.
+        """Return the bytes to store and to hash. Bytes that others stored may be serialised differently.
 
         Raises:
-            MalformedDocumentError: An unknown field holds what JSON cannot.
+            MalformedDocumentError: An unknown field has a value that JSON cannot hold.
         """
         return encode_object(self.to_object())
 
 
 def as_list(items: Any) -> Any:
-    """A tuple or the like as the list that JSON has, with objects as such in it; anything else as it is."""
+    """Turn a collection into a list of JSON; return anything else unchanged."""
     is_several = isinstance(items, Collection) and not isinstance(items, (str, bytes, bytearray, Mapping))
     return [as_object(item) for item in items] if is_several else items
 
 
 def as_object(item: Any) -> Any:
-    """A mapping or part of a document as the object that JSON has; anything else as it is."""
+    """Turn a mapping or part of a document into an object of JSON; return anything else unchanged."""
     if isinstance(item, DocumentModel):
         return item.to_object()
     return dict(item) if isinstance(item, Mapping) else item

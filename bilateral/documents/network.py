@@ -1,7 +1,7 @@
-"""Connections to servers that strangers name: to public addresses only, and within a time for everything.
+"""Connections to servers that strangers name: to public addresses only, and within one deadline.
 
-A host's addresses are looked up once, checked, and connected to as they are. A name that means another address a
-moment later ("DNS rebinding"), or an address written in some other way (`0x7f.1`, `2130706433`), gains nothing.
+A host is resolved once, its addresses are checked, and the connection uses a checked address. A name that resolves
+differently a moment later ("DNS rebinding") gains nothing, and nor does another form of an address (`0x7f.1`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import httpcore
 
-from bilateral.documents.addresses import is_public
+from bilateral.documents.public_addresses import is_public
 from bilateral.errors import DocumentTimeoutError, ForbiddenAddressError, UnreachableDocumentError
 from bilateral.text import quoted
 
@@ -29,7 +29,7 @@ _MIN_SECONDS: Final = 0.001
 
 
 class Deadline:
-    """The end of the time that loading one document may take."""
+    """The end of the time for one document."""
 
     def __init__(self, seconds: float) -> None:
         """Begin now.
@@ -41,13 +41,13 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def remaining(self, at_most: float | None = None) -> float:
-        """The seconds that remain, or fewer.
+        """Return the seconds that remain.
 
         Args:
             at_most: The seconds to return at most.
 
         Raises:
-            DocumentTimeoutError: None remain.
+            DocumentTimeoutError: The time is over.
         """
         left = self._end - time.monotonic()
         if left <= 0:
@@ -59,8 +59,8 @@ def resolve(host: str, port: int) -> list[str]:
     """Look up a host's addresses with the system's resolver.
 
     Raises:
-        OSError: There are none.
-        UnicodeError: It is no host name.
+        OSError: The host has no address.
+        UnicodeError: The text is not a host name.
         OverflowError: The port is far out of range.
     """
     return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
@@ -70,9 +70,9 @@ class GuardedBackend(httpcore.NetworkBackend):
     """Makes the connections of an HTTP client, to public addresses only and until a deadline.
 
     Args:
-        deadline: When everything must be done.
-        trusted: Hosts with ports that may be anywhere, because the program's user, not a stranger, named them.
-        allow_private: Whether all hosts may be anywhere.
+        deadline: The end of the time.
+        trusted: Hosts with ports that the program's user names. They may have private addresses.
+        allow_private: True if all hosts may have private addresses.
         resolver: Looks up a host's addresses.
         inner: Connects to an address.
     """
@@ -104,8 +104,8 @@ class GuardedBackend(httpcore.NetworkBackend):
         """Connect to the first of a host's addresses that answers.
 
         Raises:
-            ForbiddenAddressError: One of them is not public.
-            UnreachableDocumentError: There are none, or none answers.
+            ForbiddenAddressError: An address is not public.
+            UnreachableDocumentError: The host has no address, or no address answers.
             DocumentTimeoutError: The time is over.
         """
         addresses = self._look_up(host, port)
@@ -129,7 +129,7 @@ class GuardedBackend(httpcore.NetworkBackend):
         raise UnreachableDocumentError(f"{quoted(host)} does not answer at port {port}")
 
     def _look_up(self, host: str, port: int) -> list[str]:
-        """Resolve a host in a thread of its own, because the system's resolver takes no deadline."""
+        """Resolve a host in a thread, because the system's resolver takes no deadline."""
         answers: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
 
         def look_up() -> None:
@@ -145,12 +145,12 @@ class GuardedBackend(httpcore.NetworkBackend):
             addresses = []
             self._deadline.remaining()
         if not addresses:
-            raise UnreachableDocumentError(f"there is no host {quoted(host)}")
+            raise UnreachableDocumentError(f"the host {quoted(host)} is not found")
         return addresses
 
 
 class _DeadlineStream(httpcore.NetworkStream):
-    """A connection on which everything, however slowly it trickles, ends at a deadline."""
+    """A connection that ends at a deadline, however slowly data arrives."""
 
     def __init__(self, inner: httpcore.NetworkStream, deadline: Deadline) -> None:
         """Wrap a connection."""
@@ -158,11 +158,11 @@ class _DeadlineStream(httpcore.NetworkStream):
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Read what has come."""
+        """Read the bytes that have arrived."""
         return self._inner.read(max_bytes, self._deadline.remaining(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write all of the buffer."""
+        """Write the whole buffer."""
         self._inner.write(buffer, self._deadline.remaining(timeout))
 
     def close(self) -> None:
@@ -172,10 +172,10 @@ class _DeadlineStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """Begin TLS with the host's name, although the connection was made by address."""
+        """Start TLS with the host's name; the connection itself was made by address."""
         stream = self._inner.start_tls(ssl_context, server_hostname, self._deadline.remaining(timeout))
         return _DeadlineStream(stream, self._deadline)
 
     def get_extra_info(self, info: str) -> Any:
-        """What the connection says about itself."""
+        """Return a property of the connection."""
         return self._inner.get_extra_info(info)

@@ -1,8 +1,8 @@
-"""The registration file: what an agent says about itself (ERC-8004, and `signers` of the x402 extension).
+"""The registration file: an agent's description of itself (ERC-8004, and `signers` of the x402 extension).
 
-Reading takes whatever its author left out: `problems` says what ERC-8004 requires and the file lacks. Writing, by
-`RegistrationFile.new`, takes nothing that has problems. Signers decide whose signature counts, so they are read
-strictly: a malformed one makes the file unreadable rather than its key trusted or passed over.
+Reading accepts incomplete files: `problems` lists the fields that ERC-8004 requires and the file lacks. Writing, by
+`RegistrationFile.new`, refuses such files. Signers decide whose signature counts, so they are read strictly: one
+malformed signer makes the file unreadable.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Service(DocumentModel):
 
     Attributes:
         name: The kind of service.
-        endpoint: Where it is.
+        endpoint: Its URI or name.
         version: The version of its protocol.
     """
 
@@ -52,7 +52,7 @@ class Registration(DocumentModel):
     agent_id: int | str | None = None
 
     def is_agent(self, agent: GlobalAgentId) -> bool:
-        """Whether this is that agent's entry. EVM addresses are compared by value, whatever their case."""
+        """Return True if this is that agent's entry. The case of EVM addresses does not matter."""
         try:
             registry = AccountId.parse(self.agent_registry, verify_checksum=False)
         except MalformedIdentifierError:
@@ -67,10 +67,10 @@ class Signer(DocumentModel):
         public_key: The key in hexadecimal digits, without 0x: 32 bytes for ed25519; for secp256k1 33 bytes that
             begin with 02 or 03, or 65 that begin with 04.
         algorithm: The signature scheme.
-        role: Whether the key is the owner's or a delegate's.
+        role: The holder of the key: the owner or a delegate.
         valid_from: The first second in which the key counts, in Unix time.
-        valid_until: The first second in which it no longer does, or None.
-        comment: For people.
+        valid_until: The first second in which it no longer counts, or None.
+        comment: A note for people.
     """
 
     public_key: str
@@ -83,14 +83,14 @@ class Signer(DocumentModel):
     @field_validator("public_key")
     @classmethod
     def _is_hexadecimal(cls, public_key: str) -> str:
-        """Refuse what is not plain hexadecimal digits; `bytes.fromhex` alone would take spaces."""
+        """Refuse all but hexadecimal digits; `bytes.fromhex` alone would accept spaces."""
         if len(public_key) % 2 or not set(public_key) <= set("0123456789abcdefABCDEF"):
             raise ValueError("expected hexadecimal digits in pairs, without 0x")
         return public_key
 
     @model_validator(mode="after")
     def _is_key(self) -> Self:
-        """Refuse what has not the algorithm's form. A key that is no point of the curve verifies nothing."""
+        """Refuse a key without the algorithm's form. A key that is not a point of the curve verifies no signature."""
         form = self.key[:1], len(self.key)
         if self.algorithm == "ed25519" and form[1] != _ED25519_BYTES:
             raise ValueError(f"an ed25519 key has {_ED25519_BYTES} bytes, not {form[1]}")
@@ -104,7 +104,7 @@ class Signer(DocumentModel):
         return bytes.fromhex(self.public_key)
 
     def counts_at(self, moment: datetime) -> bool:
-        """Whether the key is valid at a moment: from `valid_from` on, and before `valid_until`."""
+        """Return True if the key is valid at a moment: from `valid_from` on, and before `valid_until`."""
         second = moment.timestamp()
         return self.valid_from <= second and (self.valid_until is None or second < self.valid_until)
 
@@ -115,12 +115,12 @@ class RegistrationFile(DocumentModel):
     Attributes:
         type: The format, `REGISTRATION_TYPE`.
         name: The agent's name.
-        description: What it does.
+        description: A description of the agent.
         image: The URI of its picture.
-        services: How to reach it.
-        endpoints: What `services` was called in October 2025; read by `all_services`.
-        x402_support: Whether it takes x402 payments.
-        active: Whether it is in service.
+        services: Its services.
+        endpoints: The name of `services` in October 2025; read by `all_services`.
+        x402_support: True if it takes x402 payments.
+        active: True if it is in service.
         registrations: Its entries in registries.
         supported_trust: The trust models that it supports, such as `reputation`.
         signers: The keys that sign its answers.
@@ -152,14 +152,14 @@ class RegistrationFile(DocumentModel):
 
         Args:
             name: The agent's name.
-            description: What it does.
+            description: A description of the agent.
             image: The URI of its picture.
             services: Its services, as JSON objects with `name` and `endpoint`.
             **fields: Any other field, by its name in JSON: `x402Support`, `signers`, …
 
         Raises:
-            MalformedDocumentError: A field is of the wrong type or named as in Python (`x402_support`), or ERC-8004
-                requires what is missing.
+            MalformedDocumentError: A field is of the wrong type or named as in Python (`x402_support`), or one that
+                ERC-8004 requires is missing.
         """
         file = cls.written(
             {
@@ -178,11 +178,11 @@ class RegistrationFile(DocumentModel):
 
     @property
     def all_services(self) -> list[Service]:
-        """The services, whether the file calls them `services` or, as in October 2025, `endpoints`."""
+        """The services: the field `services` or, as in October 2025, `endpoints`."""
         return self.services if self.services is not None else self.endpoints or []
 
     def problems(self) -> list[str]:
-        """What ERC-8004 requires of the file and the file lacks, one sentence each; empty if nothing."""
+        """Return a sentence for each violation of ERC-8004 by the file; an empty list if it has none."""
         problems = []
         if self.type != REGISTRATION_TYPE:
             problems.append(f"type is not {REGISTRATION_TYPE}")
@@ -200,10 +200,10 @@ class RegistrationFile(DocumentModel):
         return problems
 
     def registration_of(self, agent: GlobalAgentId) -> Registration | None:
-        """The agent's entry among `registrations`, by which the file confirms that it belongs to that agent."""
+        """Return the agent's entry among `registrations`, which confirms that the file is this agent's, or None."""
         return next((entry for entry in self.registrations or [] if entry.is_agent(agent)), None)
 
     def valid_signers(self, moment: datetime | None = None) -> list[Signer]:
-        """The keys that count at a moment, now when left out (x402 extension, "Get Valid Signers")."""
+        """Return the keys that count at a moment, by default now (x402 extension, "Get Valid Signers")."""
         moment = moment or datetime.now(UTC)
         return [signer for signer in self.signers or [] if signer.counts_at(moment)]

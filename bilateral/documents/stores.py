@@ -1,4 +1,4 @@
-"""Where documents are put, so that a URI leads to them: into the URI itself, a folder, or IPFS."""
+"""Stores, which put a document at a URI: the URI itself, a folder, a web server. See `ipfs_stores` for IPFS."""
 
 from __future__ import annotations
 
@@ -9,23 +9,20 @@ from pathlib import Path
 from typing import Protocol
 
 from bilateral.arguments import checked_class
-from bilateral.documents.cid import Cid
 from bilateral.documents.data_uri import encode_data_uri
-from bilateral.documents.encoding import decode_object
-from bilateral.documents.hashing import document_hash
-from bilateral.documents.http import HttpSession, Limits, Network, host_of, quoted_url
-from bilateral.documents.unixfs import read_file
-from bilateral.errors import CidMismatchError, UnreachableDocumentError
+from bilateral.documents.hashing import document_hash, verify_hash
+from bilateral.documents.http import HttpSession, Limits, Network, host_of, without_query
+from bilateral.errors import UnreachableDocumentError
 from bilateral.text import quoted
 
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A document that has been put somewhere, and what the chain is to say about it.
+    """A document in a store.
 
     Attributes:
-        uri: Leads to the document.
-        content: Its bytes, exactly those that were stored.
+        uri: The URI at which it is loaded.
+        content: The bytes that were stored.
     """
 
     uri: str
@@ -33,28 +30,28 @@ class StoredDocument:
 
     @property
     def hash(self) -> bytes:
-        """The keccak-256 hash of the stored bytes, for `feedbackHash`."""
+        """The keccak-256 hash of the stored bytes, as for `feedbackHash`."""
         return document_hash(self.content)
 
 
 class Store(Protocol):
-    """Puts documents where a URI leads to them."""
+    """A place for documents, each of which has a URI there."""
 
     def put(self, content: bytes) -> StoredDocument:
         """Store a document.
 
         Args:
-            content: Its bytes, which are stored as they are.
+            content: The bytes, which are stored unchanged.
 
         Raises:
-            DocumentError: It could not be stored.
+            DocumentError: The store failed.
         """
 
 
 @checked_class
 @dataclass(frozen=True)
 class DataUriStore:
-    """Stores a document in its own URI, and so on chain: nothing to run, nothing to lose, dear when long."""
+    """Stores a document in its own URI, and so on chain. It needs no server, and costs gas for each byte."""
 
     def put(self, content: bytes) -> StoredDocument:
         """Store a document, see `Store`."""
@@ -64,10 +61,10 @@ class DataUriStore:
 @checked_class
 @dataclass(frozen=True)
 class FolderStore:
-    """Stores documents as files, each named by its hash, so that none ever changes under its URI.
+    """Stores documents as files named by their hashes, so that no document changes under its URI.
 
     Attributes:
-        folder: The folder; made where it is missing.
+        folder: The folder, created if it is missing.
         base_url: The URL at which a web server publishes the folder. URIs are `file:` URIs when left out.
     """
 
@@ -87,7 +84,9 @@ class FolderStore:
                 try:
                     draft.write(content)
                     draft.flush()
-                    Path(draft.name).chmod(0o644)  # a temporary file is its owner's alone, a web server is another
+                    Path(draft.name).chmod(
+                        0o644
+                    )  # only its owner reads a temporary file; the web server is another user
                     Path(draft.name).replace(path)
                 finally:
                     Path(draft.name).unlink(missing_ok=True)
@@ -98,59 +97,38 @@ class FolderStore:
 
 @checked_class
 @dataclass(frozen=True)
-class KuboStore:
-    """Stores documents in IPFS through the HTTP API of Kubo, or of a service that offers the same.
+class HttpPutStore:
+    """Stores one document by a PUT to a URL, such as a presigned URL of S3 or another object store.
 
-    What the API claims is not believed: the document is read back by the CID that it gave, and compared.
+    The document is then loaded from its public URL and compared, so that the chain names no URL that does not work.
 
     Attributes:
-        api_url: The API's URL. It may have a private address, because the program's user names it, and a name and
-            password, which are sent as Basic authentication and shown nowhere.
-        headers: Headers to send, such as `Authorization`.
-        limits: What storing one document may cost; its redirects are none.
-        network: How connections are made.
+        upload_url: The URL for the PUT. Its query may be a signature, which neither errors nor logs show.
+        public_url: The URL for readers; the upload URL without its query when left out.
+        headers: Headers to send, such as those that the signature covers.
+        limits: The limits for the document.
+        network: The settings of connections.
     """
 
-    api_url: str = field(default="http://127.0.0.1:5001", repr=False)  # it may hold a password
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they hold secrets
+    upload_url: str = field(repr=False)  # it holds a signature
+    public_url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they may hold secrets
     limits: Limits = field(default_factory=Limits)
     network: Network = field(default_factory=Network)
 
     def put(self, content: bytes) -> StoredDocument:
-        """Store a document and pin it, see `Store`.
+        """Store a document, see `Store`.
 
         Raises:
-            UnreachableDocumentError: The API does not answer as Kubo does.
-            CidMismatchError: The API stored something else.
-            DocumentTimeoutError: It takes longer than the limit.
+            UnreachableDocumentError: The server refuses the document, or does not deliver it.
+            HashMismatchError: The public URL delivers another document.
+            DocumentTimeoutError: The time is over.
         """
-        network = replace(self.network, trusted=self.network.trusted | {host_of(self.api_url)})
+        public_url = self.public_url or without_query(self.upload_url)
+        hosts = {host_of(self.upload_url), host_of(public_url)}
+        network = replace(self.network, trusted=self.network.trusted | hosts)
+        headers = {"Content-Type": "application/json"} | dict(self.headers)
         with HttpSession(self.limits, network) as session:
-            cid = self._add(session, content)
-            stored = read_file(lambda block: self._block(session, block), cid, (), max(len(content), self.limits.bytes))
-        if stored != content:
-            raise CidMismatchError(str(Cid.of_raw(content)), str(cid))
-        return StoredDocument(f"ipfs://{cid}", content)
-
-    def _add(self, session: HttpSession, content: bytes) -> Cid:
-        """Add a file, and take the CID from the last line of the answer."""
-        answer = session.post(
-            self._command("add"),
-            params={"cid-version": "1", "raw-leaves": "true", "pin": "true"},
-            files={"file": ("document.json", content, "application/json")},
-            headers=self.headers,
-        )
-        try:
-            return Cid.parse(decode_object(answer.splitlines()[-1])["Hash"])
-        except (ValueError, IndexError, KeyError, TypeError):
-            raise UnreachableDocumentError(f"{quoted_url(self.api_url)} does not answer as Kubo's API does") from None
-
-    def _block(self, session: HttpSession, cid: Cid) -> bytes:
-        """Read a block back."""
-        return session.post(
-            self._command("block/get"), params={"arg": str(cid)}, headers=self.headers, limit=2 * self.limits.bytes
-        )
-
-    def _command(self, name: str) -> str:
-        """The URL of a command of the API."""
-        return f"{self.api_url.rstrip('/')}/api/v0/{name}"
+            session.put(self.upload_url, content, headers)
+            verify_hash(session.get(public_url), document_hash(content))
+        return StoredDocument(public_url, content)

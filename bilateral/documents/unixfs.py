@@ -1,20 +1,16 @@
-"""Files of IPFS, put together from blocks of which each is checked against its CID (UnixFS and dag-pb).
+"""Files of IPFS, read from blocks that are checked against their CIDs (UnixFS and dag-pb). They need the extra `ipfs`.
 
-Whoever delivers the blocks is not trusted, and neither is their author: the number of blocks and the size of the file
-are limited, and blocks are walked without recursion.
+Neither the server nor the author of the blocks is trusted. The number of blocks and the size of the file have limits,
+and the walk over blocks does not recurse.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message import DecodeError
-from google.protobuf.message_factory import GetMessageClass
-
 from bilateral.documents.cid import RAW, Cid
-from bilateral.errors import DocumentTooLargeError, MalformedDocumentError, UnsupportedUriError
+from bilateral.errors import DocumentTooLargeError, MalformedDocumentError, MissingExtraError, UnsupportedUriError
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -32,19 +28,20 @@ def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], lim
     """Read a file of IPFS.
 
     Args:
-        fetch: Delivers the block of a CID. What it delivers is checked.
+        fetch: Returns the block of a CID. The block is checked.
         root: The file, or a folder that holds it.
-        path: The names that lead from the root to the file; none if the root is the file.
-        limit: The size of the file in bytes at most.
+        path: The names that lead from the root to the file; empty if the root is the file.
+        limit: The largest size of the file, in bytes.
 
     Returns:
         The content of the file.
 
     Raises:
-        CidMismatchError: A block is not the one that its CID names.
+        CidMismatchError: A CID names another block.
         DocumentTooLargeError: The file is larger than the limit, or of more than 256 blocks.
-        MalformedDocumentError: A block is no file or folder, or the path leads nowhere.
+        MalformedDocumentError: A block is not a file or folder, or the path is not found.
         UnsupportedUriError: A link has a CID, or a block a type, that is not supported.
+        MissingExtraError: libipld or protobuf is not installed.
     """
     content = bytearray()
     names = list(path)
@@ -58,7 +55,7 @@ def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], lim
             pending = [_member(links, names)]
             continue
         if names:
-            raise MalformedDocumentError(f"{cid} is a file, so it holds no {quoted(names[0])}")
+            raise MalformedDocumentError(f"{cid} is a file, not a folder with {quoted(names[0])}")
         content += data
         if len(content) > limit:
             raise DocumentTooLargeError(limit)
@@ -69,25 +66,26 @@ def read_file(fetch: Callable[[Cid], bytes], root: Cid, path: Sequence[str], lim
 
 
 def _member(links: Sequence[Any], names: list[str]) -> Cid:
-    """The CID of what the first name leads to in a folder; the name is taken off."""
+    """Return the CID of the first name in a folder, and remove the name."""
     if not names:
         raise MalformedDocumentError("the CID names a folder, not a file")
     name = names.pop(0)
     for link in links:
         if link.Name == name.encode(errors="replace"):
             return Cid.parse(link.Hash)
-    raise MalformedDocumentError(f"the folder holds no {quoted(name)}")
+    raise MalformedDocumentError(f"{quoted(name)} is not in the folder")
 
 
 def _read_block(cid: Cid, block: bytes) -> tuple[bytes, Sequence[Any], bool]:
-    """The content of a block, its links, and whether it is a folder."""
+    """Return the content of a block, its links, and whether it is a folder."""
     if cid.codec == RAW:
         return block, (), False
-    node, data = _PBNode(), _Data()
+    new_node, new_data, decode_error = _messages()
+    node, data = new_node(), new_data()
     try:
         node.ParseFromString(block)
         data.ParseFromString(node.Data)
-    except DecodeError:
+    except decode_error:
         raise MalformedDocumentError(f"{cid} is not a UnixFS block") from None
     if not data.HasField("Type"):
         raise MalformedDocumentError(f"{cid} is not a UnixFS block")
@@ -98,8 +96,19 @@ def _read_block(cid: Cid, block: bytes) -> tuple[bytes, Sequence[Any], bool]:
     raise UnsupportedUriError(f"{cid} is {_TYPES.get(data.Type, 'of an unknown type')}, not a file")
 
 
-def _messages() -> tuple[Any, Any]:
-    """The two messages of the dag-pb and UnixFS specifications, as far as reading needs them."""
+@cache
+def _messages() -> tuple[Any, Any, type[Exception]]:
+    """Return the messages of dag-pb and UnixFS with the fields that a reader needs, and the error of their parser."""
+    try:
+        from google.protobuf.descriptor_pb2 import (  # noqa: PLC0415  # of the extra `ipfs`
+            FieldDescriptorProto,
+            FileDescriptorProto,
+        )
+        from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415
+        from google.protobuf.message import DecodeError  # noqa: PLC0415
+        from google.protobuf.message_factory import GetMessageClass  # noqa: PLC0415
+    except ModuleNotFoundError:
+        raise MissingExtraError("ipfs", ["protobuf"]) from None
     field = FieldDescriptorProto
     proto = FileDescriptorProto(name="unixfs.proto", package="unixfs", syntax="proto2")
     for message, fields in {
@@ -113,7 +122,5 @@ def _messages() -> tuple[Any, Any]:
             described.field.add(name=name, number=number, type=kind, label=label, type_name=type_name or None)
     pool = DescriptorPool()
     pool.Add(proto)
-    return tuple(GetMessageClass(pool.FindMessageTypeByName(f"unixfs.{name}")) for name in ("PBNode", "Data"))  # type: ignore[return-value]
-
-
-_PBNode, _Data = _messages()
+    node, data = (GetMessageClass(pool.FindMessageTypeByName(f"unixfs.{name}")) for name in ("PBNode", "Data"))
+    return node, data, DecodeError

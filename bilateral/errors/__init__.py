@@ -1,15 +1,18 @@
-"""The exceptions of the package. Each class carries a `reason`, which programs can compare and which never changes."""
+"""The exceptions of the package. Each class has a `reason`, which programs can compare and which never changes."""
 
 from bilateral.errors.base import (
     BilateralError,
     InvalidArgumentError,
     MalformedAuthorizationError,
     MalformedIdentifierError,
+    MissingExtraError,
     UnrepresentableValueError,
 )
-from bilateral.errors.chain import (
+from bilateral.errors.client import (
+    AgentUnsettledError,
     BatchInterruptedError,
     DeploymentRecordError,
+    FeeLimitError,
     InsufficientFundsError,
     MalformedNodeAnswerError,
     MissingRegistryError,
@@ -27,6 +30,7 @@ from bilateral.errors.chain import (
     TransactionPendingError,
     TransactionReplacedError,
     UnexpectedAnswerError,
+    UnknownChainError,
     UnknownDeploymentError,
     WrongChainError,
 )
@@ -44,6 +48,7 @@ from bilateral.errors.documents import (
 )
 
 __all__ = [
+    "AgentUnsettledError",
     "BatchInterruptedError",
     "BilateralError",
     "CidMismatchError",
@@ -51,6 +56,7 @@ __all__ = [
     "DocumentError",
     "DocumentTimeoutError",
     "DocumentTooLargeError",
+    "FeeLimitError",
     "ForbiddenAddressError",
     "HashMismatchError",
     "InsufficientFundsError",
@@ -59,6 +65,7 @@ __all__ = [
     "MalformedDocumentError",
     "MalformedIdentifierError",
     "MalformedNodeAnswerError",
+    "MissingExtraError",
     "MissingRegistryError",
     "MissingSignerError",
     "NodeError",
@@ -75,6 +82,7 @@ __all__ = [
     "TransactionPendingError",
     "TransactionReplacedError",
     "UnexpectedAnswerError",
+    "UnknownChainError",
     "UnknownDeploymentError",
     "UnreachableDocumentError",
     "UnrepresentableValueError",

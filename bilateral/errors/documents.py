@@ -1,4 +1,4 @@
-"""What can be wrong with a document, or keep it from being loaded or stored."""
+"""Errors of loading, reading and storing documents."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ class DocumentError(BilateralError):
 
 
 class MalformedDocumentError(DocumentError, ValueError):
-    """A document is not what its format says: no JSON object, a field of the wrong type, a required field missing."""
+    """A document violates its format: not a JSON object, a field of the wrong type, or a required field missing."""
 
     reason = "malformed_document"
 
 
 class UnsupportedUriError(DocumentError, ValueError):
-    """A URI is malformed, or of a scheme that is not loaded here."""
+    """A URI is malformed, or its scheme is not supported."""
 
     reason = "unsupported_uri"
 
 
 class ForbiddenAddressError(DocumentError):
-    """A URI leads to an address that is not public, such as the machine itself, its network or a cloud's metadata.
+    """A URI leads to an address that is not public: this machine, its network, or a cloud's metadata service.
 
     Attributes:
         host: The host as the URI names it.
-        address: The address that the host stands for.
+        address: The host's address.
     """
 
     reason = "forbidden_address"
@@ -60,7 +60,7 @@ class DocumentTimeoutError(DocumentError, TimeoutError):
     """A document did not arrive in time.
 
     Attributes:
-        seconds: The time that was allowed for everything: names, connections, redirects, blocks and content.
+        seconds: The time limit for everything: names, connections, redirects, blocks and content.
     """
 
     reason = "document_timeout"
@@ -78,20 +78,20 @@ class TooManyRedirectsError(DocumentError):
 
 
 class UnreachableDocumentError(DocumentError):
-    """No server delivers the document: no such name, no connection, an untrusted certificate, or an error status."""
+    """No server delivers the document: unknown name, no connection, untrusted certificate, or error status."""
 
     reason = "unreachable_document"
 
 
 class HashMismatchError(DocumentError):
-    """A document is not the one whose hash is on chain.
+    """A document does not have the hash on chain.
 
     Attributes:
         content: The document.
         expected: The hash on chain.
         actual: The keccak-256 hash of the document.
-        variant: The known other serialisation or digest of the same document that has the expected hash, if one has.
-            The content then is what its author meant, though not byte for byte what the author hashed.
+        variant: The known other serialisation or digest of the same document that has the expected hash; None without
+            one. The content is then the author's, though not byte for byte what the author hashed.
     """
 
     reason = "hash_mismatch"
@@ -107,11 +107,11 @@ class HashMismatchError(DocumentError):
 
 
 class CidMismatchError(DocumentError):
-    """A gateway delivers content that is not what the CID identifies.
+    """A gateway delivers content that does not match its CID.
 
     Attributes:
-        expected: The CID that was asked for.
-        actual: The CID of what was delivered.
+        expected: The requested CID.
+        actual: The CID of the delivered content.
     """
 
     reason = "cid_mismatch"

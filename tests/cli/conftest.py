@@ -15,7 +15,8 @@ from eth_account import Account
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from bilateral.cli.app import app
+from bilateral.cli.app import app, load_group
+from bilateral.cli.groups import GROUPS
 
 PASSPHRASE = "correct horse"  # noqa: S105  # of keystores that tests make
 
@@ -70,10 +71,13 @@ def environment(record, tmp_path_factory):
 COMMAND = get_command(app)
 """Made once: that takes as long as most commands."""
 
+GROUP_COMMANDS = {group: load_group(group).commands for group in GROUPS}
+"""The commands of each group, by name."""
+
 
 @dataclass
 class Ran:
-    """What a command did."""
+    """The exit code and the outputs of a command."""
 
     code: int
     out: str

@@ -125,6 +125,23 @@ def test_the_signer_may_be_the_wallet_itself(done, identity, agent, owner):
     assert identity.getAgentWallet(agent) == owner.address
 
 
+def test_a_registration_file_is_edited(done, owner, file):
+    done("agent", "register", "--file", file, key=owner)
+    new = ["--description", "Hourly", "--service", "A2A=https://agent.example/a2a"]
+    assert done("agent", "edit", 1, *new, key=owner)["result"]["agent"] == "31337:1"
+    edited = done("agent", "show", 1)["file"]
+    assert (edited["name"], edited["description"]) == ("Weather agent", "Hourly")
+    assert edited["services"] == [{"name": "A2A", "endpoint": "https://agent.example/a2a"}]
+    done("agent", "edit", 1, "--remove-service", "A2A", key=owner)
+    assert done("agent", "show", 1)["file"]["services"] == []
+
+
+@pytest.mark.parametrize("options", [[], ["--service", "A2A"], ["--remove-service", "MCP"]], ids=str)
+def test_an_edit_that_changes_nothing_or_cannot_is_refused(refused, owner, file, done, options):
+    done("agent", "register", "--file", file, key=owner)
+    assert refused(3, "agent", "edit", 1, *options, key=owner)["reason"] == "invalid_argument"
+
+
 def test_metadata_is_set_and_shown(done, agent, owner):
     done("agent", "set-metadata", agent, "tier", "gold", key=owner)
     assert done("agent", "metadata", agent, "tier") == {"key": "tier", "value": "0x676f6c64", "text": "gold"}
@@ -143,6 +160,14 @@ def test_a_domain_is_changed(done, identity, agent, owner):
     assert identity.resolveByDomain("new.example").agentId == agent
 
 
+def test_a_domain_is_released(done, identity, agent, owner):
+    done("agent", "update", agent, "--domain", "old.example", key=owner)
+    result = done("agent", "release-domain", agent, key=owner)["result"]
+    assert (result["agent"], result["domain"]) == ("31337:1", "")
+    with ape.reverts(identity.AgentNotFound):
+        identity.resolveByDomain("old.example")
+
+
 def test_an_update_that_would_change_nothing_is_refused(refused, agent, owner):
     error = refused(3, "agent", "update", agent, key=owner)
     assert (error["reason"], "--domain, --address or both" in error["message"]) == ("invalid_argument", True)
@@ -155,8 +180,8 @@ def test_the_primary_agent_is_chosen(done, identity, agent, owner):
 
 
 def test_who_may_act_is_told(done, agent, owner, stranger):
-    assert done("agent", "can-act", agent, owner.address)["may_act"] is True
-    assert done("agent", "can-act", agent, stranger.address)["may_act"] is False
+    assert done("agent", "can-act", owner.address, agent)["may_act"] is True
+    assert done("agent", "can-act", stranger.address, agent)["may_act"] is False
 
 
 def test_a_dry_run_sends_nothing(done, bilateral, identity, owner):

@@ -17,23 +17,23 @@ pytestmark = pytest.mark.usefixtures("agent")
 
 @pytest.fixture
 def authorization(bilateral, owner, client):
-    """What the owner hands to the client: leave for two feedbacks."""
+    """An authorisation of the client for two feedbacks."""
     ran = bilateral("auth", "create", 1, client.address, "--count", 2, key=owner)
     assert (ran.code, ran.err) == (0, "")
     return ran.out.strip()
 
 
 def test_an_authorisation_is_used_up_to_its_limit(done, refused, authorized, authorization, client):
-    ran = done("auth", "give", 1, 92, authorization, "--tag1", "quality", "--text", "good", key=client)
+    ran = done("auth", "give", 92, authorization, "--tag1", "quality", "--text", "good", key=client)
     assert (ran["result"]["score"], ran["result"]["tag1"], ran["result"]["client"]) == (92, "quality", client.address)
-    done("auth", "give", 1, 70, "-", key=client, stdin=authorization)
+    done("auth", "give", 70, "-", key=client, stdin=authorization)
     assert tuple(authorized.getSummary(1)) == (2, 81)
-    assert refused(4, "auth", "give", 1, 70, authorization, key=client)["reason"] == "index_limit_reached"
+    assert refused(4, "auth", "give", 70, authorization, key=client)["reason"] == "index_limit_reached"
 
 
 def test_authorised_feedback_is_listed_and_averaged(done, bilateral, authorization, client):
     assert done("auth", "summary", 1) == {"agent": "31337:1", "count": 0, "average": None}
-    done("auth", "give", 1, 92, authorization, "--tag1", "quality", key=client)
+    done("auth", "give", 92, authorization, "--tag1", "quality", key=client)
     assert done("auth", "summary", 1) == {"agent": "31337:1", "count": 1, "average": "92"}
     (entry,) = done("auth", "list", 1)
     assert (entry["position"], entry["client"], entry["score"], entry["tag1"]) == (0, client.address, 92, "quality")
@@ -83,11 +83,11 @@ def owned_by(identity, authorized, owner, client):
 
 @pytest.fixture
 def verdict(done, bilateral, authorized, client):
-    """What is shown of an authorisation's signer, owner and validity; the registry agrees about the last."""
+    """Show an authorisation's signer, owner and validity. The registry agrees about the validity."""
 
     def show(encoded):
         shown = done("auth", "show", "0x" + encoded.hex())
-        given = bilateral("auth", "give", 1, 92, "0x" + encoded.hex(), "--dry-run", key=client)
+        given = bilateral("auth", "give", 92, "0x" + encoded.hex(), "--dry-run", key=client)
         assert (given.code == 0) is bool(shown["is_signed_by_owner"])
         return shown["signer"], shown["owner"], shown["is_signed_by_owner"]
 
@@ -206,6 +206,6 @@ def test_an_expiry_is_a_time_as_far_as_calendars_reach(done, authorized, owner, 
 
 @pytest.mark.parametrize("text", ["0x12", "zz", "0x" + "ff" * 225], ids=["short", "no digits", "no address"])
 def test_what_is_no_authorisation_is_refused(refused, client, text):
-    for arguments in (["auth", "show", text], ["auth", "give", 1, 92, text]):
+    for arguments in (["auth", "show", text], ["auth", "give", 92, text]):
         error = refused(3, *arguments, key=client)
         assert error["reason"] in ("invalid_argument", "malformed_authorization")

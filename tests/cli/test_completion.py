@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from bilateral.cli.groups import GROUPS
+
 
 @pytest.mark.parametrize(
     ("words", "completed"),
     [
-        ("bilateral ", {"agent", "feedback", "rate", "validation", "auth", "signals"}),
+        ("bilateral ", {*GROUPS, "info"}),
         ("bilateral feedback re", {"respond", "revoke"}),
         ("bilateral agent register --dr", {"--dry-run"}),
         ("bilateral agent register --account a", {"alice", "anna"}),

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from bilateral import contracts, errors
-from bilateral.cli.errors import ExitCode, exit_code
+from bilateral.cli.errors import ExitCode, MistakeError, exit_code
+from bilateral.cli.invocation import Invocation
 from bilateral.cli.output import Output
 from bilateral.errors import BilateralError
 from bilateral.reverts import ContractRevertError
@@ -29,7 +30,7 @@ def every_error(kind=BilateralError):
 
 @pytest.mark.parametrize("kind", sorted(set(every_error()), key=lambda kind: kind.__name__), ids=lambda it: it.__name__)
 def test_every_kind_of_error_has_an_exit_code(kind):
-    if kind is errors.NotSentError:  # a command never waits for what it did not send
+    if kind in (errors.NotSentError, MistakeError):  # a command waits for nothing unsent; a bug has the exit code 1
         return
     assert exit_code(kind.__new__(kind)) not in (ExitCode.DONE, ExitCode.UNEXPECTED)
 
@@ -54,6 +55,9 @@ KEY_REASONS = {
     "wrong_passphrase",
     "malformed_key",
     "malformed_keystore",
+    "unwritable_keystore",
+    "no_token",
+    "account_exists",
     "key_as_argument",
 }
 
@@ -100,7 +104,7 @@ ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
         ["agent", "set-wallet", "1", ADDRESS, "--signature", "0x", "--deadline", FAR],
         ["agent", "set-wallet", "1", "0x12", "--signature", "0x", "--deadline", "1"],
         ["agent", "transfer", "1", "0x12"],
-        ["agent", "can-act", "1", "nobody"],
+        ["agent", "can-act", "nobody", "1"],
         ["feedback", "give", "1", FAR + FAR],
         ["feedback", "give", "1", "--stars"],
         ["feedback", "sign", "1", "1", "--deadline", f"-{FAR}"],
@@ -147,7 +151,7 @@ def test_the_arguments_of_an_error_are_for_machines(refused):
 
 def test_bytes_in_a_refusal_are_hexadecimal_digits(refused, identity, owner):
     identity.register(sender=owner)
-    error = refused(4, "rate", "clients", "404=1", key=owner)
+    error = refused(4, "rate", "clients", f"{identity.agentOf(owner)}=1", key=owner)
     assert error["reason"] == "rating_refused"
     assert re.fullmatch(r"0x[0-9a-f]+", error["arguments"]["reason"])
     assert error["arguments"]["position"] == 0
@@ -165,7 +169,7 @@ def test_a_registry_that_the_deployment_has_not_is_named(refused, tmp_path, iden
 
 
 def test_who_names_no_deployment_is_told_the_option(bilateral):
-    told = "error: where the registries of chain 31337 are is not known: name their deployment record by --deployment\n"
+    told = "error: the registries of chain 31337 are unknown: name their deployment record by --deployment\n"
     assert bilateral("agent", "show", 1, BILATERAL_DEPLOYMENT=None).err == told
 
 
@@ -220,4 +224,15 @@ def test_who_interrupts_the_sending_is_told_what_the_client_knows(capsys):
         "message": f"interrupted. Transaction {DIGEST} may have been sent.",
         "arguments": {"hashes": [DIGEST]},
         "transaction": DIGEST,
+    }
+
+
+def test_a_bug_is_one_line_of_json_for_machines(refused, monkeypatch, owner):
+    monkeypatch.setattr(Invocation, "write", lambda *_: 1 // 0)
+    error = refused(1, "agent", "register", key=owner)
+    assert error == {
+        "reason": "internal_error",
+        "message": "a bug in bilateral, please report it: ZeroDivisionError: integer division or modulo by zero",
+        "arguments": {"exception": "ZeroDivisionError"},
+        "transaction": None,
     }

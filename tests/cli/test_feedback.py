@@ -161,15 +161,15 @@ def test_feedback_is_averaged_as_the_registry_does(done, bilateral, given, reput
     assert (summary["average"], summary["is_everybody"]) == ("89", True)
     trusted = done("feedback", "summary", 1, "--reviewer", client.address, "--tag1", "uptime")
     assert (trusted["average"], trusted["is_everybody"], trusted["reviewers"]) == ("99.77", False, [client.address])
-    assert "Name whom you trust" in bilateral("feedback", "summary", 1).err
+    assert "Name clients that you trust" in bilateral("feedback", "summary", 1).err
 
 
-def test_an_average_beyond_what_the_registry_can_tell_is_told_whole(done, reputation, client):
+def test_an_average_has_the_most_decimals_that_fit(done, reputation, client):
     for value, decimals in ((10**38, 0), (0, 1), (0, 1)):
         reputation.giveFeedback(1, value, decimals, "", "", "", "", bytes(32), sender=client)
     summary = done("feedback", "summary", 1)
-    assert summary["stored"] == {"value": str(10**39 // 3), "decimals": 1}
-    assert summary["average"] == str(10**38 // 3) + ".3"
+    assert summary["stored"] == {"value": str(10**38 // 3), "decimals": 0}
+    assert summary["average"] == str(10**38 // 3)
 
 
 def test_the_clients_are_listed(done, given, client):
@@ -182,6 +182,15 @@ def test_a_feedback_is_signed_by_one_and_sent_by_another(bilateral, done, reputa
     ran = done("feedback", "submit", "-", key=stranger, stdin=signed.out)
     assert ran["result"]["id"] == f"31337:1:{client.address}:0"
     assert tuple(reputation.readFeedback(1, client, 1))[:2] == (-15, 1)
+
+
+def test_signed_feedback_is_voided(bilateral, done, refused, reputation, client, stranger):
+    signed = bilateral("feedback", "sign", 1, "87", key=client).out
+    deadline = int(json.loads(signed)["deadline"])
+    assert done("feedback", "voided", client.address)["voided_through"] is None
+    done("feedback", "void", deadline, key=client)
+    assert done("feedback", "voided", client.address)["voided_through"] is not None
+    assert refused(4, "feedback", "submit", "-", key=stranger, stdin=signed)["reason"] == "signature_voided"
 
 
 def test_what_is_no_signed_feedback_is_refused(refused, stranger):

@@ -12,13 +12,14 @@ from ape_accounts import import_account_from_private_key
 from eth_account import Account
 
 from bilateral.cli.errors import KeyUnavailableError
-from bilateral.cli.keys import KEY_VARIABLE, find_signer, key_of_variable, open_keystore
+from bilateral.cli.keys import find_signer, key_of_variable, open_keystore
 from bilateral.cli.output import Output
+from bilateral.cli.secrets import KEY_VARIABLE
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from tests.cli.conftest import PASSPHRASE
 
 SECRET = "0x" + "5ec4e7" * 10 + "beef"
-"""What looks like a private key, and must appear nowhere."""
+"""A text that looks like a private key, which no message may show."""
 
 BARE = SECRET.removeprefix("0x")
 
@@ -195,7 +196,7 @@ def test_a_refusal_comes_before_the_passphrase_is_needed(refused, agent, strange
         ({"BILATERAL_ACCOUNT": "alice", "BILATERAL_PASSPHRASE_FILE": "/nonexistent"}, "no_passphrase"),
         ({"BILATERAL_ACCOUNT": "broken"}, "malformed_keystore"),
         ({"BILATERAL_ACCOUNT": "deep"}, "malformed_keystore"),
-        ({"BILATERAL_ACCOUNT": "strange", "BILATERAL_PASSPHRASE": PASSPHRASE}, "wrong_passphrase"),
+        ({"BILATERAL_ACCOUNT": "strange", "BILATERAL_PASSPHRASE": PASSPHRASE}, "malformed_keystore"),
         ({"BILATERAL_ACCOUNT": "swapped", "BILATERAL_PASSPHRASE": PASSPHRASE}, "malformed_keystore"),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +15,27 @@ from tests.sdk.test_codec import feedback, send
 def test_help_is_enough_to_begin(run):
     code, out, err = run("--help", BILATERAL_RPC_URL="")
     assert (code, err) == (0, "")
-    for word in ("agent", "feedback", "rate", "validation", "auth", "signals", "Examples:", "BILATERAL_PRIVATE_KEY"):
+    for word in (
+        "account",
+        "agent",
+        "feedback",
+        "rate",
+        "validation",
+        "auth",
+        "signals",
+        "Examples:",
+        "BILATERAL_PRIVATE_KEY",
+    ):
         assert word in out
+
+
+def test_the_help_loads_neither_the_client_nor_cryptography(command):
+    code = "import sys, bilateral.cli as cli; sys.argv[1:] = ['--help']\ntry: cli.main()\nexcept SystemExit: pass\n"
+    code += "heavy = {'web3', 'eth_account', 'eth_utils', 'pydantic', 'httpx', 'bilateral.client'}\n"
+    code += "print(sorted(heavy & sys.modules.keys()), file=sys.stderr)"
+    python = Path(command).parent / "python"
+    ran = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert ran.stderr == "[]\n"
 
 
 def test_a_write_for_machines_writes_one_json_value_and_nothing_else(run, identity, owner):
@@ -47,6 +68,17 @@ def test_who_interrupts_is_told_what_is_on_its_way(start, stalled, owner):
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == f"error: interrupted. Sent, and may still take effect: {sent[1]}."
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_ended_by_a_signal_names_what_it_sent(start, stalled, owner, sign):
+    process = start("agent", "register", key=owner)
+    sent = process.stderr.readline().split()
+    assert (sent[0], stalled()) == ("sent", 1)
+    process.send_signal(sign)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (143, "")
+    assert err.splitlines()[-1] == f"error: terminated. Sent, and may still take effect: {sent[1]}."
 
 
 def test_who_waits_too_long_is_told_what_is_on_its_way(run, stalled, owner):

@@ -49,7 +49,7 @@ def test_a_rating_is_final(done, refused, owner):
     done("rate", "client", 2, 90, key=owner)
     error = refused(4, "rate", "client", 2, 10, key=owner)
     assert (error["reason"], error["arguments"]) == ("already_rated", {"subjectId": 2, "serverId": 1})
-    assert error["message"].endswith("Ratings are final; read the one that was given.")
+    assert error["message"].endswith("Ratings are final: read the existing one.")
 
 
 @pytest.mark.parametrize("pairs", [["2"], ["2="], ["=90"], ["2=-1"], ["2=٣"], ["2=1", "2=2"]])

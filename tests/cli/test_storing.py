@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.documents import RegistrationFile
-from tests.cli.conftest import COMMAND
+from bilateral.documents import DataUriStore, RegistrationFile
+from tests.cli.conftest import GROUP_COMMANDS
+from tests.sdk.servers import KuboServer, PinningServer, PutServer
 
 pytestmark = pytest.mark.usefixtures("agent")
 
 URL = "https://files.example"
-ALONE = "--store-folder is read by nobody else: name by --store-url where on the web it is published"
+TOKEN = {"BILATERAL_PINNING_TOKEN": "secret"}
+ALONE = "--store-folder is on this machine only: name the URL at which it is published by --store-url"
 UNUSABLE = "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
 
 STORING = [
     f"{group} {name}"
-    for group, commands in COMMAND.commands.items()
-    for name, command in commands.commands.items()
+    for group, commands in GROUP_COMMANDS.items()
+    for name, command in commands.items()
     if any(parameter.name == "store_folder" for parameter in command.params)
 ]
 
@@ -28,20 +30,22 @@ def published(tmp_path):
 
 
 @pytest.fixture
-def storing(tmp_path, owner, client, validator, bilateral):
-    """What makes each command store a document, and who may run it."""
+def storing(tmp_path, owner, client, validator, bilateral, identity):
+    """The arguments that make each command store a document, and the account that may run it."""
     file = tmp_path / "agent.json"
     file.write_bytes(RegistrationFile.new("Weather agent", "Forecasts", "https://agent.example/i.png").to_bytes())
     authorization = bilateral("auth", "create", 1, client.address, key=owner).out.strip()
     feedback = f"1:{client.address}:0"
+    identity.setAgentURI(1, DataUriStore().put(file.read_bytes()).uri, sender=owner)
     return {
         "agent register": (["--file", file], owner),
+        "agent edit": ([1, "--name", "Storm agent"], owner),
         "agent set-uri": ([1, "--file", file], owner),
         "feedback give": ([1, 87, "--text", "good"], client),
         "feedback sign": ([1, 87, "--text", "good"], client),
         "feedback respond": ([feedback, "--text", "sorry"], owner),
         "validation request": ([1, validator.address, "--document", file], owner),
-        "auth give": ([1, 92, authorization, "--text", "good"], client),
+        "auth give": ([92, authorization, "--text", "good"], client),
     }
 
 
@@ -105,14 +109,60 @@ def test_the_variables_are_held_to_the_same(refused, client, published):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--store-url", URL], "--store-url says where --store-folder is published: name that too"),
+        (["--store-url", URL], "--store-url is the URL of --store-folder: name that too"),
         (
             ["--store-folder", "x", "--ipfs-api", "http://127.0.0.1:1"],
-            "documents go to --store-folder or to --ipfs-api, not both",
+            "documents go to one store: name --store-folder or --ipfs-api",
+        ),
+        (["--pinning-api", URL], "--pinning-api pins the documents of an IPFS node: name that by --ipfs-api"),
+        (["--public-url", URL], "--public-url is the public URL of --put-url: name that too"),
+        (
+            ["--put-url", URL, "--public-url", f"{URL}?a=1"],
+            "--public-url is not an http or https URL without query, fragment, user and password",
         ),
     ],
-    ids=["a URL alone", "two stores"],
+    ids=["a URL alone", "two stores", "a service alone", "a public URL alone", "a public URL with a query"],
 )
 def test_a_place_for_documents_is_whole_and_one(refused, client, options, message):
     error = refused(3, "feedback", "give", 1, 87, "--text", "good", *options, key=client)
     assert (error["reason"], error["message"]) == ("invalid_argument", message)
+
+
+@pytest.mark.parametrize(
+    ("options", "variable"),
+    [
+        (["--pinata"], "BILATERAL_PINATA_JWT"),
+        (["--ipfs-api", URL, "--pinning-api", URL], "BILATERAL_PINNING_TOKEN"),
+    ],
+    ids=["Pinata", "a pinning service"],
+)
+def test_a_missing_token_is_named(refused, client, options, variable):
+    error = refused(7, "feedback", "give", 1, 87, "--text", "good", *options, key=client)
+    assert (error["reason"], error["message"]) == ("no_token", f"the access token is missing: set {variable}")
+
+
+def test_a_document_is_pinned_and_put(done, client):
+    with PinningServer() as service, KuboServer() as node:
+        options = ["--ipfs-api", node.url, "--pinning-api", service.url]
+        ran = done("feedback", "give", 1, 87, "--text", "good", *options, key=client, **TOKEN)
+        (pinned,) = service.pins
+        assert ran["result"]["event"]["uri"] == f"ipfs://{pinned}"
+    with PutServer() as store:
+        ran = done("feedback", "give", 1, 87, "--text", "good", "--put-url", f"{store.url}/a?signature=s", key=client)
+        assert ran["result"]["event"]["uri"] == f"{store.url}/a"
+        assert store.contents.keys() == {"/a"}
+
+
+@pytest.mark.parametrize("name", [name for name in STORING if name != "feedback sign"])
+def test_a_dry_run_stores_nothing(done, storing, reputation, client, published, name):
+    reputation.giveFeedback(1, 87, 0, "", "", "", "", bytes(32), sender=client)
+    arguments, key = storing[name]
+    options = ["--store-folder", published, "--store-url", URL, "--dry-run"]
+    ran = done(*name.split(), *arguments, *options, key=key)
+    assert (ran["hash"], published.exists()) == (None, False)
+
+
+def test_a_dry_run_publishes_nothing_to_ipfs(done, client):
+    with KuboServer() as node:
+        ran = done("feedback", "give", 1, 87, "--text", "good", "--ipfs-api", node.url, "--dry-run", key=client)
+        assert (ran["hash"], node.requests, dict(node.blocks)) == (None, [], {})

@@ -1,4 +1,4 @@
-"""Standard outputs that take nothing: full, closed, or with a reader who has left. What was sent is told still."""
+"""Standard outputs that are full, closed, or whose reader has left. Commands still tell what they sent."""
 
 from __future__ import annotations
 

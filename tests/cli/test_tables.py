@@ -47,12 +47,17 @@ def test_an_id_is_in_one_line(shown, width, tag):
     assert [sum(it in line for line in lines) for it in ids] == [1, 1]
 
 
+def test_a_shortened_tag_keeps_its_mark(shown):
+    lines, _ = shown(100, "blocktimefreshness")
+    assert sum("(not blocktimeF…" in line for line in lines) == 2
+
+
 def test_rows_that_fit_are_rows(shown):
     lines, ids = shown(120, "uptime")
     assert [sum(it in line and "uptime" in line for line in lines) for it in ids] == [1, 1]
 
 
 def test_rows_that_do_not_fit_have_a_line_for_each_field(shown):
-    lines, (first, _) = shown(80, "uptime")
+    lines, (first, _) = shown(70, "uptime")
     assert not any("uptime" in line for line in lines if first in line)
     assert sum("uptime" in line for line in lines) == 2

@@ -1,4 +1,4 @@
-"""What is shown of a write: its result, the transaction, and whatever went wrong after it was sent."""
+"""Commands show the result of a write, its transaction, and every error after it was sent."""
 
 from __future__ import annotations
 
@@ -40,6 +40,31 @@ def shown(bilateral, chain):
     return run
 
 
+@pytest.mark.parametrize(
+    ("option", "amount", "said"),
+    [
+        ("--max-fee-per-gas", "0.000000001", "the limit of 1: "),
+        ("--max-cost", "0.000000000000000002", "the limit of 2: "),
+    ],
+)
+def test_a_fee_above_the_limit_is_not_signed(refused, client, option, amount, said):
+    before = client.nonce
+    error = refused(4, "feedback", "give", 1, 87, option, amount, key=client)
+    assert (error["reason"], said in error["message"], option in error["message"]) == ("fee_limit", True, True)
+    assert client.nonce == before
+
+
+def test_a_fee_within_the_limits_is_signed(done, client):
+    ran = done("feedback", "give", 1, 87, "--max-fee-per-gas", "100", "--max-cost", "0.5", key=client)
+    assert ran["result"]["value"] == "87"
+
+
+@pytest.mark.parametrize("amount", ["", "x", "1e3", "0x1", " 1", "0.0000000001", "1" * 61])
+def test_a_malformed_limit_is_refused(refused, client, amount):
+    error = refused(3, "feedback", "give", 1, 87, "--max-fee-per-gas", amount, key=client)
+    assert (error["reason"], "--max-fee-per-gas is a number" in error["message"]) == ("invalid_argument", True)
+
+
 def test_an_answers_hash_is_the_documents(shown, reputation, owner, client):
     reputation.giveFeedback(1, 87, 0, "", "", "", "", bytes(32), sender=client)
     fields, event = shown("feedback", "respond", f"31337:1:{client.address}:0", "--text", "sorry", key=owner)
@@ -48,7 +73,7 @@ def test_an_answers_hash_is_the_documents(shown, reputation, owner, client):
 
 def test_an_authorised_feedbacks_hash_is_the_documents(bilateral, shown, owner, client):
     authorization = bilateral("auth", "create", 1, client.address, key=owner).out.strip()
-    fields, event = shown("auth", "give", 1, 92, authorization, "--text", "good", key=client)
+    fields, event = shown("auth", "give", 92, authorization, "--text", "good", key=client)
     assert fields["hash"] == "0x" + event["filehash"].hex()
 
 
@@ -158,7 +183,7 @@ def test_an_answer_that_no_registry_gives_names_the_transaction(refused, chain, 
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["people", "machines"])
 def test_an_answer_that_says_what_cannot_be_names_the_transaction_to_each(bilateral, chain, node, client, options):
-    """The event has 19 decimals, as if somebody had typed them: nothing of what was sent may be taken for a key."""
+    """The event has 19 decimals, as if somebody had typed them. No message may take the hash for a key."""
 
     def with_19_decimals(_, forward):
         answer = forward()

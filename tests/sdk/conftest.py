@@ -46,7 +46,7 @@ def kubo():
 
 @pytest.fixture(scope="session")
 def authority():
-    """An authority that certifies servers, and which no machine trusts of itself."""
+    """A certificate authority that no machine trusts by default."""
     return trustme.CA()
 
 
@@ -69,13 +69,13 @@ def trusting(authority, loader):
 
 @pytest.fixture
 def loader():
-    """A loader that may connect to this machine, and waits for no more than a few seconds."""
+    """A loader that may connect to this machine, with a timeout of a few seconds."""
     return Loader(limits=Limits(bytes=64 * 1024, seconds=8), gateways=(), network=Network(allow_private=True))
 
 
 @pytest.fixture
 def guarded():
-    """A loader as agents have it, for which this machine is out of bounds."""
+    """A loader with the default settings, which may not connect to this machine."""
     return Loader(limits=Limits(seconds=8), gateways=())
 
 

@@ -14,7 +14,7 @@ _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 def base58(length):
-    """So many bytes in base 58, leading zeros included."""
+    """Draw a number of bytes in base 58, including leading zeros."""
     return st.binary(min_size=length, max_size=length).map(lambda data: libipld.encode_multibase("z", data)[1:])
 
 

@@ -1,4 +1,4 @@
-"""The package's ABIs are the compiler's, and deployment records are read."""
+"""The package has the compiler's ABIs, and reads deployment records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bilateral.contracts import Deployment, Registry, abi, selectors
-from bilateral.errors import DeploymentRecordError, InvalidArgumentError, MalformedIdentifierError
+from bilateral.errors import (
+    DeploymentRecordError,
+    InvalidArgumentError,
+    MalformedIdentifierError,
+    MissingRegistryError,
+)
 from scripts.abi import FOLDER, abi_file, compiled_abi
 from tests.sdk.strategies import EVM_ADDRESS
 
@@ -19,7 +24,7 @@ OTHER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 
 @pytest.mark.parametrize("registry", Registry)
 def test_the_packages_abi_is_the_compilers(registry):
-    """`make abi` brings it up to date."""
+    """If this fails, run `make abi`."""
     assert list(abi(registry)) == compiled_abi(registry)
     assert (FOLDER / f"{registry}.json").read_text() == abi_file(registry)
 
@@ -33,7 +38,7 @@ def test_selectors_and_topics_are_those_of_the_compiled_contract(registry, proje
     assert set(selectors(registry, "event")) == {keccak(text=entry.selector) for entry in contract.events}
 
 
-def test_the_packages_folder_holds_nothing_else():
+def test_the_packages_folder_has_no_other_files():
     assert {path.stem for path in FOLDER.iterdir()} == set(Registry)
 
 
@@ -93,8 +98,8 @@ def test_the_registry_with_ratings_is_preferred(names):
         record(IdentityRegistry=EVM_ADDRESS).replace("}}", ', "block": -1}}'),
     ],
 )
-def test_what_is_no_record_is_refused(text):
-    with pytest.raises(DeploymentRecordError, match="cannot be read"):
+def test_an_invalid_record_is_refused(text):
+    with pytest.raises(DeploymentRecordError, match="invalid deployment record"):
         Deployment.from_record(text)
 
 
@@ -109,7 +114,7 @@ def test_no_text_breaks_the_reader_of_records(text):
         Deployment.from_record(text)
 
 
-def test_an_address_with_a_wrong_checksum_is_no_deployment():
+def test_an_address_with_a_wrong_checksum_is_refused():
     with pytest.raises(MalformedIdentifierError, match="checksum"):
         Deployment(1, EVM_ADDRESS.replace("A169", "a169"))
 
@@ -121,3 +126,14 @@ def test_a_deployment_is_on_a_chain_with_a_number():
         Deployment(84532, None)
     with pytest.raises(InvalidArgumentError, match="first_block"):
         Deployment(84532, EVM_ADDRESS, first_block="0")
+
+
+def test_a_deployment_tells_the_address_of_each_registry():
+    deployment = Deployment(84532, *("0x" + f"{number:040x}" for number in range(1, 5)))
+    assert [int(deployment.address_of(registry), 16) for registry in Registry] == [1, 2, 2, 3, 4]
+
+
+def test_a_deployment_without_a_registry_has_no_address_of_it():
+    with pytest.raises(MissingRegistryError, match="no validation registry") as caught:
+        Deployment(84532, "0x" + f"{1:040x}").address_of(Registry.VALIDATION)
+    assert (caught.value.registry, caught.value.chain_id) == ("validation", 84532)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bilateral.documents.encoding import MAX_DEPTH, decode_object, encode_object
+from bilateral.encoding import MAX_DEPTH, decode_object, encode_object
 from bilateral.errors import MalformedDocumentError
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -50,7 +50,7 @@ def test_the_encoding_is_that_of_javascript():
     assert encode_object({"b": [1, True, None], "a": "é\u2028/\n"}) == '{"b":[1,true,null],"a":"é\u2028/\\n"}'.encode()
 
 
-def test_a_byte_order_mark_is_passed_over():
+def test_a_byte_order_mark_is_skipped():
     assert decode_object(b"\xef\xbb\xbf{}") == {}
 
 
@@ -79,17 +79,17 @@ def test_a_byte_order_mark_is_passed_over():
         (b'{"a":' * 100_000, "nested deeper"),
     ],
 )
-def test_what_is_no_object_is_refused_by_name(content, problem):
+def test_json_other_than_an_object_is_refused_with_its_type(content, problem):
     with pytest.raises(MalformedDocumentError) as refusal:
         decode_object(content)
     assert problem in str(refusal.value)
     assert refusal.value.reason == "malformed_document"
 
 
-def test_a_document_of_nothing_but_brackets_does_not_bring_down_a_program_with_a_high_recursion_limit():
+def test_a_document_of_brackets_does_not_crash_a_program_with_a_high_recursion_limit():
     program = (
         "import sys; sys.setrecursionlimit(10**6)\n"
-        "from bilateral.documents.encoding import decode_object\n"
+        "from bilateral.encoding import decode_object\n"
         "try: decode_object(b'[' * 500_000)\n"
         "except ValueError as error: print(error)"
     )
@@ -127,12 +127,12 @@ def test_nesting_as_deep_as_the_limit_is_read_and_one_level_more_is_refused():
         ({"a": {1, 2}}, "cannot be written as JSON"),
     ],
 )
-def test_what_json_cannot_hold_is_not_written(value, problem):
+def test_a_value_without_a_json_form_is_not_written(value, problem):
     with pytest.raises(MalformedDocumentError, match=problem):
         encode_object(value)
 
 
 @pytest.mark.parametrize("content", [None, "{}", 5, ["{}"]])
-def test_what_is_not_bytes_is_no_document(content):
+def test_a_document_must_be_bytes(content):
     with pytest.raises(MalformedDocumentError, match="a document is bytes"):
         decode_object(content)

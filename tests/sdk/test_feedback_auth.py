@@ -1,4 +1,4 @@
-"""Authorisations of feedback are taken apart, and their signers found, as the registry does it."""
+"""The SDK decodes authorisations of feedback and finds their signers as the registry does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ auths = st.builds(
 
 
 @given(auths, st.binary())
-def test_an_authorisation_is_taken_apart_as_it_was_put_together(auth, signature):
+def test_decoding_reverses_encoding(auth, signature):
     assert decode_feedback_auth(encode_feedback_auth(auth, signature)) == (auth, signature)
 
 
@@ -51,7 +51,7 @@ def test_no_bytes_break_the_decoder(data):
         assert encode_feedback_auth(auth, signature) == data
 
 
-def test_what_is_too_short_is_refused_with_its_length():
+def test_too_few_bytes_are_refused_with_their_number():
     with pytest.raises(MalformedAuthorizationError, match="only 159 bytes"):
         decode_feedback_auth(bytes(159))
 
@@ -70,7 +70,7 @@ def test_the_signer_is_found():
 
 
 @pytest.mark.parametrize("domain", [Domain(1, EVM_ADDRESS), Domain(84532, OWNER.address)], ids=["chain", "registry"])
-def test_a_signature_for_elsewhere_is_not_the_owners(domain):
+def test_a_signature_for_another_chain_or_registry_is_not_the_owners(domain):
     _, signature = decode_feedback_auth(sign_feedback_auth(AUTH, DOMAIN, OWNER))
     assert recover_feedback_auth_signer(AUTH, signature, domain) != OWNER.address
 
@@ -93,7 +93,7 @@ def _malleable(signature):
     ],
     ids=["malleable", "v of 0 or 1", "short", "long", "r of 0", "s of 0", "r beyond the order"],
 )
-def test_a_signature_that_the_registry_refuses_is_nobodys(spoil):
+def test_a_signature_that_the_registry_refuses_has_no_signer(spoil):
     _, signature = decode_feedback_auth(sign_feedback_auth(AUTH, DOMAIN, OWNER))
     assert recover_feedback_auth_signer(AUTH, spoil(signature), DOMAIN) is None
 
@@ -118,7 +118,7 @@ def test_an_authorisation_for_another_chain_is_not_signed():
         sign_feedback_auth(AUTH, Domain(1, EVM_ADDRESS), OWNER)
 
 
-def test_what_a_signer_raises_is_named_and_kept():
+def test_an_exception_of_a_signer_is_named_and_kept():
     class Unplugged:
         def sign_message(self, _):
             raise OSError("no device")
@@ -134,6 +134,6 @@ def test_an_expiry_is_a_time():
 
 
 @pytest.mark.parametrize("wrong", [None, "00" * 300, 5])
-def test_what_is_not_bytes_is_no_authorisation(wrong):
+def test_an_authorisation_must_be_bytes(wrong):
     with pytest.raises(InvalidArgumentError, match="expected bytes"):
         decode_feedback_auth(wrong)

@@ -110,7 +110,7 @@ def test_several_skills_and_those_of_oasf_are_lists():
     assert file.to_object() == {"a2a": {"skills": ["a", "b"]}, "oasf": {"skills": ["x/y"], "domains": ["z"]}}
 
 
-def test_nothing_said_is_an_empty_file():
+def test_no_arguments_give_an_empty_file():
     assert prepare_feedback_file().to_object() == {}
 
 
@@ -145,8 +145,8 @@ def test_a_payment_may_be_on_solana():
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"capability": "tools"}, "capability and name are given together"),
-        ({"name": "n"}, "capability and name are given together"),
+        ({"capability": "tools"}, "capability and name go together"),
+        ({"name": "n"}, "capability and name go together"),
         ({"capability": "toys", "name": "n"}, "capability is one of tools, prompts, resources"),
         ({"text": 1}, "text: Input should be a valid string"),
         ({"skill": [1]}, "a2a.skills.0: "),
@@ -163,7 +163,7 @@ def test_a_payment_may_be_on_solana():
         ({"proof_of_payment": {**PAYMENT, "chainId": 1.5}}, "chainId"),
     ],
 )
-def test_an_argument_that_says_nothing_is_refused_by_name(arguments, problem):
+def test_an_empty_argument_is_refused_by_name(arguments, problem):
     with pytest.raises(MalformedDocumentError) as refusal:
         prepare_feedback_file(**arguments)
     assert problem in str(refusal.value)
@@ -185,7 +185,7 @@ def test_a_field_of_the_wrong_type_is_named(fields, problem):
         FeedbackFile.of({**SPECIFIED, **fields})
 
 
-def test_a_file_is_completed_with_what_the_chain_will_say():
+def test_a_file_is_completed_with_the_fields_on_chain():
     prepared = prepare_feedback_file(capability="tools", name="financial_analyzer")
     moment = datetime(2025, 9, 23, 14, 0, 0, 999999, timezone(timedelta(hours=2)))
     file = prepared.complete(AGENT, CLIENT, FeedbackValue(85), tag1="starred", tag2="finance", created_at=moment)
@@ -202,7 +202,7 @@ def test_a_file_is_completed_with_what_the_chain_will_say():
     }
 
 
-def test_the_chain_takes_precedence_over_what_the_file_said():
+def test_fields_on_chain_replace_those_of_the_file():
     lying = FeedbackFile.of({**SPECIFIED, "value": 100, "agentId": 7, "tag1": "uptime", "tag2": "high"})
     file = lying.complete(AGENT, CLIENT, FeedbackValue(-32, 1), endpoint="https://other")
     assert (file.value, file.value_decimals, file.agent_id, file.tag1, file.tag2) == (-32, 1, 42, None, None)
@@ -220,7 +220,7 @@ def test_an_agent_of_solana_keeps_its_mint_address():
 
 
 def test_a_time_without_a_zone_is_refused():
-    with pytest.raises(MalformedDocumentError, match="a time needs a time zone"):
+    with pytest.raises(MalformedDocumentError, match="created_at has no time zone"):
         FeedbackFile.of({}).complete(AGENT, CLIENT, FeedbackValue(1), created_at=datetime(2025, 9, 23))  # noqa: DTZ001
 
 
@@ -240,7 +240,7 @@ def test_a_file_completed_now_says_so():
         ("0001-01-01T00:00:00+23:59", None),
     ],
 )
-def test_the_time_of_a_strangers_file_is_read_or_passed_over(text, created):
+def test_the_time_of_a_strangers_file_is_read_or_ignored(text, created):
     assert FeedbackFile.of({"createdAt": text}).created == created
     assert FeedbackFile.of({}).created is None
 
@@ -270,7 +270,7 @@ def test_the_payment_may_be_named_as_in_json():
     assert prepare_feedback_file(proofOfPayment=PAYMENT) == prepare_feedback_file(proof_of_payment=PAYMENT)
 
 
-def test_what_was_used_may_be_named_as_in_json():
+def test_the_used_service_may_be_named_as_in_json():
     file = prepare_feedback_file(mcp={"tool": "t"}, a2a={"skills": ["s"], "contextId": "c"}, oasf={"domains": ["d"]})
     assert file == prepare_feedback_file(capability="tools", name="t", skill="s", context="c", oasf_domains=["d"])
 
@@ -284,8 +284,8 @@ def test_what_was_used_may_be_named_as_in_json():
         ({"oasf": {"skills": ["s"]}, "oasf_domains": ["d"]}, "oasf"),
     ],
 )
-def test_what_was_used_is_named_once(arguments, name):
-    with pytest.raises(MalformedDocumentError, match=f"that make it up: {name}$"):
+def test_the_used_service_is_named_once(arguments, name):
+    with pytest.raises(MalformedDocumentError, match=f"and by its parts: {name}$"):
         prepare_feedback_file(**arguments)
 
 

@@ -1,4 +1,4 @@
-"""The hash of a document, and the hashes of other serialisations that authors put on chain instead."""
+"""The hash of a document, and hashes of other serialisations that published clients put on chain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_hash_is_keccak_of_the_bytes(content):
     assert verify_hash(content, keccak(content)) is True
 
 
-def test_a_zero_hash_on_chain_means_that_there_is_none():
+def test_a_zero_hash_on_chain_means_no_hash():
     assert verify_hash(b"anything", bytes(32)) is False
 
 
@@ -89,7 +89,7 @@ def test_another_digest_and_an_editors_last_line_break_are_named(expected, varia
     assert refusal.value.variant == variant
 
 
-def test_a_file_that_is_no_json_is_still_compared():
+def test_a_file_without_json_is_still_compared():
     with pytest.raises(HashMismatchError) as refusal:
         verify_hash(b"\xff\xfe", hashlib.sha256(b"\xff\xfe").digest())
     assert refusal.value.variant == "the same bytes by SHA-256"

@@ -105,12 +105,12 @@ def test_the_two_counts_of_a_feedback_name_the_same_feedback():
     assert first.subgraph_id == f"84532:42:{EVM_ADDRESS.lower()}:1"
 
 
-def test_a_feedback_id_of_an_understood_chain_has_no_id_at_an_indexer():
+def test_a_feedback_id_without_a_chain_has_no_id_at_an_indexer():
     with pytest.raises(MalformedIdentifierError, match="the agent's chain is not named"):
         _ = FeedbackId.parse(f"42:{EVM_ADDRESS}:0").subgraph_id
 
 
-def test_the_last_feedback_of_a_client_has_an_id_and_there_is_none_beyond():
+def test_the_last_feedback_of_a_client_has_an_id_and_the_next_has_none():
     last = FeedbackId.from_chain(AgentId(1), EVM_ADDRESS, 2**64 - 1)
     assert FeedbackId.parse(str(last)) == last
     with pytest.raises(MalformedIdentifierError, match=f"its index on chain, {2**64}, is not within"):
@@ -122,13 +122,13 @@ def test_the_contracts_index_zero_is_no_feedback():
         FeedbackId.parse_subgraph(f"84532:42:{EVM_ADDRESS}:0")
 
 
-def test_the_last_agent_of_a_registry_has_an_id_and_there_is_none_beyond():
+def test_the_last_agent_of_a_registry_has_an_id_and_the_next_has_none():
     assert AgentId.parse(str(2**256 - 1)).token_id == 2**256 - 1
     with pytest.raises(MalformedIdentifierError, match=r"not within 0 to 2\^256 - 1"):
         AgentId.parse(str(2**256))
 
 
-def test_an_agent_takes_the_chain_that_is_understood():
+def test_an_agent_without_a_chain_takes_the_given_one():
     assert AgentId.parse("42").on(84532) == AgentId(42, 84532) == AgentId.parse("84532:42").on(84532)
 
 
@@ -216,7 +216,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize(("kind", "text", "problem"), MALFORMED)
-def test_malformed_text_is_refused_by_what_is_wrong_with_it(kind, text, problem):
+def test_malformed_text_is_refused_with_the_mistake(kind, text, problem):
     with pytest.raises(MalformedIdentifierError) as refusal:
         kind.parse(text)
     assert problem in refusal.value.problem
@@ -257,7 +257,7 @@ WRONG = [None, True, 1.5, b"1", ["1"], object()]
         lambda it: FeedbackId.from_chain(AgentId(1), EVM_ADDRESS, it),
     ],
 )
-def test_what_is_of_the_wrong_type_is_no_part_of_an_identifier(take, wrong):
+def test_a_part_of_the_wrong_type_is_refused(take, wrong):
     with pytest.raises(MalformedIdentifierError) as refusal:
         take(wrong)
     assert "expected a value of type" in refusal.value.problem
@@ -270,5 +270,5 @@ def test_a_truth_value_is_not_the_first_index():
 
 def test_a_number_too_long_to_be_written_is_refused():
     for take in (AgentId, ChainId.evm, lambda it: FeedbackId.from_index(AgentId(1), EVM_ADDRESS, it)):
-        with pytest.raises(MalformedIdentifierError, match="beyond any that a chain has"):
+        with pytest.raises(MalformedIdentifierError, match="larger than any chain uses"):
             take(10**5000)

@@ -1,4 +1,4 @@
-"""Files of IPFS: every block is checked against its CID, whoever delivers it."""
+"""Files of IPFS: the loader checks every block against its CID."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ANOTHER_CODEC = bytes_field(2, link(b"\x01\x71\x12\x20" + bytes(32), "", 0))
 
 @pytest.fixture
 def ipfs(guarded, gateway):
-    """A loader that reads IPFS through the gateway, and may connect to nothing else on this machine."""
+    """A loader that reads IPFS through the gateway, and may not connect elsewhere on this machine."""
     return replace(guarded, limits=Limits(bytes=2**20, seconds=8), gateways=(gateway.url,))
 
 
@@ -125,12 +125,12 @@ def test_a_file_in_a_folder_is_read_by_its_path(gateway, ipfs):
     ("path", "problem"),
     [
         ("", "names a folder"),
-        ("/absent", 'holds no "absent"'),
-        ("/a/b", 'is a file, so it holds no "b"'),
-        ("/..", 'holds no ".."'),
-        ("/%2e%2e/a", 'holds no ".."'),
-        ("/a%00", r'holds no "a\\x00"'),
-        ("/\udcff", "holds no"),
+        ("/absent", '"absent" is not in the folder'),
+        ("/a/b", 'is a file, not a folder with "b"'),
+        ("/..", '".." is not in the folder'),
+        ("/%2e%2e/a", '".." is not in the folder'),
+        ("/a%00", r'"a\\x00" is not in the folder'),
+        ("/\udcff", "is not in the folder"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_named(gateway, ipfs, path, problem):
@@ -139,7 +139,7 @@ def test_a_path_that_leads_nowhere_is_named(gateway, ipfs, path, problem):
         ipfs.load(f"ipfs://{folder}{path}")
 
 
-def test_content_that_is_not_the_cids_is_refused_with_both_cids(gateway, ipfs):
+def test_content_of_another_cid_is_refused_with_both_cids(gateway, ipfs):
     cid = gateway.blocks.add(FILE)
     gateway.forged[cid] = b'{"name":"impostor"}'
     with pytest.raises(CidMismatchError) as refusal:
@@ -158,7 +158,7 @@ def test_one_forged_block_of_many_is_refused(gateway, ipfs, raw_leaves, forged):
         ipfs.load(f"ipfs://{root}")
 
 
-def test_a_gateway_that_ignores_the_question_and_delivers_the_file_is_noticed(gateway, ipfs):
+def test_a_gateway_that_delivers_the_file_instead_of_the_block_is_refused(gateway, ipfs):
     cid = gateway.blocks.add(FILE, raw_leaves=False)
     gateway.forged[cid] = FILE
     with pytest.raises(CidMismatchError):
@@ -176,15 +176,21 @@ def test_the_next_gateway_is_asked_when_one_forges_fails_or_hangs(ipfs, gateway)
 
 
 MISCONDUCT = [
-    (redirect("?format=raw"), r"delivers no block: .* redirects more than 3 times"),
-    (redirect("http://localhost:1/"), r'delivers no block: "localhost" leads to .*, which is not a public address'),
-    (redirect("ftp://localhost/"), r'delivers no block: .* redirects to "ftp://localhost/", which is not an http'),
+    (redirect("?format=raw"), r"does not deliver a block: .* redirects more than 3 times"),
+    (
+        redirect("http://localhost:1/"),
+        r'does not deliver a block: "localhost" leads to .*, which is not a public',
+    ),
+    (
+        redirect("ftp://localhost/"),
+        r'does not deliver a block: .* redirects to "ftp://localhost/", which is not',
+    ),
     (lambda handler: respond(handler, bytes(2**20 + 2**16 + 1)), "sends more than 1114112 bytes as one block"),
 ]
 
 
 @pytest.mark.parametrize(("misconduct", "problem"), MISCONDUCT)
-def test_the_next_gateway_is_asked_whatever_one_sends(ipfs, gateway, misconduct, problem):
+def test_the_next_gateway_is_asked_after_any_invalid_answer(ipfs, gateway, misconduct, problem):
     cid = gateway.blocks.add(FILE)
     with GatewayServer() as bad:
         bad.forged[cid] = misconduct
@@ -203,8 +209,8 @@ def test_a_block_has_64_kib_beside_the_content_of_a_document_and_no_byte_more(ip
         ipfs.load(f"ipfs://{cid}")
 
 
-def test_what_every_gateway_would_say_is_told_at_once(ipfs, gateway):
-    """Blocks that were checked show that the document itself is too large, or none."""
+def test_an_error_of_the_document_itself_is_raised_without_asking_other_gateways(ipfs, gateway):
+    """Valid blocks prove that the document is too large or not a file, so no other gateway can help."""
     loader = replace(ipfs, gateways=(gateway.url, "http://localhost:1"))
     with pytest.raises(DocumentTooLargeError):
         loader.load(f"ipfs://{gateway.blocks.add(bytes(2**20 + 1))}")
@@ -231,7 +237,7 @@ def test_a_gateway_may_redirect_but_not_to_a_private_address(ipfs, gateway, othe
     cid = gateway.blocks.add(FILE)
     other_server.routes["/secrets"] = FILE
     gateway.forged[cid] = redirect(f"{other_server.url}/secrets")
-    with pytest.raises(UnreachableDocumentError, match=r'"localhost" leads to .*, which is not a public address'):
+    with pytest.raises(UnreachableDocumentError, match=r'"localhost" leads to .*, which is not a public'):
         ipfs.load(f"ipfs://{cid}")
     assert other_server.requests == []
 
@@ -258,7 +264,7 @@ def test_a_file_as_large_as_the_limit_is_read_and_one_byte_more_is_refused(gatew
 
 
 def test_a_file_of_endlessly_many_blocks_is_refused():
-    """A few blocks, each of which links the next one many times, stand for more leaves than there are atoms."""
+    """A few blocks, each linking the next one many times, describe an astronomical number of leaves."""
     blocks = Blocks()
     cid = blocks.put(bytes_field(1, varint_field(1, 2)), DAG_PB, 1)
     for _ in range(100):
@@ -289,7 +295,7 @@ def test_a_file_of_endlessly_many_blocks_is_refused():
         (ANOTHER_CODEC + bytes_field(1, varint_field(1, 2)), UnsupportedUriError, "codec 0x71"),
     ],
 )  # fmt: skip
-def test_a_block_that_is_no_file_is_named(block, error, problem):
+def test_a_block_other_than_a_file_is_named(block, error, problem):
     cid = Cid.parse(text(Blocks().put(block, DAG_PB, 1)))
     with pytest.raises(error, match=problem):
         read_file(lambda _: block, cid, (), 1000)
@@ -318,7 +324,7 @@ def test_no_block_breaks_the_reader(block):
         ("🐍", "not a CID"),
     ],
 )
-def test_what_is_no_cid_that_is_supported_is_refused(guarded, cid, problem):
+def test_an_unsupported_cid_is_refused(guarded, cid, problem):
     with pytest.raises(UnsupportedUriError, match=problem):
         guarded.load(f"ipfs://{cid}")
 
@@ -334,7 +340,7 @@ def test_no_text_breaks_the_parser_of_ipfs_uris(rest):
 
 
 def test_a_slow_leaf_counts_against_the_same_time(ipfs, gateway):
-    """Blocks share the time: a gateway that takes just under the limit for each does not add up to hours."""
+    """All blocks share one time limit, so many slow blocks do not add up to hours."""
     root = gateway.blocks.add(bytes(700_000))
     for cid, block in list(gateway.blocks.items()):
         gateway.forged[cid] = lambda handler, block=block: (time.sleep(0.2), respond(handler, block))

@@ -1,4 +1,4 @@
-"""Loading by http and https from a real server: what arrives, and everything that a server may do wrong."""
+"""Loading by http and https from a real server: valid documents, and every misbehaviour of a server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.sdk.servers import redirect, respond
 FILE = b'{"name":"agent"}'
 
 
-def test_a_document_is_what_the_server_delivers(server, loader):
+def test_a_document_has_the_bytes_of_the_server(server, loader):
     server.routes["/agent.json"] = FILE
     document = loader.load(f"{server.url}/agent.json")
     assert (document.content, document.integrity) == (FILE, None)
@@ -91,7 +91,7 @@ def test_a_server_that_never_answers_is_given_up(server, loader):
 
 
 @pytest.mark.parametrize("part", ["headers", "body"])
-def test_a_server_that_trickles_is_given_up_however_steadily_it_does(server, loader, part):
+def test_a_server_that_trickles_steadily_is_given_up(server, loader, part):
     def trickle(handler):
         handler.wfile.write(b"HTTP/1.1 200 OK\r\n" if part == "headers" else b"HTTP/1.1 200 OK\r\n\r\n")
         try:
@@ -244,7 +244,7 @@ def test_a_redirect_from_https_to_http_is_refused_although_http_led_to_https(
 
 
 def test_a_redirect_to_a_private_address_is_refused(server, other_server, guarded):
-    """The first server is trusted by name and port, as a gateway is, and nothing that it redirects to is."""
+    """The loader trusts the first server by name and port, like a gateway, but not the target of a redirect."""
     server.routes |= {"/": redirect("/again"), "/again": redirect(f"{other_server.url}/secrets")}
     other_server.routes["/secrets"] = b"secrets"
     network = replace(guarded.network, trusted=frozenset({("localhost", server.port)}))
@@ -291,7 +291,7 @@ def test_a_proxy_of_the_environment_is_not_used(server, other_server, loader, mo
         " https://host/",
     ],
 )
-def test_what_is_no_uri_that_is_loaded_is_refused(guarded, uri):
+def test_an_unsupported_uri_is_refused(guarded, uri):
     with pytest.raises(UnsupportedUriError) as refusal:
         guarded.load(uri)
     assert str(refusal.value).isprintable()

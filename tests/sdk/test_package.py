@@ -1,4 +1,4 @@
-"""The package installs as users install it, and works without Ape and without anything that it does not name."""
+"""The package installs as for users, and works without Ape and without undeclared dependencies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -21,7 +22,8 @@ import importlib.util, pkgutil
 import bilateral
 assert importlib.util.find_spec("ape") is None
 for module in pkgutil.walk_packages(bilateral.__path__, "bilateral."):
-    importlib.import_module(module.name)
+    if not module.name.startswith(("bilateral.trust", "bilateral.index", "bilateral.cli.")):  # of extras
+        importlib.import_module(module.name)
 from bilateral.client import Client
 from bilateral.errors import NodeUnreachableError
 try:
@@ -36,22 +38,37 @@ print(Loader().load(stored.uri, stored.hash).registration().name, bilateral.__fi
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A folder with the package, built and installed from its sources, and what it names as its dependencies."""
+    """A folder with the package, built from its sources, and its declared dependencies."""
     folder = tmp_path_factory.mktemp("installed")
     uv = shutil.which("uv", path=Path(sys.executable).parent)
     command = [uv, "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--offline", "--target", folder]
     subprocess.run([*command, "--python", sys.executable, ROOT], check=True)  # noqa: S603
-    for name in dependencies("bilateral"):
+    _link(folder, dependencies("bilateral"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed_with_cli(installed, tmp_path_factory):
+    """The same, and what the extra `cli` names."""
+    folder = tmp_path_factory.mktemp("installed-cli")
+    for entry in installed.iterdir():
+        (folder / entry.name).symlink_to(entry)
+    _link(folder, {needed for name in ("typer", "rich") for needed in {name, *dependencies(name)}})
+    return folder
+
+
+def _link(folder, names):
+    """Put distributions of this environment into a folder."""
+    for name in names:
         files = distribution(name).files
         for top in {file.parts[0] for file in files if not file.parts[0].startswith((".", "__pycache__"))}:
             target = folder / top
             if not target.exists():
                 target.symlink_to(distribution(name).locate_file(top))
-    return folder
 
 
 def dependencies(name, seen=None):
-    """The names of the distributions that a distribution needs here, extras aside."""
+    """Return the names of a distribution's requirements on this machine, without extras."""
     seen = set() if seen is None else seen
     for line in distribution(name).requires or []:
         needed, _, marker = line.partition(";")
@@ -73,20 +90,20 @@ def _is_installed(name):
 
 @pytest.fixture(scope="module")
 def run(installed):
-    """Runs Python with nothing else than the package and what it names as its dependencies."""
+    """A function that runs Python with only the package and its declared dependencies."""
 
-    def run(*arguments, **variables):
+    def run(*arguments, folder=installed, code=0):
         result = subprocess.run(  # noqa: S603
             [sys.executable, "-S", *arguments],
-            env={**os.environ, "PYTHONPATH": str(installed), **variables},
-            cwd=installed,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+            cwd=folder,
             capture_output=True,
             text=True,
             check=False,
         )
-        assert result.stderr == ""
-        assert result.returncode == 0
-        return result.stdout
+        assert result.returncode == code, result.stderr
+        assert code or result.stderr == ""
+        return result.stdout or result.stderr
 
     return run
 
@@ -97,8 +114,43 @@ def test_the_package_works_without_ape(run, installed):
     assert str(installed) in written
 
 
-def test_the_command_line_works_without_ape(run, installed, tmp_path, identity, owner):
-    command = installed / "bin" / "bilateral"
+def test_a_missing_extra_is_one_line_that_says_what_to_install(run):
+    program = "\n".join(
+        [
+            "from bilateral.errors import MissingExtraError",
+            "try:",
+            "    import bilateral.trust",
+            "except MissingExtraError as error:",
+            "    print(error)",
+        ]
+    )
+    assert run("-c", program) == (
+        "numpy, scipy, pyarrow, sklearn missing: install them with pip install 'bilateral[trust]'\n"
+    )
+
+
+def test_the_command_line_without_its_extra_says_in_one_line_what_to_install(run, installed):
+    said = run(installed / "bin" / "bilateral", "--help", code=1)
+    assert said == "error: typer is not installed; install the command line: pip install 'bilateral[cli]'\n"
+
+
+def test_ipfs_without_its_extra_says_in_one_line_what_to_install(run):
+    program = "\n".join(
+        [
+            "from bilateral.documents import Loader",
+            "from bilateral.errors import BilateralError",
+            "try:",
+            "    Loader().load('ipfs://bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy')",
+            "except BilateralError as error:",
+            "    print(error.reason, error)",
+        ]
+    )
+    assert run("-c", program) == "missing_extra libipld missing: install them with pip install 'bilateral[ipfs]'\n"
+
+
+def test_the_command_line_works_without_ape(run, installed_with_cli, tmp_path, identity, owner):
+    command = installed_with_cli / "bin" / "bilateral"
+    run = partial(run, folder=installed_with_cli)
     assert "Two-sided trust for AI agents" in run(command, "--help")
     identity.register("https://agent.example", sender=owner)
     record = {"chainId": 31337, "contracts": {"IdentityRegistry": {"address": identity.address}}}

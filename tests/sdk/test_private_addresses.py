@@ -1,4 +1,4 @@
-"""No stranger's URI makes a program connect to its own machine or network (server-side request forgery)."""
+"""A stranger's URI cannot make the loader connect to its own machine or network (server-side request forgery)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import httpcore
 import pytest
 
 from bilateral.documents import Limits
-from bilateral.documents.addresses import is_public
+from bilateral.documents.public_addresses import is_public
 from bilateral.errors import DocumentTimeoutError, ForbiddenAddressError, UnreachableDocumentError, UnsupportedUriError
 
 PUBLIC = "93.184.216.34"
@@ -101,8 +101,8 @@ def test_an_address_that_is_public(address):
         "127\u30020\u30020\u30021",
     ],
 )
-def test_this_machine_is_out_of_bounds_however_it_is_written(server, guarded, host):
-    """Some forms are no host name, and some resolvers do not know all the others, which is as good."""
+def test_this_machine_is_forbidden_in_every_notation(server, guarded, host):
+    """Some forms are invalid host names, and a resolver may not know the others; both protect as well."""
     with pytest.raises((ForbiddenAddressError, UnreachableDocumentError, UnsupportedUriError)):
         guarded.load(f"http://{host}:{server.port}/")
     assert server.requests == []
@@ -134,7 +134,7 @@ def test_a_name_of_which_one_address_is_private_is_refused(guarded):
 
 
 def test_a_name_that_is_rebound_after_the_check_gains_nothing(server, guarded):
-    """The name means a public address when it is looked up, and this machine ever after."""
+    """The first look-up of the name gives a public address, and each later one gives this machine."""
     server.routes["/"] = b"{}"
     loader, connections = resolving(guarded, [PUBLIC], ["127.0.0.1"], to=server.port)
     assert loader.load("http://rebound.example/").content == b"{}"
@@ -170,11 +170,11 @@ def test_a_name_that_takes_forever_to_look_up_is_given_up(guarded):
 
 
 @pytest.mark.parametrize("host", ["nobody.invalid", "a" * 64 + ".example", "-"])
-def test_a_name_that_stands_for_nothing_is_named(guarded, host):
+def test_a_name_without_an_address_is_named(guarded, host):
     def resolver(name, port):
         raise OSError(f"{name}:{port} is unknown")
 
-    with pytest.raises(UnreachableDocumentError, match="there is no host"):
+    with pytest.raises(UnreachableDocumentError, match="is not found"):
         replace(guarded, network=replace(guarded.network, resolver=resolver)).load(f"http://{host}/")
 
 
@@ -184,7 +184,7 @@ def test_a_resolver_that_fails_takes_no_time(guarded, failure):
         raise failure(f"{name}:{port}")
 
     started = time.monotonic()
-    with pytest.raises(UnreachableDocumentError, match="there is no host"):
+    with pytest.raises(UnreachableDocumentError, match="is not found"):
         replace(guarded, network=replace(guarded.network, resolver=resolver)).load("http://nobody.example/")
     assert time.monotonic() - started < 4
 
@@ -196,9 +196,9 @@ def test_the_first_and_the_last_port_are_ports(guarded, port):
 
 
 def resolving(loader, *answers, to=0, down=frozenset()):
-    """A loader for which names mean the given addresses, one answer after another, the last one for good.
+    """Return a loader whose look-ups give these addresses in turn, and then always the last one.
 
-    Connections to any address go to a port of this machine, and are noted by the address that was asked for.
+    All connections go to a port of this machine. The loader records each requested address.
     """
     connections = []
     remaining = list(answers)

@@ -92,7 +92,7 @@ def test_absent_fields_stay_absent_and_empty_ones_empty():
     assert RegistrationFile.of(value).to_object() == value
 
 
-def test_what_is_missing_is_listed_when_a_file_is_read():
+def test_missing_fields_are_listed_when_a_file_is_read():
     file = RegistrationFile.of(
         {
             "services": [{"name": "MCP"}],
@@ -110,7 +110,7 @@ def test_what_is_missing_is_listed_when_a_file_is_read():
     ]
 
 
-def test_a_new_file_has_what_is_required():
+def test_a_new_file_has_the_required_fields():
     file = RegistrationFile.new(
         "Agent", "It works", "https://a/i.png", services=[{"name": "web", "endpoint": "https://a"}], x402Support=True
     )

@@ -1,4 +1,4 @@
-"""A registry's refusal, decoded: the error, its arguments, a reason for machines, what to do."""
+"""A decoded revert of a registry: the error, its arguments, a reason for machines, and advice."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bilateral.advice import ADVICE, TEXTS
 from bilateral.contracts import Registry, selectors
-from bilateral.reverts import decode_revert
+from bilateral.reverts import _ADVICE, _TEXTS, decode_revert
 from tests.sdk.strategies import EVM_ADDRESS
 
 ROOT = Path(__file__).parents[2]
@@ -32,14 +31,14 @@ def test_an_error_is_decoded_with_its_arguments():
     assert error.reason == "signer_not_owner"
     assert str(error) == (
         f"the registry refuses: SignerNotOwner(signer={EVM_ADDRESS}, owner=0x{'11' * 20}). "
-        "Have it signed by the agent's present owner, for this registry on this chain."
+        "Have the agent's current owner sign it, for this registry on this chain."
     )
 
 
 def test_a_text_is_decoded_with_its_reason():
     error = decode_revert(revert("Error(string)", "Self-feedback not allowed"))
     assert (error.error, error.reason, error.arguments) == ("Self-feedback not allowed", "self_feedback", {})
-    assert str(error).endswith("An agent's owner and operators may not rate it.")
+    assert str(error).endswith("Rate from an account that is not the owner or an operator.")
 
 
 def test_a_panic_is_decoded():
@@ -54,14 +53,14 @@ def test_errors_of_one_name_are_told_apart_by_their_arguments():
     assert two.reason == "self_feedback_not_allowed"
 
 
-def test_a_refused_batch_says_what_the_refusal_of_its_rating_says():
+def test_a_refused_batch_has_the_reason_and_advice_of_its_rating():
     inner = revert("AlreadyRated(uint256,uint256)", 7, 1)
     error = decode_revert(revert("RatingRefused(uint256,bytes)", 3, inner))
     assert error.arguments == {"position": 3, "reason": inner}
     assert (error.__cause__.reason, error.__cause__.arguments) == ("already_rated", {"subjectId": 7, "serverId": 1})
     assert error.advice == (
         "Take that rating out of the batch: the registry refuses: AlreadyRated(subjectId=7, serverId=1). "
-        "Ratings are final; read the one that was given."
+        "Ratings are final: read the existing one."
     )
 
 
@@ -106,22 +105,22 @@ def test_a_hostile_text_is_shown_harmlessly():
 @pytest.mark.parametrize("registry", Registry)
 def test_every_error_of_every_registry_has_advice(registry):
     declared = {entry["name"] for entry in selectors(registry, "error").values()}
-    assert declared <= set(ADVICE)
+    assert declared <= set(_ADVICE)
 
 
 def test_there_is_no_advice_about_errors_that_do_not_exist():
     declared = {entry["name"] for registry in Registry for entry in selectors(registry, "error").values()}
-    assert set(ADVICE) == declared
+    assert set(_ADVICE) == declared
 
 
 def test_every_text_of_the_registries_has_a_reason_and_advice():
     source = (ROOT / "contracts" / "libraries" / "RevertReasons.sol").read_text()
-    assert set(TEXTS) == set(re.findall(r'constant \w+ =\s+"([^"]+)"', source))
-    reasons = [reason for reason, _ in TEXTS.values()]
+    assert set(_TEXTS) == set(re.findall(r'constant \w+ =\s+"([^"]+)"', source))
+    reasons = [reason for reason, _ in _TEXTS.values()]
     assert len(set(reasons)) == len(reasons)
 
 
-def test_what_a_registry_really_reverts_with_is_decoded(identity, stranger, owner):
+def test_a_real_revert_of_a_registry_is_decoded(identity, stranger, owner):
     identity.register(sender=owner)
     with ape.reverts("Not authorized"):
         identity.setAgentURI(1, "data:,", sender=stranger)

@@ -1,4 +1,4 @@
-"""Passwords and tokens for gateways and nodes of IPFS: sent where they belong, and shown nowhere."""
+"""Passwords and tokens for IPFS gateways and nodes: sent only to their server, and shown nowhere."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def with_password(url):
 
 @pytest.fixture(autouse=True)
 def log(caplog):
-    """All that is logged, which must hold no secret either."""
+    """All log records, which must not contain a secret."""
     caplog.set_level(logging.DEBUG)
     yield caplog
     assert "s3cr" not in caplog.text
 
 
 def refused(error, load):
-    """The message of what is raised."""
+    """Return the message of the raised error."""
     with pytest.raises(DocumentError) as refusal:
         load()
     assert type(refusal.value) is error
@@ -62,7 +62,7 @@ def test_a_redirect_takes_the_password_no_further_than_its_server(server, other_
         (lambda handler: handler.wfile.write(b"\0\r\n\r\n"), UnreachableDocumentError, "cannot be read: "),
         (redirect("/"), TooManyRedirectsError, "redirects more than 3 times"),
         (redirect("ftp://u:s3cret@elsewhere/"), UnsupportedUriError, 'redirects to "ftp://elsewhere/", which is not'),
-        (redirect("http://xn--/"), UnsupportedUriError, "leads to a URL that is not loaded: "),
+        (redirect("http://xn--/"), UnsupportedUriError, "leads to a malformed URL: "),
     ],
 )
 def test_an_error_quotes_a_url_without_its_password(server, loader, answer, error, problem):
@@ -111,7 +111,7 @@ def test_a_malformed_url_is_quoted_from_behind_its_password(url, rest):
 
 
 def test_a_header_that_cannot_be_sent_is_not_quoted(kubo):
-    """Such as a token that was read from a file, with the line's end."""
+    """An example is a token read from a file with its line break."""
     store = KuboStore(kubo.url, headers={"Authorization": "Bearer s3cret\n"})
     said = refused(UnreachableDocumentError, lambda: store.put(FILE))
     assert (
@@ -137,5 +137,5 @@ def test_neither_a_store_nor_a_loader_shows_its_urls(kubo):
         ("https://@host", "https://host"),
     ],
 )
-def test_what_stands_before_the_host_is_all_that_is_hidden(url, text):
+def test_only_the_part_before_the_host_is_hidden(url, text):
     assert quoted_url(url) == f'"{text}"'

@@ -1,4 +1,4 @@
-"""Where documents are put, and that they are found there again: their own URI, a folder, IPFS."""
+"""Stores write documents and read them back: in their own URI, in a folder, in IPFS."""
 
 from __future__ import annotations
 
@@ -37,6 +37,10 @@ def test_a_document_survives_in_its_own_uri(content):
 
 def test_the_uri_has_the_form_that_the_standard_shows():
     assert encode_data_uri(b"{}") == "data:application/json;base64,e30="
+
+
+def test_the_uri_of_a_document_that_is_not_json_does_not_say_that_it_is():
+    assert encode_data_uri(b"text") == "data:application/octet-stream;base64,dGV4dA=="
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,7 @@ def test_a_folder_that_cannot_be_written_is_named_and_nothing_is_left(tmp_path):
 
 def test_a_strangers_uri_reads_no_file_of_this_machine(tmp_path):
     (tmp_path / "secret").write_bytes(FILE)
-    with pytest.raises(UnsupportedUriError, match="files are not loaded unless a folder"):
+    with pytest.raises(UnsupportedUriError, match="this loader loads no files"):
         Loader().load((tmp_path / "secret").as_uri())
 
 
@@ -240,13 +244,13 @@ def test_a_node_that_is_down_or_hangs_is_named(kubo):
 
 
 @pytest.mark.parametrize("uri", [None, 5, True, b"data:,x", ["data:,x"], Path("x")])
-def test_what_is_no_text_is_no_uri(uri):
+def test_a_uri_must_be_text(uri):
     with pytest.raises(UnsupportedUriError, match="a URI is a text, not a"):
         Loader().load(uri)
 
 
 @pytest.mark.parametrize("expected", ["0x12", "0x" + "11" * 32, None, 32, b"", b"x" * 31, b"x" * 33])
-def test_what_has_not_32_bytes_is_no_hash_to_expect(expected):
+def test_an_expected_hash_has_32_bytes(expected):
     with pytest.raises(InvalidArgumentError, match="expected"):
         Loader().load("data:,x", expected)
 

@@ -1,4 +1,4 @@
-"""Values: human numbers to the registry's fixed point and back, exactly (best practices, "Value/ValueDecimals")."""
+"""Values: exact conversion between numbers for people and the fixed point (best practices, "Value/ValueDecimals")."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bilateral.values import (
     STANDARD_TAGS,
     FeedbackValue,
     human_for_tag,
+    resembled_tag,
     stars_to_value,
     value_for_tag,
     value_to_stars,
@@ -137,7 +138,7 @@ def test_the_limits_of_the_registry_pass_and_the_first_beyond_is_refused():
         ("1\n", "not a plain decimal number"),
     ],
 )
-def test_what_is_no_exact_number_is_refused_by_name(human, problem):
+def test_an_inexact_number_is_refused_by_name(human, problem):
     with pytest.raises(UnrepresentableValueError) as refusal:
         FeedbackValue.of(human)
     assert problem in str(refusal.value)
@@ -170,7 +171,7 @@ def test_decimals_that_the_registry_does_not_keep_are_refused(decimals):
         ("tradingYield", 1, "decade", 'a tag2 of day, week, month, year, not "decade"'),
     ],
 )
-def test_a_value_that_means_nothing_under_its_tag_is_refused(tag1, human, tag2, problem):
+def test_a_value_that_is_invalid_under_its_tag_is_refused(tag1, human, tag2, problem):
     with pytest.raises(UnrepresentableValueError) as refusal:
         value_for_tag(tag1, human, tag2)
     assert problem in str(refusal.value)
@@ -183,7 +184,7 @@ def test_the_limits_of_a_tag_pass():
     assert value_for_tag("tradingYield", -250).value == -250
 
 
-def test_a_tag_of_ones_own_takes_any_value():
+def test_an_unspecified_tag_takes_any_value():
     assert value_for_tag("cuteness", "-12.5") == FeedbackValue(-125, 1)
 
 
@@ -233,6 +234,43 @@ def test_a_stored_value_is_two_whole_numbers(wrong):
 def test_decimals_are_asked_for_by_a_whole_number(wrong):
     with pytest.raises(UnrepresentableValueError, match="a number of decimals is a whole number"):
         FeedbackValue.of("5", wrong)
+
+
+@pytest.mark.parametrize(
+    ("tag", "standard"),
+    [
+        ("Starred", "starred"),
+        ("STARRED", "starred"),
+        ("starred ", "starred"),
+        (" starred", "starred"),
+        ("star\u200bred", "starred"),
+        ("st\u00e4rred", "starred"),
+        ("5tarred", "starred"),
+        ("$tarred", "starred"),
+        ("uptirne", "uptime"),
+        ("upt1me", "uptime"),
+        ("uptlme", "uptime"),
+        ("upt|me", "uptime"),
+        ("up-time", "uptime"),
+        ("resp0nseTime", "responseTime"),
+        ("response_time", "responseTime"),
+        ("\uff52\uff45\uff56\uff45\uff4e\uff55\uff45\uff53", "revenues"),
+        ("ovvnerVerified", "ownerVerified"),
+    ],
+)
+def test_a_tag_that_looks_like_a_standard_one_is_found(tag, standard):
+    assert resembled_tag(tag) == standard
+
+
+@pytest.mark.parametrize("tag", [*STANDARD_TAGS, "", "quality", "stared", "starredd", "up time of day", "x" * 300])
+def test_other_tags_look_like_no_standard_one(tag):
+    assert resembled_tag(tag) is None
+
+
+@given(st.text(max_size=300))
+def test_no_text_breaks_the_search_for_look_alikes(tag):
+    found = resembled_tag(tag)
+    assert found is None or (found in STANDARD_TAGS and found != tag)
 
 
 def test_a_tag_is_a_text():

@@ -1,7 +1,7 @@
-"""What the client returns: frozen, typed, and safe to make of whatever strangers have put on chain.
+"""Results of the client: frozen, typed, and safe to make of any data that strangers put on chain.
 
-Values are `Decimal`, moments are `datetime` in UTC, addresses are in checksum form, texts are `ChainText`. Nothing here
-fails to be made because of somebody else's entry: a document that cannot be had is None, and its problem stands beside.
+Values are `Decimal`, moments are `datetime` in UTC, addresses are in checksum form, texts are `ChainText`. Somebody
+else's entry never keeps a result from being made: a document that cannot be loaded is None, with its problem beside it.
 """
 
 from bilateral.client.results.agents import (
@@ -25,6 +25,7 @@ from bilateral.client.results.feedback import (
     FeedbackResponse,
     FeedbackRevocation,
     ReputationSummary,
+    VoidedSignatures,
 )
 from bilateral.client.results.ratings import (
     Rating,
@@ -60,4 +61,5 @@ __all__ = [
     "ValidationRequested",
     "ValidationStatus",
     "ValidationSummary",
+    "VoidedSignatures",
 ]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from bilateral.identifiers import AccountId, GlobalAgentId
 
 if TYPE_CHECKING:
-    from bilateral.codec import ChainText
     from bilateral.documents import RegistrationFile
     from bilateral.errors import DocumentError
     from bilateral.identifiers import AgentId
+    from bilateral.text import ChainText
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Agent:
         wallet: The wallet that receives its payments; None if it has none.
         uri: The URI of its registration file; may be empty.
         domain: Its domain; empty if it has none.
-        file: The registration file; None if it was not asked for or cannot be had.
-        file_problem: Why the file cannot be had; None if it can, or was not asked for.
+        file: The registration file; None if it was not asked for or cannot be loaded.
+        file_problem: The error that kept the file from being loaded; None without one.
     """
 
     id: AgentId
@@ -50,7 +50,7 @@ class Agent:
 
     @property
     def description(self) -> str | None:
-        """What it does, according to its file; a stranger's text."""
+        """Its description, according to its file; a stranger's text."""
         return self.file.description if self.file else None
 
     @property
@@ -60,7 +60,7 @@ class Agent:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether its file names this agent among its registrations: without that, anybody may point to any file."""
+        """True if its file names this agent among its registrations. Anybody may point to any file."""
         return self.file is not None and self.file.registration_of(self.global_id) is not None
 
 

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from decimal import Decimal
 
-    from bilateral.codec import ChainText
     from bilateral.identifiers import AgentId
+    from bilateral.text import ChainText
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class AuthorizedFeedbackEntry:
         score: 0 to 100.
         tag1: The first tag; empty if there is none.
         tag2: The second tag, likewise.
-        position: Where it stands among all of the agent's, from 0; None right after it was given.
+        position: Its position among all of the agent's, from 0; None right after it was given.
         given_at: The time of its block; None right after it was given.
         uri: The URI of its file; None where it was read from the registry, which does not store it.
         hash: The hash of that file, likewise.
@@ -46,7 +46,7 @@ class AuthorizedSummary:
 
     Attributes:
         agent: The agent.
-        count: How much there is.
+        count: The number of entries.
         average: The average score, cut to a whole number by the registry; None if there is none.
     """
 

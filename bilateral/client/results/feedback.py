@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from datetime import datetime
     from decimal import Decimal
 
-    from bilateral.codec import ChainText
     from bilateral.documents import FeedbackFile
     from bilateral.errors import DocumentError
     from bilateral.identifiers import AgentId, FeedbackId
+    from bilateral.text import ChainText
     from bilateral.values import FeedbackValue
 
 
 @dataclass(frozen=True)
 class FeedbackEvent:
-    """What of a feedback is in its event only.
+    """The part of a feedback that only its event holds.
 
     Attributes:
-        endpoint: What was used; may be empty.
+        endpoint: The endpoint that was used; may be empty.
         uri: The URI of the feedback file; may be empty.
         hash: The hash of that file; zeros if there is none.
         block: The number of its block.
@@ -48,11 +48,11 @@ class FeedbackEntry:
         stored: The value as the registry stores it.
         tag1: What is measured.
         tag2: The qualifier.
-        is_revoked: Whether its client revoked it.
-        event: What only the event has; None if it was not asked for.
-        file: The feedback file; None if there is none, it was not asked for, or it cannot be had.
-        file_problem: Why the file cannot be had. Where its hash on chain is that of another serialisation of the same
-            content, `file` is there nevertheless, and this is the `HashMismatchError` that names the variant.
+        is_revoked: True if its client revoked it.
+        event: The fields that only the event holds; None if they were not asked for.
+        file: The feedback file; None if it is missing, was not asked for, or cannot be loaded.
+        file_problem: The error that kept the file from being loaded. If its hash on chain is that of another
+            serialisation of the same content, `file` is set, and this is the `HashMismatchError` that names it.
     """
 
     id: FeedbackId
@@ -76,7 +76,7 @@ class FeedbackEntry:
 
     @property
     def text(self) -> str:
-        """What the client says in the file; a stranger's text. Empty if nothing."""
+        """The client's words in the file; a stranger's text. Empty without any."""
         return (self.file.text or self.file.comment or "") if self.file else ""
 
 
@@ -88,7 +88,7 @@ class FeedbackResponse:
         feedback: The feedback.
         responder: Who answered.
         uri: The URI of the answer.
-        hash: The hash of what is there; zeros if there is none.
+        hash: The hash of its content; zeros without one.
     """
 
     feedback: FeedbackId
@@ -109,20 +109,35 @@ class FeedbackRevocation:
 
 
 @dataclass(frozen=True)
+class VoidedSignatures:
+    """A client voided its signed feedback.
+
+    Attributes:
+        client: The client.
+        deadline: The latest voided deadline. New signatures need a later one.
+    """
+
+    client: str
+    deadline: datetime
+
+
+@dataclass(frozen=True)
 class ReputationSummary:
     """The average of the feedback that chosen clients gave.
 
     Attributes:
         agent: The agent.
-        count: How much feedback counts.
-        value: The average as the registry computes it, times `10 ** decimals`: cut, not rounded. It may exceed what a
-            single value is limited to, and even the 128 bits in which the registry itself could tell it.
-        decimals: The most frequent number of decimals, the fewest on a tie; 0 if nothing counts.
+        count: The number of entries that count.
+        value: The average as the registry computes it, times `10 ** decimals`, rounded toward zero. It fits 128 bits,
+            and may exceed the 1e38 to which a single value is limited.
+        decimals: The most frequent number of decimals, the fewest on a tie; the most decimals that fit if `value` would
+            exceed 128 bits with these; 0 without feedback.
         tag1: The first tag that feedback must have; empty: any.
         tag2: The second tag, likewise.
         reviewers: Whose feedback counts.
-        is_everybody: Whether that is everybody who ever gave feedback, because no reviewers were named. Anybody can
+        is_everybody: True if no reviewers were named, so that every client counts. Anybody can
             give any amount of feedback, so such a summary says nothing about an agent that somebody cares to promote.
+        first_tags: The first tags of the feedback that counts, the most frequent first; None if they were not read.
     """
 
     agent: AgentId
@@ -133,6 +148,12 @@ class ReputationSummary:
     tag2: str
     reviewers: tuple[str, ...]
     is_everybody: bool
+    first_tags: tuple[ChainText, ...] | None = None
+
+    @property
+    def mixed_tags(self) -> tuple[ChainText, ...]:
+        """The different first tags that the average mixes, so that it compares different measures; else empty."""
+        return self.first_tags if self.first_tags is not None and len(self.first_tags) > 1 else ()
 
     @property
     def average(self) -> Decimal | None:

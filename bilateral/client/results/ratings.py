@@ -35,5 +35,5 @@ class Rating:
 
     @property
     def has_rating(self) -> bool:
-        """Whether there is one."""
+        """True if the server gave one."""
         return self.rating is not None

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from datetime import datetime
     from decimal import Decimal
 
-    from bilateral.codec import ChainText
     from bilateral.identifiers import AgentId
+    from bilateral.text import ChainText
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class ValidationRequested:
         request_hash: The request's name from now on.
         agent: The agent whose work is to be validated.
         validator: Who is asked.
-        uri: Where the validator finds what it needs.
+        uri: The URI of the validator's material.
     """
 
     request_hash: bytes
@@ -39,7 +39,7 @@ class ValidationAnswered:
         agent: The agent whose work was validated.
         validator: Who answered.
         response: 0 to 100.
-        uri: Where the evidence is; may be empty.
+        uri: The URI of the evidence; may be empty.
         hash: The hash of the evidence; zeros if there is none.
         tag: The validator's category; may be empty.
     """
@@ -77,7 +77,7 @@ class ValidationStatus:
 
     @property
     def is_surely_answered(self) -> bool:
-        """Whether the registry's record shows an answer. An answer of 0 with neither hash nor tag leaves no trace."""
+        """True if the registry's record shows an answer. An answer of 0 with neither hash nor tag leaves no trace."""
         return self.response != 0 or bool(self.tag) or any(self.response_hash)
 
 
@@ -87,7 +87,7 @@ class ValidationSummary:
 
     Attributes:
         agent: The agent.
-        count: How many answered requests count.
+        count: The number of answered requests that count.
         average: The average, cut to a whole number by the registry; None if none counts.
         tag: The tag that counts; empty: any.
         validators: The validators that count; empty: all.

@@ -10,7 +10,7 @@ from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from bilateral.client import Client
-from bilateral.client.core import lookups
+from bilateral.client.operations import lookups
 from bilateral.contracts import Deployment, Registry
 from bilateral.identifiers import AgentId
 from scripts._anvil import running_anvil

@@ -1,4 +1,4 @@
-"""What the client's tests share: plain web3.py, and an `AsyncClient` that is waited for."""
+"""Helpers of the client's tests: plain web3.py, and an `AsyncClient` that is waited for."""
 
 from __future__ import annotations
 
@@ -104,5 +104,5 @@ class Awaited:
 
 
 def nonce_of(web3, account):
-    """How many transactions of an account are in blocks or on their way."""
+    """Return the number of an account's transactions, pending ones included."""
     return web3.eth.get_transaction_count(account.address, "pending")

@@ -1,4 +1,4 @@
-"""Where the registries are: the packaged records, and what a client makes of them."""
+"""Deployments: the packaged records, and the client's use of them."""
 
 from __future__ import annotations
 

@@ -29,6 +29,29 @@ def test_an_agent_changes_its_domain_and_its_address(connect, newcomer):
     assert client.get_agent_owner(agent) == heir.address
 
 
+def test_an_agent_takes_the_domain_of_another_agent_of_its_owner(connect, newcomer, register):
+    client = connect(newcomer)
+    domain = f"{newcomer.address}.moved"
+    former, agent = client.new_agent(domain).wait().agent, register(newcomer)
+    assert client.update_agent(agent, domain=domain).wait() == DirectoryEntry(agent, domain, newcomer.address)
+    assert client.load_agent(former).domain == ""
+
+
+def test_a_released_domain_is_free_at_once(connect, newcomer, owner, register):
+    client, domain = connect(newcomer), f"{newcomer.address}.released"
+    agent = client.new_agent(domain).wait().agent
+    assert client.release_domain(agent).wait() == DirectoryEntry(agent, "", newcomer.address)
+    other = register()
+    assert connect(owner).update_agent(other, domain=domain).wait() == DirectoryEntry(other, domain, owner.address)
+
+
+def test_only_the_owner_releases_a_domain(connect, newcomer, owner):
+    agent = connect(newcomer).new_agent(f"{newcomer.address}.kept").wait().agent
+    with pytest.raises(ContractRevertError) as caught:
+        connect(owner).release_domain(agent)
+    assert caught.value.reason == "unauthorized_update"
+
+
 def test_what_the_directory_does_not_know_is_refused(connect, newcomer):
     client = connect(newcomer)
     for attempt in (

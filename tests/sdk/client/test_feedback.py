@@ -97,7 +97,7 @@ def test_an_owner_does_not_rate_its_own_agent(connect, owner, agent, web3):
     with pytest.raises(ContractRevertError) as caught:
         connect(owner).give_feedback(agent, 100)
     assert caught.value.reason == "self_feedback"
-    assert caught.value.advice == "An agent's owner and operators may not rate it."
+    assert caught.value.advice == "Rate from an account that is not the owner or an operator."
     assert nonce_of(web3, owner) == before
 
 
@@ -132,7 +132,7 @@ def test_a_text_answers_feedback(connect, reviewer, owner, agent):
     result = client.append_response(agent, reviewer.address, 0, response="We have mended it").wait()
     assert (result.feedback, result.responder) == (given.id, owner.address)
     assert client.get_responses(given.id) == [result]
-    document = client._session.loader.load(result.uri, result.hash)
+    document = client._state.loader.load(result.uri, result.hash)
     assert b'"text":"We have mended it"' in document.content
 
 

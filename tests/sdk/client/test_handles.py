@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from eth_account import Account
 
-from bilateral.client.core import lookups
+from bilateral.client.operations import lookups
 from bilateral.contracts import Registry
 from bilateral.errors import (
     InsufficientFundsError,
@@ -209,3 +209,20 @@ def test_a_transaction_that_nobody_can_look_up_is_not_called_dropped(connect, no
     node.interference["eth_getTransactionReceipt"] = times(1, answers(None), then=refuses("busy"))
     with pytest.raises(TransactionPendingError):
         handle.wait(0)
+
+
+def test_the_receipt_of_another_clients_feedback_is_not_taken_for_ours(
+    connect, node, web3, agent, reviewer, other_reviewer
+):
+    foreign = connect(other_reviewer).give_feedback(agent, 1)
+    foreign.wait()
+    receipt = web3.provider.make_request("eth_getTransactionReceipt", [foreign.hash])["result"]
+
+    def swap(parameters, _):
+        (asked,) = parameters
+        disguise = {"from": reviewer.address.lower(), "transactionHash": asked}
+        return {"jsonrpc": "2.0", "result": receipt | disguise}
+
+    node.interference["eth_getTransactionReceipt"] = swap
+    with pytest.raises(UnexpectedAnswerError, match=f"not of .*client_address={reviewer.address}"):
+        connect(reviewer, to=node.url).give_feedback(agent, 2).wait()

@@ -1,4 +1,4 @@
-"""Anybody can write any bytes on chain. No read fails because of somebody else's entry, and nothing of it acts."""
+"""Anybody can write any bytes on chain. No read fails because of somebody else's entry, and no byte of it acts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bilateral.client import Client
-from bilateral.codec import ChainText
 from bilateral.documents import DataUriStore, Loader
 from bilateral.errors import DocumentError, ForbiddenAddressError, MalformedDocumentError, UnsupportedUriError
 from bilateral.identifiers import AgentId
+from bilateral.text import ChainText
 from tests.sdk.client.helpers import send
 
 HOSTILE = {

@@ -1,4 +1,4 @@
-"""What this client writes, others read with nothing but the ABI; what others write, this client reads."""
+"""Others read this client's writes with the ABI alone, and this client reads theirs."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def as_python_sdk(file):
 
 
 def as_javascript(file):
-    """The hash of what `JSON.stringify` gives."""
+    """Return the hash of the result of `JSON.stringify`."""
     return keccak(json.dumps(file, separators=(",", ":"), ensure_ascii=False).encode())
 
 

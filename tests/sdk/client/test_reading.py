@@ -9,8 +9,6 @@ from itertools import pairwise
 import pytest
 from eth_abi import encode
 
-from bilateral.client.core import chain
-from bilateral.contracts import Registry
 from bilateral.documents import prepare_feedback_file
 from bilateral.errors import InvalidArgumentError, NodeError, UnexpectedAnswerError, UnrepresentableValueError
 from bilateral.identifiers import checksummed
@@ -267,20 +265,9 @@ def test_one_huge_value_does_not_stop_a_summary(connect, reviewer, other_reviewe
     client = connect(other_reviewer)
     for _ in range(2):
         client.give_feedback(agent, FeedbackValue(1, 18)).wait()
-    with pytest.raises(ContractRevertError, match="SummaryTooLarge"):
-        raise_what_the_registry_says(client, agent, [reviewer.address, other_reviewer.address])
     summary = client.get_reputation_summary(agent)
-    assert (summary.count, summary.decimals) == (3, 18)
-    assert summary.value == (10**56 + 2) // 3
+    assert (summary.count, summary.value, summary.decimals) == (3, 10**38 // 3, 0)
     assert client.get_reputation_summary(agent, reviewers=[other_reviewer.address]).average == Decimal("1e-18")
-
-
-def raise_what_the_registry_says(client, agent, reviewers):
-    """Ask the registry itself."""
-    session = client._session
-    function = "getSummary(uint256,address[],string,string)"
-    call = chain.call(session, Registry.REPUTATION, function, agent.token_id, reviewers, "", "")
-    client._run(call)
 
 
 def test_addresses_are_checksummed(connect, reviewed):
@@ -294,7 +281,7 @@ def test_a_capability_that_there_is_not_is_refused(connect, agent, capability):
 
 
 def test_a_search_does_not_wait_for_every_slow_server(connect, reviewer, other_reviewer, agent, server, monkeypatch):
-    monkeypatch.setattr("bilateral.client.core.documents._AT_A_TIME", 1)
+    monkeypatch.setattr("bilateral.client.operations.documents._AT_A_TIME", 1)
     file = prepare_feedback_file(text="Slow", capability="tools", name="t").to_bytes()
 
     def slow(handler):
@@ -309,3 +296,16 @@ def test_a_search_does_not_wait_for_every_slow_server(connect, reviewer, other_r
     assert (second.file, second.file_problem.seconds) == (None, 0.5)
     assert [it.text for it in connect().search_feedback(agent, capabilities=["tools"], load_seconds=0.5)] == ["Slow"]
     assert len(connect().search_feedback(agent, capabilities=["tools"])) == 2
+
+
+def test_a_summary_without_a_tag_says_which_tags_it_mixes(connect, reviewed, reviewer):
+    client = connect()
+    mixed = client.get_reputation_summary(reviewed)
+    assert (mixed.first_tags, mixed.mixed_tags) == (("starred", "uptime"), ("starred", "uptime"))
+    assert mixed.average == 89
+    of_one = client.get_reputation_summary(reviewed, reviewers=[reviewer.address])
+    assert (of_one.first_tags, of_one.mixed_tags) == (("starred",), ())
+    tagged = client.get_reputation_summary(reviewed, "uptime")
+    assert (tagged.first_tags, tagged.mixed_tags) == (None, ())
+    unread = client.get_reputation_summary(reviewed, read_tags=False)
+    assert (unread.first_tags, unread.mixed_tags, unread.average) == (None, (), mixed.average)

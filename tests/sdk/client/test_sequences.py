@@ -1,4 +1,4 @@
-"""Sequences of writes by the client, against a plain model of what it should then read."""
+"""Sequences of writes by the client, against a plain model of the reads that must follow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INDEXES = st.integers(0, 2)
 
 
 class Writes(RuleBasedStateMachine):
-    """Two reviewers and the agent's owner write at random. The model is a list of what each reviewer gave."""
+    """Two reviewers and the agent's owner write at random. The model is a list of each reviewer's feedback."""
 
     world = None
 
@@ -92,7 +92,7 @@ class Writes(RuleBasedStateMachine):
 
 @pytest.fixture
 def world(rpc, deployment, loader, register, reviewer, other_reviewer, owner):
-    """What all sequences share: the clients, and how many writes were tried and accepted."""
+    """The clients of all sequences, and the number of writes that were tried and accepted."""
     clients = [
         Client(rpc, signer=person, deployment=deployment, loader=loader, poll_interval=0.01)
         for person in (reviewer, other_reviewer, owner)

@@ -123,7 +123,7 @@ def test_authorised_feedback_comes_with_a_file(connect, owner, reviewer, agent):
     authorization = connect(owner).authorize_feedback(agent, reviewer.address)
     client = connect(reviewer)
     given = client.give_authorized_feedback(agent, 5, authorization, file=prepare_feedback_file(text="Said")).wait()
-    file = client._session.loader.load(given.uri, given.hash).feedback()
+    file = client._state.loader.load(given.uri, given.hash).feedback()
     assert (file.text, file.value) == ("Said", 5)
 
 
@@ -134,7 +134,7 @@ def test_a_score_is_a_score_whatever_its_tag_means_to_open_feedback(connect, own
     assert client.give_authorized_feedback(agent, 100, authorization, **tags).wait().score == 100
     file = prepare_feedback_file(text="Said")
     given = client.give_authorized_feedback(agent, 100, authorization, **tags, file=file).wait()
-    stored = client._session.loader.load(given.uri, given.hash).feedback()
+    stored = client._state.loader.load(given.uri, given.hash).feedback()
     assert (given.score, stored.value, stored.value_decimals) == (100, 100, 0)
     assert (given.tag1, stored.tag1) == (tags["tag1"], tags["tag1"])
 
@@ -224,7 +224,7 @@ def test_what_the_registry_would_refuse_is_not_signed(connect, owner, agent):
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"agent_id": "1"}', pytest.param("[" * 100_000, id="deep")])
 def test_a_text_that_is_no_signed_feedback_is_refused(text):
-    with pytest.raises(InvalidArgumentError, match="no signed feedback"):
+    with pytest.raises(InvalidArgumentError, match="this is not a signed feedback"):
         SignedFeedback.from_json(text)
 
 

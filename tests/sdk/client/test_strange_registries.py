@@ -1,4 +1,4 @@
-"""Registries that answer or log what no registry holds: it is said of them, and not of what the caller gave."""
+"""Registries that answer or log impossible values: the error blames the registry, not the caller."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def test_a_wallet_that_is_no_address_is_told_with_the_hash(connect, node, owner,
 def test_a_value_that_no_registry_holds_is_no_callers(connect, node, reviewer, agent, value, decimals):
     client = connect(to=node.url)
     node.interference["eth_call"] = answers("0x" + encode(ONE, [value, decimals, "", "", False]).hex())
-    with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry gives") as caught:
+    with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry answers with an invalid value") as caught:
         client.get_feedback(agent, reviewer.address, 0)
     assert caught.value.transaction is None
     columns = [[reviewer.address], [1], [value], [decimals], [""], [""], [False]]
     node.interference["eth_call"] = answers("0x" + encode(ALL, columns).hex())
-    with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry gives"):
+    with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry answers with an invalid value"):
         client.read_all_feedback(agent)
 
 
@@ -82,7 +82,7 @@ def test_the_greatest_value_that_a_registry_holds_is_read(connect, node, reviewe
 def test_a_feedback_before_the_first_is_no_callers(connect, node, reviewer, agent):
     columns = [[reviewer.address], [0], [1], [0], [""], [""], [False]]
     node.interference["eth_call"] = answers("0x" + encode(ALL, columns).hex())
-    with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry gives"):
+    with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry answers with an invalid value"):
         connect(to=node.url).read_all_feedback(agent)
 
 

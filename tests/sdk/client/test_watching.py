@@ -252,7 +252,7 @@ def test_a_node_that_shows_the_next_blocks_state_for_a_moment_is_asked_again(con
 
 
 def test_transactions_that_stay_on_their_way_are_not_waited_for_forever(connect, newcomer, signals, web3, monkeypatch):
-    monkeypatch.setattr("bilateral.client.core.signals._SETTLING_SECONDS", 0.1)
+    monkeypatch.setattr("bilateral.client.operations.signals._SETTLING_SECONDS", 0.1)
     client = connect(newcomer)
     web3.provider.make_request("anvil_setAutomine", [False])
     try:

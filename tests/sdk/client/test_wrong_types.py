@@ -1,8 +1,9 @@
-"""Arguments of the wrong type are refused by name: nothing that a caller passes raises another library's error."""
+"""Arguments of the wrong type are refused by name: no argument raises another library's error."""
 
 from __future__ import annotations
 
 import inspect
+from datetime import UTC, datetime
 
 import pytest
 from eth_account import Account
@@ -42,6 +43,10 @@ NEEDED = {
     "validator_ratings": {1: 1},
     "client_ids": [1],
     "request_hash": WORD,
+    "digest": WORD,
+    "transaction_hash": "0x" + "11" * 32,
+    "through": datetime(2026, 11, 22, tzinfo=UTC),
+    "signature": b"",
     "signed_feedback": SignedFeedback(Feedback(1, ADDRESS, 1, 1, 0, "", "", "", "", WORD, 1), b""),
     "signals_of_period": [],
     "period": "2026-W47",

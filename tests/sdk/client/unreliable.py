@@ -17,6 +17,7 @@ class UnreliableNode:
         interference: By method, what answers instead of the node. It is given the request's parameters and a function
             that passes the request on, and returns the answer, or bytes, or a status; or None to never answer.
         methods: The methods that were asked for, in order.
+        round_trips: The number of HTTP requests; a batch is one.
     """
 
     def __init__(self, rpc):
@@ -25,6 +26,7 @@ class UnreliableNode:
         self._released = threading.Event()
         self.interference = {}
         self.methods = []
+        self.round_trips = 0
         self.url = self._server.url
 
     def __enter__(self):
@@ -38,19 +40,32 @@ class UnreliableNode:
 
     def _answer(self, handler):
         body = handler.rfile.read(int(handler.headers["Content-Length"]))
-        request = json.loads(body)
+        asked = json.loads(body)
+        self.round_trips += 1
+        if isinstance(asked, dict):
+            self._respond(handler, self._answer_to(asked))
+            return
+        found = [self._answer_to(request) for request in asked]
+        whole = next((it for it in found if not isinstance(it, dict)), found)
+        self._respond(handler, whole if whole is not found else json.dumps(found).encode())
+
+    def _answer_to(self, request):
+        """The answer to one request: JSON-RPC with its id unless the test names another, bytes, a status, or None."""
         self.methods.append(request["method"])
 
         def forward():
+            body = json.dumps(request).encode()
             with urlopen(Request(self._rpc, body, {"Content-Type": "application/json"})) as answer:  # noqa: S310
                 return json.loads(answer.read())
 
         interfere = self.interference.get(request["method"], lambda _, forward: forward())
         answer = interfere(request["params"], forward)
+        return {"id": request["id"]} | answer if isinstance(answer, dict) else answer
+
+    def _respond(self, handler, answer):
         if answer is None:
             self._released.wait(30)
-            return
-        if isinstance(answer, int):
+        elif isinstance(answer, int):
             respond(handler, b"no", status=answer)
         elif isinstance(answer, bytes):
             respond(handler, answer)
@@ -61,12 +76,12 @@ class UnreliableNode:
 def refuses(message, code=-32000, data=None):
     """An answer with an error."""
     error = {"code": code, "message": message} | ({} if data is None else {"data": data})
-    return lambda *_: {"jsonrpc": "2.0", "id": 0, "error": error}
+    return lambda *_: {"jsonrpc": "2.0", "error": error}
 
 
 def answers(result):
     """An answer with a result."""
-    return lambda *_: {"jsonrpc": "2.0", "id": 0, "result": result}
+    return lambda *_: {"jsonrpc": "2.0", "result": result}
 
 
 def times(number, interfere, then=lambda _, forward: forward()):

@@ -1,0 +1,83 @@
+"""`bilateral account …`: keystores, in the same format and folder as Ape's accounts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from bilateral.cli.errors import KeyUnavailableError
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+from bilateral.cli.secrets import KEY_VARIABLE
+
+app = make_group("account")
+
+Alias = Annotated[str, typer.Argument(metavar="ALIAS", help="The account's name.", show_default=False)]
+
+
+@command(app, "new", "bilateral account new alice", creates=True)
+def new(invocation: Invocation, alias: Alias) -> None:
+    """Create a key, and encrypt it into a keystore. The file is the only copy: back it up."""
+    _create(invocation, alias, None, "Account created")
+
+
+@command(app, "import", "bilateral account import alice", "bilateral account import alice < key.txt", creates=True)
+def import_key(invocation: Invocation, alias: Alias) -> None:
+    """Encrypt a private key into a keystore. The key comes from the terminal, the standard input or a variable."""
+    from eth_account import Account  # noqa: PLC0415  # slow to import
+
+    from bilateral.cli.secrets import KEY  # noqa: PLC0415
+
+    text = os.environ.get(KEY_VARIABLE, "").strip()
+    if not text and sys.stdin.isatty():
+        text = invocation.output.ask(f"Private key of {alias}: ").strip()
+    elif not text:
+        text = sys.stdin.readline(1024).strip()
+    problem = KeyUnavailableError("malformed_key", "that is not a private key (64 hexadecimal digits)")
+    if not KEY.fullmatch(text):
+        raise problem
+    try:
+        key = bytes(Account.from_key(text).key)
+    except ValueError:
+        raise problem from None
+    _create(invocation, alias, key, "Account imported")
+
+
+@command(app, "list", "bilateral account list", is_local=True)
+def list_accounts(invocation: Invocation) -> None:
+    """List the keystores, with the addresses that they name."""
+    from bilateral.cli.keystores import aliases, keystore_path, read_keystore  # noqa: PLC0415  # slow to import
+
+    found = []
+    for alias in aliases():
+        try:
+            address, problem = read_keystore(keystore_path(alias))[1], None
+        except KeyUnavailableError as error:
+            address, problem = None, str(error)
+        found.append({"alias": alias, "address": address, "problem": problem})
+    invocation.output.results(
+        found,
+        {
+            "alias": lambda each: each["alias"],
+            "address": lambda each: each["address"] or each["problem"] or "not named in the keystore",
+        },
+        none="no accounts: make one by bilateral account new ALIAS",
+    )
+
+
+def _create(invocation: Invocation, alias: str, key: bytes | None, title: str) -> None:
+    from bilateral.cli.keys import find_passphrase  # noqa: PLC0415  # slow to import
+    from bilateral.cli.keystores import create_keystore, keystore_path  # noqa: PLC0415
+
+    if keystore_path(alias).exists():  # before anybody types a passphrase
+        raise KeyUnavailableError(
+            "account_exists", f'there is an account "{alias}" already: choose another alias', account=alias
+        )
+    passphrase = find_passphrase(alias, invocation.settings.passphrase_file, invocation.output.ask, is_new=True)
+    if not passphrase:
+        raise KeyUnavailableError("no_passphrase", "an empty passphrase protects nothing: choose one")
+    account, path = create_keystore(alias, passphrase, key)
+    invocation.output.result({"alias": alias, "address": account.address, "keystore": path}, title=title)

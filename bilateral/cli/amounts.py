@@ -1,0 +1,61 @@
+"""Amounts of the chain's own currency, as people read them."""
+
+from __future__ import annotations
+
+import re
+from decimal import Context, Decimal
+from typing import Final
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
+
+ETHER: Final = 10**18
+GWEI: Final = 10**9
+
+_WEI: Final = Decimal(ETHER)
+_AMOUNT = re.compile(r"[0-9]+(\.[0-9]+)?", re.ASCII)
+_LONGEST: Final = 60
+_DIGITS: Final = Context(prec=6)
+_EXACT: Final = Context(prec=90)
+
+_SYMBOLS: Final = {56: "BNB", 97: "BNB", 100: "xDAI", 137: "POL", 80002: "POL", 43113: "AVAX", 43114: "AVAX"}
+"""The currency of chains whose currency is not ether, by EIP-155 id."""
+
+
+def ether(wei: int) -> str:
+    """Return an amount in whole units, with at most six significant digits.
+
+    Args:
+        wei: The amount in wei, 10^-18 of a unit.
+    """
+    amount = _DIGITS.plus(_EXACT.divide(Decimal(wei), _WEI))
+    text = format(amount, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def wei_of(amount: str, unit: int, option: str) -> int:
+    """Return an amount in wei, exactly.
+
+    Args:
+        amount: The amount as a plain decimal number, such as `0.05`.
+        unit: The wei of one unit: `GWEI` or `ETHER`.
+        option: The option that has the amount, for the message.
+
+    Raises:
+        InvalidArgumentError: The text is not a number from 0 on with at most 9 (gwei) or 18 decimals (ether).
+    """
+    if _AMOUNT.fullmatch(amount) and len(amount) <= _LONGEST:
+        wei = _EXACT.multiply(Decimal(amount), Decimal(unit))
+        if wei == wei.to_integral_value():
+            return int(wei)
+    decimals = len(str(unit)) - 1
+    raise InvalidArgumentError(f"{option} is a number from 0 with at most {decimals} decimals, not {quoted(amount)}")
+
+
+def symbol_of(chain_id: int) -> str:
+    """Return the symbol of a chain's currency; ETH for chains that this package does not know.
+
+    Args:
+        chain_id: EIP-155 id of the chain.
+    """
+    return _SYMBOLS.get(chain_id, "ETH")

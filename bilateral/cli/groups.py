@@ -1,0 +1,19 @@
+"""The groups of commands, with their one-line help. The root reads them without an import of the commands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+GROUPS: Final = {
+    "account": "Create, import and list the keystores that commands sign with.",
+    "agent": "Register agents, show them, change them, transfer them.",
+    "feedback": "Give feedback, read it, average it, answer it, revoke it.",
+    "rate": "Rate clients and validators as a server, and read such ratings. A rating is final.",
+    "validation": "Request validations of an agent's work, answer them, read the answers.",
+    "auth": "Authorise feedback as an agent's owner, give it as a client, read it.",
+    "signals": "Publish what a watchtower measures.",
+    "transaction": "Speed up or cancel a pending transaction.",
+    "trust": "Find coordinated and false ratings, and score agents without them.",
+    "index": "Index the events of all registries into SQL, and compare the rows with the chain.",
+}
+"""The help of each group, in the order of the help. The module of a group has the same name."""

@@ -1,0 +1,54 @@
+"""`bilateral info`: the node, the registries, and the account that commands use."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from bilateral.cli.amounts import ether, symbol_of
+from bilateral.errors import UnknownDeploymentError
+from bilateral.node import answers
+from bilateral.node.steps import Rpc
+
+if TYPE_CHECKING:
+    from bilateral.cli.invocation import Invocation
+    from bilateral.contracts import Deployment
+    from bilateral.node.steps import Operation
+
+
+def show_info(invocation: Invocation) -> None:
+    """Show the chain, its last block, the registries, and the signer with its balance."""
+    address = invocation.signer.address if invocation.has_key else None
+    with invocation.reading() as client:
+        chain_id, block, balance = client._run(_read(address))
+        try:
+            deployment: Deployment | None = client.get_deployment()
+        except UnknownDeploymentError:
+            deployment = None
+    registries = {
+        name: getattr(deployment, name, None) for name in ("identity", "reputation", "authorized", "validation")
+    }
+    moment = datetime.fromtimestamp(answers.quantity(block["timestamp"]), UTC)
+    value: dict[str, Any] = {
+        "chain_id": chain_id,
+        "block": {"number": answers.quantity(block["number"]), "time": moment},
+        "registries": registries if deployment else None,
+        "signer": address,
+        "balance_wei": None if balance is None else str(balance),
+    }
+    view = {
+        "chain": chain_id,
+        "block": f"{value['block']['number']} ({moment:%Y-%m-%d %H:%M:%S} UTC)",
+        "registries": value["registries"] or "unknown: name a deployment record by --deployment",
+        "signer": address or "none: name a keystore by --account",
+        "balance": None if balance is None else f"{ether(balance)} {symbol_of(chain_id)}",
+    }
+    invocation.output.result(value, title="Network", view=view)
+
+
+def _read(address: str | None) -> Operation[tuple[int, Any, int | None]]:
+    """Read the chain id, the last block, and the balance of an account."""
+    chain_id = answers.quantity((yield Rpc("eth_chainId")))
+    block = yield Rpc("eth_getBlockByNumber", ("latest", False))
+    balance = answers.quantity((yield Rpc("eth_getBalance", (address, "latest")))) if address else None
+    return chain_id, block, balance

@@ -1,0 +1,367 @@
+"""One run of a command: its settings, the clients that it opens, and the display of its result."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+from bilateral.cli.amounts import ETHER, GWEI, ether, symbol_of, wei_of
+from bilateral.cli.errors import KeyUnavailableError, UsageProblemError
+from bilateral.cli.secrets import KEY_VARIABLE, PINATA_VARIABLE, PINNING_VARIABLE
+from bilateral.errors import DocumentTooLargeError, InvalidArgumentError, NodeTimeoutError, NodeUnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from bilateral.cli.output import Output
+    from bilateral.client import Client, Handle
+    from bilateral.client.inputs import TransactionSigner
+    from bilateral.contracts import Deployment
+    from bilateral.documents import Store
+
+T = TypeVar("T")
+
+NOT_SENT: Final = "Not sent (dry run): this would be accepted"
+
+_WEB_FOLDER = re.compile(r"https?://[\w.~%:\[\]-]+(/[\w.~%!$&'()*+,;=:@/-]*)?", re.ASCII | re.IGNORECASE)
+"""A URL of the web to which a file name can be appended (RFC 3986), without user and password."""
+
+_POLL_SECONDS: Final = 0.25
+"""Seconds between two looks for a receipt. Blocks come every two seconds or sooner on the chains in use."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The options that commands share.
+
+    Attributes:
+        rpc_url: The node's JSON-RPC.
+        deployment: A deployment record, instead of the packaged one of the node's chain.
+        ipfs_gateways: Gateways to load `ipfs:` documents from, instead of public ones.
+        account: The alias of the keystore to sign with.
+        keystore: The file of the keystore to sign with.
+        passphrase_file: A file that holds its passphrase.
+        dry_run: True to send nothing.
+        max_fee_per_gas: The largest fee per gas to sign, in gwei.
+        max_cost: The largest cost of a transaction to sign, in ether.
+        wait: True to wait until a transaction is in a block.
+        timeout: The longest wait, in seconds.
+        store_folder: A folder to put documents into.
+        store_url: The http or https URL at which that folder is published.
+        ipfs_api: The API of an IPFS node to put documents into.
+        pinning_api: A pinning service for the documents of that node.
+        pinata: True to put documents into IPFS through Pinata.
+        put_url: A URL to which one document is put.
+        public_url: The URL at which that document is loaded.
+    """
+
+    rpc_url: str | None = None
+    deployment: Path | None = None
+    ipfs_gateways: tuple[str, ...] = ()
+    account: str | None = None
+    keystore: Path | None = None
+    passphrase_file: Path | None = None
+    dry_run: bool = False
+    max_fee_per_gas: str | None = None
+    max_cost: str | None = None
+    wait: bool = True
+    timeout: float = 120.0
+    store_folder: Path | None = None
+    store_url: str | None = None
+    ipfs_api: str | None = None
+    pinning_api: str | None = None
+    pinata: bool = False
+    put_url: str | None = None
+    public_url: str | None = None
+
+
+@dataclass
+class Invocation:
+    """One run of a command.
+
+    Attributes:
+        settings: The options that commands share.
+        output: Writes results.
+    """
+
+    settings: Settings
+    output: Output
+
+    @cached_property
+    def signer(self) -> TransactionSigner:
+        """The key that the options name.
+
+        Raises:
+            KeyUnavailableError: The key is missing, or cannot be read.
+        """
+        from bilateral.cli.keys import find_signer  # noqa: PLC0415  # slow to import
+
+        settings = self.settings
+        return find_signer(settings.account, settings.passphrase_file, self.output.ask, settings.keystore)
+
+    @property
+    def has_key(self) -> bool:
+        """True if the options name a key."""
+        return bool(self.settings.account or self.settings.keystore or os.environ.get(KEY_VARIABLE, "").strip())
+
+    @contextmanager
+    def reading(self, what: str = "Asking the node") -> Iterator[Client]:
+        """Open a client that only reads, and show progress.
+
+        Args:
+            what: The text of the progress.
+
+        Yields:
+            The client.
+        """
+        with self._connected(None) as client, self.output.waiting(what):
+            yield client
+
+    @contextmanager
+    def signing(self, what: str = "Asking the node") -> Iterator[Client]:
+        """Open a client that signs, and show progress.
+
+        Args:
+            what: The text of the progress.
+
+        Yields:
+            The client.
+        """
+        with self.client() as client, self.output.waiting(what):
+            yield client
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        """Open a client that signs.
+
+        Yields:
+            The client.
+        """
+        with self._connected(self.signer) as client:
+            yield client
+
+    def write(self, title: str, send: Callable[[Client], Handle[Any]]) -> None:
+        """Send a transaction, wait for it unless told not to, and show the result.
+
+        Args:
+            title: The title of the result.
+            send: Sends the transaction.
+        """
+        with self.client() as client:
+            handle = self.send(lambda: send(client))
+            self.show_write(title, handle, handle.wait)
+
+    def send(self, send: Callable[[], T]) -> T:
+        """Send a transaction, and show progress.
+
+        Args:
+            send: Sends it.
+        """
+        with self.output.waiting("Checking and sending"):
+            return send()
+
+    def show_write(self, title: str, handle: Handle[Any], wait: Callable[[float], Any]) -> None:
+        """Wait for a transaction, unless told not to, and show the result.
+
+        Args:
+            title: The title of the result.
+            handle: The transaction.
+            wait: Waits for its result.
+        """
+        from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+
+        self.output.sent = [handle.hash] if handle.hash else []
+        value: dict[str, Any] = {"hash": handle.hash, "gas": handle.gas, "transaction": None, "result": None}
+        if self.settings.dry_run:
+            value["transaction"] = self.unsent(handle)
+            title = NOT_SENT
+        elif self.settings.wait:
+            self.output.note(f"sent {handle.hash}")
+            value["result"] = self.wait_for(wait)
+        else:
+            title = "Sent"
+        fields = plain(value["result"]) or {}
+        fields = fields if isinstance(fields, dict) else {"result": fields}
+        sent = {"transaction": value["transaction"] or handle.hash, "max cost": _cost(handle)}
+        self.output.result(value, title=title, view=fields | sent)
+
+    def unsent(self, handle: Handle[Any]) -> dict[str, Any]:
+        """Return the transaction of a dry run, which is not signed.
+
+        Args:
+            handle: The transaction.
+        """
+        return {"from": self.signer.address, **handle.transaction}
+
+    def wait_for(self, wait: Callable[[float], T]) -> T:
+        """Wait for a transaction, and show progress.
+
+        Args:
+            wait: Waits for its result.
+        """
+        with self.output.waiting("Waiting for a block"):
+            return wait(self.settings.timeout)
+
+    def read_file(self, path: Path) -> bytes:
+        """Read a file that the user names; `-` is the standard input.
+
+        Raises:
+            DocumentError: It cannot be read, or is too large.
+        """
+        from bilateral.documents import Limits, Loader  # noqa: PLC0415  # slow to import
+
+        if str(path) != "-":
+            return Loader().load_file(path).content
+        limit = Limits().bytes
+        content = sys.stdin.buffer.read(limit + 1)
+        if len(content) > limit:
+            raise DocumentTooLargeError(limit)
+        return content
+
+    @contextmanager
+    def _connected(self, signer: TransactionSigner | None) -> Iterator[Client]:
+        from bilateral.client import Client  # noqa: PLC0415  # slow to import
+        from bilateral.documents import Loader  # noqa: PLC0415
+
+        if not self.settings.rpc_url:
+            raise UsageProblemError("the node is missing: give --rpc-url, or set BILATERAL_RPC_URL")
+        loader = Loader(gateways=self.settings.ipfs_gateways) if self.settings.ipfs_gateways else Loader()
+        with Client(
+            self.settings.rpc_url,
+            signer=signer,
+            deployment=self._deployment(),
+            store=self._store(),
+            loader=loader,
+            dry_run=self.settings.dry_run,
+            max_fee_per_gas=_wei(self.settings.max_fee_per_gas, GWEI, "--max-fee-per-gas"),
+            max_cost=_wei(self.settings.max_cost, ETHER, "--max-cost"),
+            poll_interval=_POLL_SECONDS,
+        ) as client:
+            try:
+                yield client
+            except (NodeTimeoutError, NodeUnreachableError) as error:
+                error.args = (f"{error} (node: {_host_of(self.settings.rpc_url)})",)
+                raise
+
+    def _deployment(self) -> Deployment | None:
+        from bilateral.contracts import Deployment  # noqa: PLC0415
+
+        path = self.settings.deployment
+        return Deployment.from_record(self.read_file(path)) if path else None
+
+    def _store(self) -> Store | None:
+        """Return the store that the options name.
+
+        Raises:
+            InvalidArgumentError: The options name several stores, or a part of one.
+            KeyUnavailableError: The token of a service is missing.
+        """
+        from bilateral.documents import (  # noqa: PLC0415  # slow to import
+            FolderStore,
+            HttpPutStore,
+            KuboStore,
+            PinataStore,
+            PinningStore,
+        )
+
+        settings = self.settings
+        named = [
+            option
+            for option, value in {
+                "--store-folder": settings.store_folder,
+                "--ipfs-api": settings.ipfs_api,
+                "--pinata": settings.pinata,
+                "--put-url": settings.put_url,
+            }.items()
+            if value
+        ]
+        if len(named) > 1:
+            raise InvalidArgumentError(f"documents go to one store: name {' or '.join(named)}")
+        _require_whole(settings)
+        if settings.store_folder:
+            return FolderStore(settings.store_folder, settings.store_url)
+        if settings.put_url:
+            return HttpPutStore(settings.put_url, settings.public_url)
+        if settings.pinata:
+            return PinataStore(_token(PINATA_VARIABLE))
+        if not settings.ipfs_api:
+            return None
+        node = KuboStore(settings.ipfs_api)
+        return PinningStore(node, settings.pinning_api, _token(PINNING_VARIABLE)) if settings.pinning_api else node
+
+
+def _require_whole(settings: Settings) -> None:
+    """Refuse options that name a part of a store.
+
+    Raises:
+        InvalidArgumentError: Another option is missing, or a URL is malformed.
+    """
+    if settings.store_url and not settings.store_folder:
+        raise InvalidArgumentError("--store-url is the URL of --store-folder: name that too")
+    if settings.store_folder and not settings.store_url:
+        raise InvalidArgumentError(
+            "--store-folder is on this machine only: name the URL at which it is published by --store-url"
+        )
+    if settings.store_url and not _is_web_folder(settings.store_url):
+        raise InvalidArgumentError(
+            "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
+        )
+    if settings.pinning_api and not settings.ipfs_api:
+        raise InvalidArgumentError("--pinning-api pins the documents of an IPFS node: name that by --ipfs-api")
+    if settings.public_url and not settings.put_url:
+        raise InvalidArgumentError("--public-url is the public URL of --put-url: name that too")
+    if settings.public_url and not _is_web_folder(settings.public_url):
+        raise InvalidArgumentError(
+            "--public-url is not an http or https URL without query, fragment, user and password"
+        )
+
+
+def _token(variable: str) -> str:
+    """Return the access token of a service, from an environment variable.
+
+    Raises:
+        KeyUnavailableError: The variable is not set.
+    """
+    token = os.environ.get(variable, "").strip()
+    if not token:
+        raise KeyUnavailableError("no_token", f"the access token is missing: set {variable}")
+    return token
+
+
+def _wei(amount: str | None, unit: int, option: str) -> int | None:
+    """Return the wei of an option; None if it is left out."""
+    return None if amount is None else wei_of(amount, unit, option)
+
+
+def _cost(handle: Handle[Any]) -> str:
+    """Return the highest cost of a transaction: its gas limit at its highest fee."""
+    transaction = handle.transaction
+    fee = int(transaction.get("maxFeePerGas") or transaction.get("gasPrice") or 0)
+    return (
+        f"{ether(int(transaction['gas']) * fee)} {symbol_of(int(transaction['chainId']))} ({handle.gas} gas estimated)"
+    )
+
+
+def _host_of(url: str) -> str:
+    """Return the host and port of a node's URL, without its user, password and path, which may be keys."""
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2]
+    except ValueError:
+        return "malformed URL"
+
+
+def _is_web_folder(url: str) -> bool:
+    """Return whether a URL is a public folder, to which a file name can be appended."""
+    try:
+        parts = urlsplit(url)
+        is_place = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return is_place and bool(_WEB_FOLDER.fullmatch(url))

@@ -1,0 +1,68 @@
+"""Refusal of keys in arguments, and removal of keys from messages.
+
+Every process of the machine sees arguments, and the shell's history keeps them. A command line that holds a key is
+refused before anything else, and no message repeats it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.cli.errors import KeyUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+ACCOUNT_VARIABLE: Final = "BILATERAL_ACCOUNT"
+KEYSTORE_VARIABLE: Final = "BILATERAL_KEYSTORE"
+KEY_VARIABLE: Final = "BILATERAL_PRIVATE_KEY"
+PASSPHRASE_VARIABLE: Final = "BILATERAL_PASSPHRASE"  # noqa: S105  # the name of a variable
+PINATA_VARIABLE: Final = "BILATERAL_PINATA_JWT"
+PINNING_VARIABLE: Final = "BILATERAL_PINNING_TOKEN"  # the name of a variable
+PASSPHRASE_FILE_VARIABLE: Final = "BILATERAL_PASSPHRASE_FILE"  # noqa: S105  # likewise
+
+KEY: Final = re.compile(r"(0x)?[0-9a-fA-F]{64}")
+"""A private key."""
+
+_FORBIDDEN_OPTION = re.compile(
+    r"--?(private|secret|signing)?[-_]?(key|keys|secret|mnemonic|seed|seed[-_]phrase|passphrase|password)(=.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_KEY_INSIDE = re.compile(r"(0[xX])?[0-9a-fA-F]{41,}")
+"""More digits than an address has: a key, also after other digits, or the part of one that a message shows."""
+
+
+def refuse_keys(arguments: Sequence[str]) -> None:
+    """Refuse a command line that holds a key or a passphrase.
+
+    Args:
+        arguments: The arguments.
+
+    Raises:
+        KeyUnavailableError: An option has the name of a key. The error does not repeat its value.
+    """
+    for argument in arguments:
+        if _FORBIDDEN_OPTION.fullmatch(argument):
+            raise KeyUnavailableError(
+                "key_as_argument",
+                "keys and passphrases are not taken from arguments, which other processes and the shell's history see: "
+                f"if it was a real one, replace it. Use --account or {KEY_VARIABLE}.",
+            )
+
+
+def without_keys(value: Any, hashes: Collection[str]) -> Any:
+    """Replace every text that may be a key by `…`.
+
+    Args:
+        value: Text, or objects and lists of it.
+        hashes: Hashes of sent transactions, which stay.
+    """
+    match value:
+        case str():
+            return _KEY_INSIDE.sub(lambda found: found[0] if found[0] in hashes else "…", value)
+        case dict():
+            return {name: without_keys(inner, hashes) for name, inner in value.items()}
+        case list():
+            return [without_keys(inner, hashes) for inner in value]
+    return value

@@ -1,0 +1,1 @@
+"""The methods of `AsyncClient`, by area: the source, from which `make sync-client` generates `Client`."""

@@ -1,0 +1,300 @@
+"""Agents: registering, loading, changing, handing on, finding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from bilateral.arguments import checked_class
+from bilateral.client.aio.runner import AsyncRunner
+from bilateral.client.inputs import AgentLike, TransactionSigner
+from bilateral.client.operations import agents, directory, registration
+from bilateral.documents import RegistrationFile
+
+if TYPE_CHECKING:
+    from bilateral.client.aio.handle import AsyncHandle
+    from bilateral.client.results import (
+        Agent,
+        AgentTransferred,
+        AgentUriSet,
+        AgentWalletChanged,
+        DirectoryEntry,
+        MetadataChanged,
+        PrimaryAgentChosen,
+        Registered,
+    )
+
+
+@checked_class
+class AsyncAgentMethods(AsyncRunner):
+    """Agents: registering, loading, changing, handing on, finding."""
+
+    async def register_agent(
+        self,
+        uri: str = "",
+        *,
+        file: RegistrationFile | None = None,
+        metadata: Mapping[str, bytes | str] | None = None,
+    ) -> AsyncHandle[Registered]:
+        """Register an agent that the signer owns (ERC-8004, `register`).
+
+        Args:
+            uri: The URI of its registration file; may be empty, and be set later.
+            file: The registration file, to be put into the client's store; instead of `uri`. It cannot name the agent
+                yet; `set_agent_uri` adds that.
+            metadata: Metadata to keep on chain, by key; text is stored as UTF-8.
+
+        Raises:
+            InvalidArgumentError: Both `uri` and `file` are given.
+            ContractRevertError: The registry refuses: `reserved_key` for the key `agentWallet`.
+        """
+        return await self._write(agents.register(self._state, uri, file, metadata or {}))
+
+    async def load_agent(self, agent_id: AgentLike, *, load_file: bool = True) -> Agent:
+        """Load an agent: from the chain and, unless told not to, its registration file.
+
+        Args:
+            agent_id: The agent.
+            load_file: False to leave the file out. A failure to load it is not raised: see `Agent.file_problem`.
+
+        Raises:
+            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+        """
+        return await self._run(agents.load(self._state, agent_id, load_file=load_file))
+
+    async def get_metadata(self, agent_id: AgentLike, key: str) -> bytes:
+        """Read a metadata value from the chain.
+
+        Args:
+            agent_id: The agent.
+            key: The key.
+
+        Returns:
+            The value; empty if it was never set or there is no such agent.
+        """
+        return await self._run(agents.get_metadata(self._state, agent_id, key))
+
+    async def set_agent_uri(
+        self, agent_id: AgentLike, uri: str | None = None, *, file: RegistrationFile | None = None
+    ) -> AsyncHandle[AgentUriSet]:
+        """Replace the URI of an agent's registration file (ERC-8004, `setAgentURI`).
+
+        Args:
+            agent_id: The agent; the signer owns it or may act for it.
+            uri: The URI; an empty one erases the URI that there is.
+            file: The registration file, to be put into the client's store; instead of `uri`. If it does not name the
+                agent among its registrations, that is added.
+
+        Raises:
+            InvalidArgumentError: Both `uri` and `file` are given, or neither is.
+            ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
+        """
+        return await self._write(agents.set_uri(self._state, agent_id, uri, file))
+
+    async def edit_registration(  # noqa: PLR0913  # one parameter a field
+        self,
+        agent_id: AgentLike,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        image: str | None = None,
+        add_services: Sequence[Mapping[str, Any]] = (),
+        remove_services: Sequence[str] = (),
+        fields: Mapping[str, Any] | None = None,
+    ) -> AsyncHandle[AgentUriSet]:
+        """Change an agent's registration file: load it, change it, store it, and set its URI (`setAgentURI`).
+
+        Fields that are not named stay as they are. The new file names the agent among its registrations. If another
+        program sets the URI between the load and the transaction, its change is lost.
+
+        Args:
+            agent_id: The agent. The signer owns it or may act for it.
+            name: The new name; None keeps the present one.
+            description: The new description, likewise.
+            image: The URI of the new picture, likewise.
+            add_services: Services to add, as JSON objects such as `{"name": "MCP", "endpoint": "https://…"}`. They
+                replace the services of the same names.
+            remove_services: The names of services to remove.
+            fields: New values of other fields, by their names in JSON: `active`, `x402Support`, …
+
+        Raises:
+            DocumentError: The present file cannot be loaded. Nothing was sent.
+            InvalidArgumentError: The agent has no file, nothing would change, or a service to remove is missing.
+            MalformedDocumentError: A new value has the wrong type, or the new file lacks a field that ERC-8004
+                requires.
+            ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
+        """
+        named = {"name": name, "description": description, "image": image}
+        values = {key: value for key, value in named.items() if value is not None} | dict(fields or {})
+        changes = registration.RegistrationChanges(values, add_services, remove_services)
+        return await self._write(registration.edit(self._state, agent_id, changes))
+
+    async def set_agent_wallet(
+        self,
+        agent_id: AgentLike,
+        new_wallet: str,
+        *,
+        new_wallet_signer: TransactionSigner | None = None,
+        deadline: datetime | None = None,
+        signature: bytes | None = None,
+    ) -> AsyncHandle[AgentWalletChanged]:
+        """Set the wallet that receives an agent's payments, with the wallet's consent (ERC-8004, `setAgentWallet`).
+
+        Args:
+            agent_id: The agent; the signer owns it or may act for it.
+            new_wallet: The wallet.
+            new_wallet_signer: Signs for the wallet; the client's signer does if it is the wallet itself.
+            deadline: Until when the signature counts, at most five minutes ahead of the time of the block that the
+                transaction gets into. When left out, four minutes ahead of the last block's time or of this machine's
+                clock, whichever is later, and no more than five ahead of the last block while that leaves a minute.
+                Required with `signature`.
+            signature: The wallet's signature of `AgentWalletSet`, if it was made elsewhere.
+
+        Raises:
+            MissingSignerError: There is neither a signer for the wallet nor its signature.
+            InvalidArgumentError: A signature comes without its deadline, or with a signer too.
+            ContractRevertError: The registry refuses: `bad_wallet`, `expired`, `deadline_too_far` (also where this
+                machine's clock is not the chain's, which the advice then says), `invalid_wallet_signature`,
+                `not_authorized`, `erc721_nonexistent_token`.
+        """
+        return await self._write(
+            agents.set_wallet(self._state, agent_id, new_wallet, new_wallet_signer, deadline, signature)
+        )
+
+    async def unset_agent_wallet(self, agent_id: AgentLike) -> AsyncHandle[AgentWalletChanged]:
+        """Leave an agent without a wallet (ERC-8004, `unsetAgentWallet`).
+
+        Args:
+            agent_id: The agent; the signer owns it or may act for it.
+
+        Raises:
+            ContractRevertError: The registry refuses: `not_authorized`, `erc721_nonexistent_token`.
+        """
+        return await self._write(agents.unset_wallet(self._state, agent_id))
+
+    async def set_metadata(self, agent_id: AgentLike, key: str, value: bytes | str) -> AsyncHandle[MetadataChanged]:
+        """Set a metadata value on chain (ERC-8004, `setMetadata`).
+
+        Args:
+            agent_id: The agent; the signer owns it or may act for it.
+            key: The key; any but `agentWallet`.
+            value: The value; text is stored as UTF-8.
+
+        Raises:
+            ContractRevertError: The registry refuses: `reserved_key`, `not_authorized`, `erc721_nonexistent_token`.
+        """
+        return await self._write(agents.set_metadata(self._state, agent_id, key, value))
+
+    async def transfer_agent(self, agent_id: AgentLike, new_owner: str) -> AsyncHandle[AgentTransferred]:
+        """Hand an agent on to another owner, who gets it without a wallet (ERC-721, `safeTransferFrom`).
+
+        Args:
+            agent_id: The agent; the signer owns it or may act for it.
+            new_owner: The new owner. A contract must take tokens.
+
+        Raises:
+            ContractRevertError: The registry refuses: `erc721_invalid_receiver`, `erc721_insufficient_approval`,
+                `erc721_nonexistent_token`.
+        """
+        return await self._write(agents.transfer(self._state, agent_id, new_owner))
+
+    async def get_agent_owner(self, agent_id: AgentLike) -> str:
+        """Who owns an agent.
+
+        Args:
+            agent_id: The agent.
+
+        Raises:
+            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+        """
+        return await self._run(agents.owner_of(self._state, agent_id))
+
+    async def is_authorized_or_owner(self, account: str, agent_id: AgentLike) -> bool:
+        """Check whether an account may act for an agent, and so may not rate it: owner, operator, approved address.
+
+        Args:
+            account: The account.
+            agent_id: The agent.
+
+        Raises:
+            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+        """
+        return await self._run(agents.is_authorized_or_owner(self._state, account, agent_id))
+
+    async def new_agent(self, domain: str) -> AsyncHandle[Registered]:
+        """Register an agent of the signer's under a domain (August 2025, `newAgent`). Nothing proves the domain.
+
+        Args:
+            domain: The domain, not empty; compared without regard to the case of ASCII letters.
+
+        Raises:
+            ContractRevertError: The registry refuses: `invalid_domain`, `domain_already_registered`,
+                `address_already_registered`.
+        """
+        return await self._write(directory.new_agent(self._state, domain))
+
+    async def update_agent(
+        self, agent_id: AgentLike, *, domain: str = "", address: str | None = None
+    ) -> AsyncHandle[DirectoryEntry]:
+        """Change an agent's domain, hand it to another address, or both (August 2025, `updateAgent`).
+
+        Args:
+            agent_id: The agent, which the signer owns.
+            domain: The new domain; empty leaves it as it is. Another agent of the same owner may hold it: that agent
+                loses it in the same transaction.
+            address: The new owner, who must have no agent; None leaves it as it is.
+
+        Raises:
+            InvalidArgumentError: Nothing is to change.
+            ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`,
+                `domain_already_registered`, `address_already_registered`.
+        """
+        return await self._write(directory.update_agent(self._state, agent_id, domain, address))
+
+    async def release_domain(self, agent_id: AgentLike) -> AsyncHandle[DirectoryEntry]:
+        """Give up an agent's domain, which is free at once (`releaseDomain`). An agent without a domain stays as it is.
+
+        To move a domain to another agent of the same owner, call `update_agent` for that agent: then the domain is
+        never free in between.
+
+        Args:
+            agent_id: The agent, which the signer owns.
+
+        Raises:
+            ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`.
+        """
+        return await self._write(directory.release_domain(self._state, agent_id))
+
+    async def resolve_by_domain(self, domain: str) -> DirectoryEntry:
+        """Find the agent that holds a domain (August 2025, `resolveByDomain`).
+
+        Args:
+            domain: The domain, in any case.
+
+        Raises:
+            ContractRevertError: There is none: `agent_not_found`.
+        """
+        return await self._run(directory.resolve_by_domain(self._state, domain))
+
+    async def resolve_by_address(self, address: str) -> DirectoryEntry:
+        """Find the agent that an account speaks as (August 2025, `resolveByAddress`).
+
+        Args:
+            address: The account.
+
+        Raises:
+            ContractRevertError: There is none: `agent_not_found`.
+        """
+        return await self._run(directory.resolve_by_address(self._state, address))
+
+    async def set_primary_agent(self, agent_id: AgentLike) -> AsyncHandle[PrimaryAgentChosen]:
+        """Choose the agent that the signer speaks as (`setPrimaryAgent`).
+
+        Args:
+            agent_id: The agent; the signer is its owner or its wallet.
+
+        Raises:
+            ContractRevertError: The registry refuses: `not_owner_or_wallet`, `erc721_nonexistent_token`.
+        """
+        return await self._write(directory.set_primary_agent(self._state, agent_id))

@@ -1,0 +1,250 @@
+"""Open feedback: giving, reading, searching, averaging, answering, revoking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bilateral.arguments import checked_class
+from bilateral.client.aio.runner import AsyncRunner
+from bilateral.client.inputs import AgentLike, ResponseLink
+from bilateral.client.operations import feedback, reading, searching
+from bilateral.documents import FeedbackFile
+from bilateral.identifiers import FeedbackId
+from bilateral.values import FeedbackValue, HumanValue
+
+if TYPE_CHECKING:
+    from bilateral.client.aio.handle import AsyncHandle
+    from bilateral.client.results import FeedbackEntry, FeedbackResponse, FeedbackRevocation, ReputationSummary
+
+
+@checked_class
+class AsyncFeedbackMethods(AsyncRunner):
+    """Open feedback: giving, reading, searching, averaging, answering, revoking."""
+
+    async def give_feedback(  # noqa: PLR0913, PLR0917  # the published SDKs' arguments
+        self,
+        agent_id: AgentLike,
+        value: HumanValue | FeedbackValue,
+        tag1: str = "",
+        tag2: str = "",
+        endpoint: str = "",
+        feedback_file: FeedbackFile | None = None,
+        *,
+        feedback_uri: str = "",
+        feedback_hash: bytes | str | None = None,
+    ) -> AsyncHandle[FeedbackEntry]:
+        """Rate an agent as the signer (ERC-8004, `giveFeedback`; best practices, "Give Feedback").
+
+        Args:
+            agent_id: The agent.
+            value: The value, checked against what `tag1` measures. A `FeedbackValue` is stored as it is.
+            tag1: What is measured; may be empty.
+            tag2: The qualifier; may be empty.
+            endpoint: The endpoint that was used; may be empty.
+            feedback_file: The result of `prepare_feedback_file`. It is completed from the chain, and put into
+                the client's store.
+            feedback_uri: The URI of a file that is kept elsewhere, instead of `feedback_file`.
+            feedback_hash: The keccak-256 hash of that file; None if there is none.
+
+        Raises:
+            UnrepresentableValueError: The value has no exact form, or means nothing under its tag.
+            InvalidArgumentError: Both a file and a URI are given, or the hash is malformed.
+            DocumentError: The file cannot be stored.
+            ContractRevertError: The registry refuses: `self_feedback`, `erc721_nonexistent_token`.
+        """
+        link = (feedback_uri, feedback_hash)
+        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, link)
+        return await self._write(feedback.give(self._state, agent_id, draft))
+
+    async def get_feedback(
+        self,
+        agent_id: AgentLike | FeedbackId,
+        client_address: str | None = None,
+        feedback_index: int | None = None,
+        *,
+        load_file: bool = True,
+    ) -> FeedbackEntry:
+        """Read one feedback with its event and, unless told not to, its file.
+
+        Args:
+            agent_id: The agent that was rated; or the whole `FeedbackId`, and nothing else.
+            client_address: Who rated it.
+            feedback_index: Which of that client's feedback, counted from 0 as in textual ids (best practices).
+            load_file: True to load the file.
+
+        Raises:
+            InvalidArgumentError: The feedback is not named wholly, or twice.
+            ContractRevertError: There is no such feedback: `index_out_of_bounds`.
+        """
+        return await self._run(reading.get(self._state, agent_id, client_address, feedback_index, load_file=load_file))
+
+    async def read_all_feedback(
+        self,
+        agent_id: AgentLike,
+        *,
+        reviewers: Sequence[str] | None = None,
+        tag1: str = "",
+        tag2: str = "",
+        include_revoked: bool = False,
+    ) -> list[FeedbackEntry]:
+        """Read all feedback of an agent from the registry's state (ERC-8004, `readAllFeedback`).
+
+        If a node refuses so much at once, the client asks for parts.
+
+        Args:
+            agent_id: The agent.
+            reviewers: Whose feedback to read; everybody's when left out.
+            tag1: The first tag that feedback must have; empty: any.
+            tag2: The second tag, likewise.
+            include_revoked: True to read revoked feedback too.
+
+        Returns:
+            The feedback by client, in the order of their first, then by index; without events and files.
+        """
+        selection = reading.Selection(tag1, tag2, include_revoked)
+        return await self._run(reading.read_all(self._state, agent_id, reviewers, selection))
+
+    async def get_clients(self, agent_id: AgentLike) -> list[str]:
+        """Everybody who ever gave feedback for an agent, in the order of their first (ERC-8004, `getClients`).
+
+        Args:
+            agent_id: The agent.
+        """
+        return await self._run(reading.clients_of(self._state, agent_id))
+
+    async def search_feedback(  # noqa: PLR0913  # the published SDKs' arguments
+        self,
+        agent_id: AgentLike | None = None,
+        *,
+        agents: Sequence[AgentLike] = (),
+        reviewers: Sequence[str] | None = None,
+        tags: Sequence[str] = (),
+        capabilities: Sequence[str] = (),
+        skills: Sequence[str] = (),
+        tasks: Sequence[str] = (),
+        names: Sequence[str] = (),
+        min_value: HumanValue | None = None,
+        max_value: HumanValue | None = None,
+        include_revoked: bool = False,
+        load_files: bool = False,
+        load_seconds: float = 60.0,
+    ) -> list[FeedbackEntry]:
+        """Search feedback with a node alone (best practices, "Read Feedback").
+
+        Args:
+            agent_id: The agent that was rated.
+            agents: Several agents, in addition.
+            reviewers: Whose feedback; everybody's when left out. Without any agent, their feedback for all agents is
+                looked for in the logs of the whole chain, which takes long on a long one.
+            tags: Tags that feedback must have, all of them, in either place.
+            capabilities: Kinds of MCP capability, of which the file must name one: `tools`, `prompts`, `resources`.
+            skills: A2A or OASF skills, of which the file must name one.
+            tasks: A2A tasks, of which the file must name one.
+            names: Names of MCP tools, prompts or resources, of which the file must name one.
+            min_value: The least value.
+            max_value: The greatest value.
+            include_revoked: True to find revoked feedback too.
+            load_files: True to look up events and load files. Strangers' servers decide how long that takes: up to
+                the loader's limit for each, sixteen at a time. A search by fields of the file does so anyway, and
+                does not find feedback whose file cannot be loaded.
+            load_seconds: The seconds in which to begin with further files. The rest have timed out then
+                (`DocumentTimeoutError`), and are not found by their fields.
+
+        Returns:
+            The feedback by agent, client and index.
+
+        Raises:
+            InvalidArgumentError: Neither an agent nor a reviewer is named, or a capability is unknown.
+        """
+        named = [*([agent_id] if agent_id is not None else []), *agents]
+        query = searching.Query(
+            tags=tuple(tags),
+            capabilities=frozenset(capabilities),
+            skills=frozenset(skills),
+            tasks=frozenset(tasks),
+            names=frozenset(names),
+            min_value=min_value,
+            max_value=max_value,
+            include_revoked=include_revoked,
+            load_files=load_files,
+            load_seconds=load_seconds,
+        )
+        return await self._run(searching.search(self._state, named, reviewers, query))
+
+    async def get_reputation_summary(
+        self,
+        agent_id: AgentLike,
+        tag1: str = "",
+        tag2: str = "",
+        *,
+        reviewers: Sequence[str] | None = None,
+        read_tags: bool = True,
+    ) -> ReputationSummary:
+        """Average an agent's feedback (ERC-8004, `getSummary`).
+
+        Args:
+            agent_id: The agent.
+            tag1: The first tag that feedback must have; empty: any.
+            tag2: The second tag, likewise.
+            reviewers: Whom you trust. When left out, everybody counts who ever gave feedback, and the result says so.
+            read_tags: Without `tag1`, also read which first tags the average mixes. This reads all feedback that
+                counts, in one or more calls.
+
+        Returns:
+            The average exactly as the registry computes it. If a node refuses the computation as too large, the client
+            reads the feedback and computes the same average.
+        """
+        return await self._run(reading.summarize(self._state, agent_id, tag1, tag2, reviewers, read_tags=read_tags))
+
+    async def append_response(
+        self,
+        agent_id: AgentLike | FeedbackId,
+        client_address: str | None = None,
+        feedback_index: int | None = None,
+        response: str | ResponseLink | Mapping[str, str | bytes | None] | None = None,
+    ) -> AsyncHandle[FeedbackResponse]:
+        """Answer a feedback, which anybody may (ERC-8004, `appendResponse`).
+
+        Args:
+            agent_id: The agent that was rated; or the whole `FeedbackId`.
+            client_address: Who rated it.
+            feedback_index: Which of that client's feedback, counted from 0.
+            response: The place of the answer, as `ResponseLink` or `{"uri": …, "hash": …}`; or a text, not empty, to be
+                put into the client's store as `{"text": …, "createdAt": …}`.
+
+        Raises:
+            InvalidArgumentError: The feedback is not named wholly, or the response has another form.
+            ContractRevertError: The registry refuses: `empty_uri`, `index_out_of_bounds`.
+        """
+        return await self._write(feedback.respond(self._state, agent_id, client_address, feedback_index, response))
+
+    async def get_responses(
+        self, agent_id: AgentLike | FeedbackId, client_address: str | None = None, feedback_index: int | None = None
+    ) -> list[FeedbackResponse]:
+        """Look up the answers to a feedback in the chain's logs.
+
+        Args:
+            agent_id: The agent that was rated; or the whole `FeedbackId`.
+            client_address: Who rated it.
+            feedback_index: Which of that client's feedback, counted from 0.
+
+        Returns:
+            The answers, oldest first.
+        """
+        return await self._run(reading.responses(self._state, agent_id, client_address, feedback_index))
+
+    async def revoke_feedback(
+        self, agent_id: AgentLike | FeedbackId, feedback_index: int | None = None
+    ) -> AsyncHandle[FeedbackRevocation]:
+        """Revoke a feedback of the signer's, which is final (ERC-8004, `revokeFeedback`).
+
+        Args:
+            agent_id: The agent that was rated; or the whole `FeedbackId`.
+            feedback_index: Which of the signer's feedback, counted from 0.
+
+        Raises:
+            InvalidArgumentError: The feedback is not named wholly, or is another client's.
+            ContractRevertError: The registry refuses: `index_out_of_bounds`, `already_revoked`.
+        """
+        return await self._write(feedback.revoke(self._state, agent_id, feedback_index))

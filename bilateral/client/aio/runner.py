@@ -1,0 +1,131 @@
+"""The runner of a client's operations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from bilateral.arguments import checked_class
+from bilateral.client.aio.handle import AsyncHandle, AsyncSignalBatch
+from bilateral.client.aio.waiting import Lock, in_thread, pause
+from bilateral.client.inputs import TransactionSigner
+from bilateral.client.operations import registries
+from bilateral.client.state import ClientState
+from bilateral.contracts import Deployment
+from bilateral.documents import DataUriStore, Loader, Store
+from bilateral.errors import InvalidArgumentError
+from bilateral.node.steps import Batch, Blocking, Exclusive, Pause, Rpc
+from bilateral.node.transport import AsyncProvider, AsyncTransport, require_duration
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from bilateral.client.operations.signals import Published
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.node.steps import Operation, Step
+
+T = TypeVar("T")
+
+
+@checked_class
+class AsyncRunner:
+    """Runs operations. See `AsyncClient` for the arguments."""
+
+    def __init__(  # noqa: PLR0913  # settings, all but one with a default
+        self,
+        rpc: str | AsyncProvider,
+        *,
+        signer: TransactionSigner | None = None,
+        deployment: Deployment | None = None,
+        store: Store | None = None,
+        loader: Loader | None = None,
+        dry_run: bool = False,
+        max_fee_per_gas: int | None = None,
+        max_cost: int | None = None,
+        request_timeout: float = 30.0,
+        poll_interval: float = 1.0,
+    ) -> None:
+        """See `AsyncClient`. Send nothing to the node yet."""
+        require_duration("poll_interval", poll_interval)
+        for name, wei in (("max_fee_per_gas", max_fee_per_gas), ("max_cost", max_cost)):
+            if wei is not None and wei < 0:
+                raise InvalidArgumentError(f"{name} is {wei} wei: give a number from 0")
+        self._state = ClientState(
+            given=deployment,
+            signer=signer,
+            store=store or DataUriStore(),
+            loader=loader or Loader(),
+            dry_run=dry_run,
+            max_fee_per_gas=max_fee_per_gas,
+            max_cost=max_cost,
+            poll_interval=poll_interval,
+        )
+        self._transport = AsyncTransport(rpc, request_timeout)
+        self._lock = Lock()
+
+    async def __aenter__(self) -> Self:
+        """Open a context that closes the connections at its end."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the connections."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections to the node."""
+        await self._transport.close()
+
+    @property
+    def address(self) -> str | None:
+        """The signer's address; None for a client that only reads."""
+        return registries.address_of(self._state)
+
+    async def get_deployment(self) -> Deployment:
+        """Return the addresses of the registries that this client uses.
+
+        Raises:
+            UnknownDeploymentError: The client was given none, and the package has no record of the node's chain.
+            WrongChainError: The node and the deployment are on different chains.
+        """
+        return await self._run(registries.connect(self._state))
+
+    async def _run(self, operation: Operation[T]) -> T:
+        """Run an operation to its end."""
+        try:
+            step = next(operation)
+            while True:
+                try:
+                    answer = await self._perform(step)
+                except BaseException as error:  # noqa: BLE001  # the operation decides about it
+                    step = operation.throw(error)
+                else:
+                    step = operation.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    async def _write(self, operation: Operation[Sent[T]]) -> AsyncHandle[T]:
+        """Run an operation that sends a transaction."""
+        return AsyncHandle(self._run, self._state, await self._run(operation))
+
+    async def _write_signals(self, operation: Operation[Published]) -> AsyncSignalBatch:
+        """Run the operation that publishes signals."""
+        published = await self._run(operation)
+        handles = tuple(AsyncHandle(self._run, self._state, sent) for sent in published.sent)
+        return AsyncSignalBatch(handles, published.already)
+
+    async def _perform(self, step: Step) -> Any:
+        """Perform one step."""
+        match step:
+            case Rpc(method, parameters):
+                return await self._transport.request(method, parameters)
+            case Batch(requests):
+                return await self._transport.batch(requests)
+            case Blocking(function):
+                return await in_thread(function)
+            case Pause(seconds):
+                return await pause(seconds)
+            case Exclusive(operation):
+                async with self._lock:
+                    return await self._run(operation)

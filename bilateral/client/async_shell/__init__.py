@@ -1,1 +1,0 @@
-"""The methods of `AsyncClient`. All but `base` is derived from those of `Client` by `make async-client`."""

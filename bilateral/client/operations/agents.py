@@ -1,0 +1,296 @@
+"""Agents: registering, loading, changing, handing on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.client.operations import documents, registries, signing, transactions
+from bilateral.client.operations.documents import Unstored
+from bilateral.client.results import (
+    Agent,
+    AgentTransferred,
+    AgentUriSet,
+    AgentWalletChanged,
+    MetadataChanged,
+    Registered,
+)
+from bilateral.contracts import Registry
+from bilateral.documents import RegistrationFile
+from bilateral.errors import InvalidArgumentError, MissingSignerError, UnexpectedAnswerError
+from bilateral.events import MetadataSet, Transfer, URIUpdated
+from bilateral.events import identity as registry_events
+from bilateral.events.agents import WALLET_KEY
+from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.node.steps import together
+from bilateral.reverts import ContractRevertError
+from bilateral.signatures import AgentWalletSet, Domain
+from bilateral.text import ChainText
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from eth_typing import ChecksumAddress
+
+    from bilateral.client.inputs import AgentLike, TransactionSigner
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.state import ClientState
+    from bilateral.events import Event
+    from bilateral.node.steps import Operation
+
+ZERO: Final = "0x" + "00" * 20
+
+_WALLET_LIMIT: Final = timedelta(minutes=5)
+"""The registry's limit on a deadline: the distance from the time of the block of the transaction."""
+
+_WALLET_LEEWAY: Final = timedelta(minutes=1)
+_WALLET_REASONS: Final = ("expired", "deadline_too_far")
+
+
+def register(
+    state: ClientState, uri: str, file: RegistrationFile | None, metadata: Mapping[str, bytes | str]
+) -> Operation[Sent[Registered]]:
+    """See `Client.register_agent`."""
+    deployment = yield from registries.connect(state)
+    entries = [(key, _bytes(value)) for key, value in metadata.items()]
+    owner = registries.require_address(state)
+
+    def decode(events: Sequence[Event]) -> Registered:
+        event = transactions.require_event(events, registry_events.Registered, owner=owner)
+        kept = tuple(
+            (other.metadata_key, other.metadata_value)
+            for other in events
+            if isinstance(other, MetadataSet) and other.metadata_key != WALLET_KEY
+        )
+        return Registered(AgentId(event.agent_id, deployment.chain_id), event.owner, event.agent_uri, kept)
+
+    signature, arguments = _registration(_uri_of(uri, file), entries)
+    return (yield from transactions.send(state, Registry.IDENTITY, signature, arguments, decode))
+
+
+def load(state: ClientState, agent_id: AgentLike, *, load_file: bool) -> Operation[Agent]:
+    """See `Client.load_agent`."""
+    deployment = yield from registries.connect(state)
+    agent = registries.agent_of(deployment, agent_id)
+    token = agent.token_id
+    facts = [
+        registries.call(state, Registry.IDENTITY, name, token) for name in ("ownerOf", "tokenURI", "getAgentWallet")
+    ]
+    (owner,), (uri,), (wallet,), (domain,) = yield from together([*facts, _domain(state, token)])
+    file, problem = None, None
+    if load_file and uri:
+        file, problem = yield from documents.load(state, RegistrationFile, uri)
+    return Agent(
+        id=agent,
+        registry=deployment.agent_registry,
+        owner=owner,
+        wallet=None if wallet == ZERO else wallet,
+        uri=uri,
+        domain=domain,
+        file=file,
+        file_problem=problem,
+    )
+
+
+def get_metadata(state: ClientState, agent_id: AgentLike, key: str) -> Operation[bytes]:
+    """See `Client.get_metadata`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    answer = yield from registries.call(state, Registry.IDENTITY, "getMetadata", agent.token_id, key)
+    return bytes(answer[0])
+
+
+def owner_of(state: ClientState, agent_id: AgentLike) -> Operation[str]:
+    """See `Client.get_agent_owner`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    answer = yield from registries.call(state, Registry.IDENTITY, "ownerOf", agent.token_id)
+    return str(answer[0])
+
+
+def is_authorized_or_owner(state: ClientState, account: str, agent_id: AgentLike) -> Operation[bool]:
+    """See `Client.is_authorized_or_owner`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    signature = "isAuthorizedOrOwner"
+    answer = yield from registries.call(state, Registry.IDENTITY, signature, checksummed(account), agent.token_id)
+    return bool(answer[0])
+
+
+def set_uri(
+    state: ClientState, agent_id: AgentLike, uri: str | None, file: RegistrationFile | None
+) -> Operation[Sent[AgentUriSet]]:
+    """See `Client.set_agent_uri`."""
+    if uri is None and file is None:
+        raise InvalidArgumentError('give a URI or a file; uri="" erases the URI')
+    deployment = yield from registries.connect(state)
+    agent = registries.agent_of(deployment, agent_id)
+    if file is not None:
+        file = _naming(file, GlobalAgentId(deployment.agent_registry, str(agent.token_id)))
+
+    def decode(events: Sequence[Event]) -> AgentUriSet:
+        event = transactions.require_event(events, URIUpdated, agent_id=agent.token_id)
+        return AgentUriSet(agent, event.new_uri, event.updated_by)
+
+    arguments = (agent.token_id, _uri_of(uri or "", file))
+    return (yield from transactions.send(state, Registry.IDENTITY, "setAgentURI", arguments, decode))
+
+
+def set_wallet(  # noqa: PLR0913, PLR0917  # the method's own parameters
+    state: ClientState,
+    agent_id: AgentLike,
+    new_wallet: str,
+    new_wallet_signer: TransactionSigner | None,
+    deadline: datetime | None,
+    signature: bytes | None,
+) -> Operation[Sent[AgentWalletChanged]]:
+    """See `Client.set_agent_wallet`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    wallet = checksummed(new_wallet)
+    advice = ""
+    if signature is None:
+        if deadline is None:
+            deadline, advice = yield from _wallet_deadline()
+        signature = yield from _consent(state, agent, wallet, new_wallet_signer, seconds(deadline))
+    elif deadline is None or new_wallet_signer is not None:
+        raise InvalidArgumentError("a signature that was made elsewhere comes with its deadline, and without a signer")
+    arguments = (agent.token_id, wallet, seconds(deadline), signature)
+    function = "setAgentWallet"
+    try:
+        return (yield from transactions.send(state, Registry.IDENTITY, function, arguments, _wallet_decoder(agent)))
+    except ContractRevertError as refusal:
+        if not advice or refusal.reason not in _WALLET_REASONS:
+            raise
+        raise ContractRevertError(refusal.error, refusal.arguments, refusal.reason, advice, refusal.data) from None
+
+
+def unset_wallet(state: ClientState, agent_id: AgentLike) -> Operation[Sent[AgentWalletChanged]]:
+    """See `Client.unset_agent_wallet`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    function, decode = "unsetAgentWallet", _wallet_decoder(agent)
+    return (yield from transactions.send(state, Registry.IDENTITY, function, (agent.token_id,), decode))
+
+
+def set_metadata(
+    state: ClientState, agent_id: AgentLike, key: str, value: bytes | str
+) -> Operation[Sent[MetadataChanged]]:
+    """See `Client.set_metadata`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+
+    def decode(events: Sequence[Event]) -> MetadataChanged:
+        event = transactions.require_event(events, MetadataSet, agent_id=agent.token_id, metadata_key=key)
+        return MetadataChanged(agent, event.metadata_key, event.metadata_value)
+
+    function, arguments = "setMetadata", (agent.token_id, key, _bytes(value))
+    return (yield from transactions.send(state, Registry.IDENTITY, function, arguments, decode))
+
+
+def transfer(state: ClientState, agent_id: AgentLike, new_owner: str) -> Operation[Sent[AgentTransferred]]:
+    """See `Client.transfer_agent`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    owner = yield from owner_of(state, agent)
+
+    def decode(events: Sequence[Event]) -> AgentTransferred:
+        event = transactions.require_event(events, Transfer, agent_id=agent.token_id)
+        return AgentTransferred(agent, event.from_address, event.to_address)
+
+    function, arguments = "safeTransferFrom", (owner, checksummed(new_owner), agent.token_id)
+    return (yield from transactions.send(state, Registry.IDENTITY, function, arguments, decode))
+
+
+def seconds(moment: datetime) -> int:
+    """Return a moment in Unix time.
+
+    Raises:
+        InvalidArgumentError: It has no time zone, or is before 1970.
+    """
+    if moment.tzinfo is None:
+        raise InvalidArgumentError("a time needs a time zone, such as datetime.now(UTC) has")
+    if moment.timestamp() < 0:
+        raise InvalidArgumentError("the chain has no time before 1970")
+    return int(moment.timestamp())
+
+
+def _registration(uri: str | Unstored, entries: list[tuple[str, bytes]]) -> tuple[str, tuple[Any, ...]]:
+    """Return the cheapest of the functions that register an agent, and its arguments."""
+    if entries:
+        return "register", (uri, entries)
+    return ("register", (uri,)) if uri else ("register", ())
+
+
+def _uri_of(uri: str, file: RegistrationFile | None) -> str | Unstored:
+    """Return the URI that was given, or what stands for that of the file until it is stored."""
+    if file is None:
+        return uri
+    if uri:
+        raise InvalidArgumentError("give a URI or a file, not both")
+    return Unstored(file.to_bytes())
+
+
+def _naming(file: RegistrationFile, agent: GlobalAgentId) -> RegistrationFile:
+    """Return a registration file that names the agent among its registrations."""
+    if file.registration_of(agent) is not None:
+        return file
+    entry = {"agentId": int(agent.agent), "agentRegistry": str(agent.registry)}
+    fields = file.to_object()
+    return RegistrationFile.of({**fields, "registrations": [*(fields.get("registrations") or []), entry]})
+
+
+def _domain(state: ClientState, token_id: int) -> Operation[tuple[Any, ...]]:
+    """Read an agent's domain; empty if it has none, or if the registry has no directory."""
+    try:
+        (entry,) = yield from registries.call(state, Registry.IDENTITY, "getAgent", token_id)
+    except (ContractRevertError, UnexpectedAnswerError):
+        return (ChainText(b""),)
+    return (entry["agentDomain"],)
+
+
+def _wallet_deadline() -> Operation[tuple[datetime, str]]:
+    """Return a deadline for the consent of a wallet, and the advice if the registry refuses it.
+
+    The time of the next block is that of the last one or of this machine's clock, whichever is later: there may have
+    been no block for long. But a node may simulate in the time of the last one. So the deadline is four minutes from
+    the later, and no more than five from the last block, if a minute is left then. If this clock is further ahead,
+    either there was no block for that long or the clock is wrong: the registry says so before anything is sent.
+    """
+    last, clock = (yield from registries.block_time()), datetime.now(UTC)
+    now = max(last, clock)
+    deadline = now + _WALLET_LIMIT - _WALLET_LEEWAY
+    if last + _WALLET_LIMIT - now >= _WALLET_LEEWAY:
+        deadline = min(deadline, last + _WALLET_LIMIT)
+    return deadline, (
+        f"The chain's last block is of {last.isoformat()}, and this machine's clock says "
+        f"{clock.isoformat(timespec='seconds')}. Set the clock, or give a deadline by the chain's time."
+    )
+
+
+def _consent(
+    state: ClientState, agent: AgentId, wallet: str, wallet_signer: TransactionSigner | None, deadline: int
+) -> Operation[bytes]:
+    """Return the wallet's signature that it wants to be the agent's."""
+    signer = wallet_signer or registries.require_signer(state)
+    if checksummed(signer.address) != wallet:
+        raise MissingSignerError(f"the wallet {wallet} must sign: give new_wallet_signer=…, or its signature=…")
+    deployment = yield from registries.connect(state)
+    owner = yield from owner_of(state, agent)
+    message = AgentWalletSet(agent.token_id, _typed(wallet), _typed(owner), deadline)
+    signable = message.signable(Domain(deployment.chain_id, _typed(deployment.identity)))
+    return (yield from signing.sign_message(signer, signable))
+
+
+def _wallet_decoder(agent: AgentId) -> Any:
+    """Return the function that makes a change of the wallet of its event."""
+
+    def decode(events: Sequence[Event]) -> AgentWalletChanged:
+        wallet = {"agent_id": agent.token_id, "metadata_key": WALLET_KEY}
+        value = transactions.require_event(events, MetadataSet, **wallet).metadata_value
+        return AgentWalletChanged(agent, checksummed("0x" + value.hex()) if value else None)
+
+    return decode
+
+
+def _bytes(value: bytes | str) -> bytes:
+    """Return a metadata value, of which text is stored as UTF-8."""
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def _typed(address: str) -> ChecksumAddress:
+    """Return an address as eth-typing types it."""
+    return address  # type: ignore[return-value]

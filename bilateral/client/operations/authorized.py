@@ -1,0 +1,216 @@
+"""Feedback that the agent's owner has authorised (FeedbackAuth)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from bilateral.client.inputs import FeedbackAuthorization, checked_uint
+from bilateral.client.operations import agents, feedback, registries, signing, transactions
+from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary
+from bilateral.contracts import Registry
+from bilateral.errors import (
+    InvalidArgumentError,
+    MalformedNodeAnswerError,
+    NodeError,
+    NodeTimeoutError,
+    NotAgentOwnerError,
+)
+from bilateral.events import NewAuthorizedFeedback
+from bilateral.identifiers import checksummed
+from bilateral.signatures import Domain, FeedbackAuth
+from bilateral.text import ChainText
+from bilateral.times import moment
+from bilateral.values import FeedbackValue
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from typing import Any
+
+    from bilateral.client.inputs import AgentLike
+    from bilateral.client.operations.feedback import Draft
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.state import ClientState
+    from bilateral.events import Event
+    from bilateral.identifiers import AgentId
+    from bilateral.node.steps import Operation
+
+LIFETIME: Final = timedelta(days=1)
+
+_PAGE: Final = 1000
+"""Entries to ask for at once: some six million gas, which every node allows a call."""
+
+
+def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
+    state: ClientState,
+    agent_id: AgentLike,
+    client_address: str,
+    count: int,
+    index_limit: int | None,
+    expiry: datetime | None,
+) -> Operation[FeedbackAuthorization]:
+    """See `Client.authorize_feedback`."""
+    deployment = yield from registries.connect(state)
+    agent, client = registries.agent_of(deployment, agent_id), checksummed(client_address)
+    signer = registries.require_signer(state)
+    owner = yield from agents.owner_of(state, agent)
+    if checksummed(signer.address) != owner:
+        raise NotAgentOwnerError(checksummed(signer.address), owner)
+    if (yield from agents.is_authorized_or_owner(state, client, agent)):
+        raise InvalidArgumentError(f"{client} may act for the agent, and so may not rate it")
+    if index_limit is None:
+        if count < 1:
+            raise InvalidArgumentError("count is 1 at least: how much feedback the client may give")
+        function = "getLastIndex"
+        (last,) = yield from registries.call(state, Registry.AUTHORIZED, function, agent.token_id, client)
+        index_limit = last + count
+    expires = yield from later(expiry, "an expiry")
+    auth = FeedbackAuth(
+        agent.token_id,
+        client,  # type: ignore[arg-type]  # it is checksummed
+        checked_uint(index_limit, 64, "an index limit"),
+        expires,
+        deployment.chain_id,
+    )
+    domain = Domain(deployment.chain_id, deployment.address_of(Registry.AUTHORIZED))  # type: ignore[arg-type]
+    return FeedbackAuthorization(auth, (yield from signing.sign_message(signer, auth.signable(domain))))
+
+
+def give(
+    state: ClientState,
+    agent_id: AgentLike,
+    score: int,
+    feedback_auth: FeedbackAuthorization | bytes | str,
+    draft: Draft,
+) -> Operation[Sent[AuthorizedFeedbackEntry]]:
+    """See `Client.give_authorized_feedback`. The draft's value is the score."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    client = registries.require_address(state)
+    words = [tag_word(tag) for tag in (draft.tag1, draft.tag2)]
+    # As it is: what tags ask of values is open feedback's, and the registry takes any score under any tag.
+    value = FeedbackValue(checked_uint(score, 8, "a score"))
+    uri, digest = yield from feedback.file_link(state, agent, replace(draft, value=value))
+
+    def decode(events: Sequence[Event]) -> AuthorizedFeedbackEntry:
+        event = transactions.require_event(
+            events, NewAuthorizedFeedback, agent_id=agent.token_id, client_address=client, score=score
+        )
+        return AuthorizedFeedbackEntry(
+            agent=agent,
+            client=event.client_address,
+            score=event.score,
+            tag1=tag_text(event.tag1),
+            tag2=tag_text(event.tag2),
+            uri=event.file_uri,
+            hash=event.file_hash,
+        )
+
+    function = "giveFeedback"
+    arguments = (agent.token_id, score, *words, uri, digest, _encoded(feedback_auth))
+    return (yield from transactions.send(state, Registry.AUTHORIZED, function, arguments, decode))
+
+
+def summarize(state: ClientState, agent_id: AgentLike) -> Operation[AuthorizedSummary]:
+    """See `Client.get_authorized_summary`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    count, average = yield from registries.call(state, Registry.AUTHORIZED, "getSummary", agent.token_id)
+    return AuthorizedSummary(agent, count, Decimal(average) if count else None)
+
+
+def read(
+    state: ClientState, agent_id: AgentLike, client_address: str | None, offset: int, limit: int | None
+) -> Operation[list[AuthorizedFeedbackEntry]]:
+    """See `Client.get_authorized_feedback`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    client = None if client_address is None else checksummed(client_address)
+    checked_uint(offset, 256, "an offset")
+    checked_uint(limit or 0, 256, "a limit")
+    found: list[AuthorizedFeedbackEntry] = []
+    size = _PAGE
+    while limit is None or len(found) < limit:
+        wanted = size if limit is None else min(size, limit - len(found))
+        try:
+            page = yield from _page(state, agent, client, offset + len(found), wanted)
+        except (NodeError, NodeTimeoutError, MalformedNodeAnswerError):
+            if wanted == 1:
+                raise
+            size = wanted // 2
+            continue
+        found += page
+        if len(page) < wanted:
+            break
+    return found
+
+
+def later(moment: datetime | None, name: str) -> Operation[int]:
+    """Return a moment in Unix time that has not passed by the chain's time; a day from that when left out.
+
+    Raises:
+        InvalidArgumentError: It has passed.
+    """
+    now = yield from registries.block_time()
+    if moment is None:
+        return agents.seconds(now + LIFETIME)
+    if moment.tzinfo is not None and moment < now:
+        raise InvalidArgumentError(f"{name} of {moment.isoformat()} has passed: the chain's time is {now.isoformat()}")
+    return agents.seconds(moment)
+
+
+def tag_word(tag: str) -> bytes:
+    """Return a tag as the registry for authorised feedback keeps it: UTF-8, filled up with zeros.
+
+    Raises:
+        InvalidArgumentError: It is too long, or ends in a zero, which would be lost.
+    """
+    word = tag.encode()
+    if len(word) > 32 or word.endswith(b"\0"):  # noqa: PLR2004  # a word
+        raise InvalidArgumentError("a tag has at most 32 bytes in UTF-8 here, and does not end in NUL")
+    return word.ljust(32, b"\0")
+
+
+def tag_text(word: bytes) -> ChainText:
+    """Return the text of such a tag."""
+    return ChainText(word.rstrip(b"\0"))
+
+
+def _page(
+    state: ClientState, agent: AgentId, client: str | None, offset: int, limit: int
+) -> Operation[list[AuthorizedFeedbackEntry]]:
+    """One page of feedback."""
+    if client is None:
+        function, arguments = "getFeedbackPage", (agent.token_id, offset, limit)
+        (page,) = yield from registries.call(state, Registry.AUTHORIZED, function, *arguments)
+    else:
+        function = "getClientFeedbackPage"
+        (page,) = yield from registries.call(
+            state, Registry.AUTHORIZED, function, agent.token_id, client, offset, limit
+        )
+    return [_entry(agent, item) for item in page]
+
+
+def _entry(agent: AgentId, item: dict[str, Any]) -> AuthorizedFeedbackEntry:
+    """Return an entry as the registry stores it."""
+    return AuthorizedFeedbackEntry(
+        agent=agent,
+        client=item["clientAddress"],
+        score=item["score"],
+        tag1=tag_text(item["tag1"]),
+        tag2=tag_text(item["tag2"]),
+        position=item["position"],
+        given_at=moment(item["timestamp"]),
+    )
+
+
+def _encoded(feedback_auth: FeedbackAuthorization | bytes | str) -> bytes:
+    """Return an authorisation as the registry takes it."""
+    if isinstance(feedback_auth, FeedbackAuthorization):
+        return feedback_auth.encoded
+    try:
+        return (
+            bytes.fromhex(feedback_auth.removeprefix("0x")) if isinstance(feedback_auth, str) else bytes(feedback_auth)
+        )
+    except ValueError:
+        raise InvalidArgumentError("the authorisation is not in hexadecimal digits") from None

@@ -1,0 +1,144 @@
+"""Waiting for transactions, and their outcome: the result, decoded from the receipt, or the error."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bilateral.client.operations import lookups, registries
+from bilateral.client.state import NonceMemory
+from bilateral.errors import (
+    NotSentError,
+    TransactionDroppedError,
+    TransactionFailedError,
+    TransactionPendingError,
+    TransactionReplacedError,
+    UnexpectedAnswerError,
+)
+from bilateral.node import answers
+from bilateral.node.logs import read_log
+from bilateral.node.steps import Pause
+from bilateral.reverts import ContractRevertError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.state import ClientState
+    from bilateral.events import Event
+    from bilateral.node.steps import Operation
+
+T = TypeVar("T")
+
+
+def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) -> Operation[T]:
+    """Wait for a transaction, see `Handle.wait`. Keep waiting through failures of the node."""
+    if sent.hash is None:
+        raise NotSentError("nothing was sent: this is a dry run, or a batch that was not sent yet")
+    end = time.monotonic() + timeout
+    nonce_used_since: float | None = None
+    while True:
+        failure: Exception | None = None
+        try:
+            hash_, receipt = yield from _receipt(sent)
+            if receipt is not None:
+                depth = yield from _depth(receipt, confirmations)
+                if depth >= confirmations:
+                    return (yield from _outcome(state, sent, hash_, receipt))
+            elif (yield from lookups.is_nonce_used(state, int(sent.transaction["nonce"]))):
+                nonce_used_since = nonce_used_since or time.monotonic()
+                is_settled = time.monotonic() - nonce_used_since >= lookups.LAG_SECONDS
+                if is_settled and (yield from lookups.knows(sent.hash)) is False:
+                    raise TransactionReplacedError("was replaced by another of its nonce", sent.hash, sent.raw)
+            else:
+                nonce_used_since = None
+        except lookups.NODE_FAILURES as error:
+            failure = error
+        left = end - time.monotonic()
+        if left <= 0:
+            yield from _give_up(state, sent.hash, sent.raw, timeout, failure)
+        yield Pause(min(state.poll_interval, max(left, 0)))
+
+
+def _receipt(sent: Sent[Any]) -> Operation[tuple[str, dict[str, Any] | None]]:
+    """Return the receipt of a transaction, or of one that it was to replace, with its hash; None without a receipt."""
+    for hash_ in (str(sent.hash), *sent.earlier):
+        receipt = yield from lookups.receipt(hash_)
+        if receipt is not None:
+            return hash_, receipt
+    return str(sent.hash), None
+
+
+def _depth(receipt: Mapping[str, Any], confirmations: int) -> Operation[int]:
+    """Return the number of blocks that confirm a transaction. One is known without a request."""
+    block = answers.quantity(receipt.get("blockNumber"))
+    if confirmations <= 1:
+        return 1
+    last = yield from registries.latest_block()
+    return last - block + 1
+
+
+def _outcome(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation[T]:
+    """Return the result of a transaction that is in a block.
+
+    Raises:
+        ContractRevertError: The registry reverted.
+        TransactionFailedError: The transaction failed otherwise.
+        UnexpectedAnswerError: The receipt or its events do not fit what was sent.
+    """
+    status = answers.quantity(receipt.get("status"))
+    _require_ours(state, sent, hash_, receipt)
+    if status == 1:
+        try:
+            with registries.blame_registry(sent.registry):
+                return sent.decode(_events(sent, receipt))
+        except UnexpectedAnswerError as error:
+            raise UnexpectedAnswerError(f"transaction {hash_}: {error}", hash_) from None
+    block = answers.quantity(receipt.get("blockNumber"))
+    call = {name: sent.transaction[name] for name in ("to", "data")} | {
+        "from": receipt.get("from"),
+        "gas": hex(sent.transaction["gas"]),
+    }
+    for after in (block - 1, block):  # it ran somewhere between the two
+        try:
+            yield from registries.simulate(call, hex(after))
+        except ContractRevertError as revert:
+            if revert.data:
+                revert.transaction = hash_
+                raise
+        except lookups.NODE_FAILURES:
+            continue
+    raise TransactionFailedError("is in a block and failed, and the node gives no reason", hash_, sent.raw)
+
+
+def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapping[str, Any]) -> None:
+    """Check that a receipt is of the transaction that was sent: a proxy may return another one's.
+
+    Raises:
+        UnexpectedAnswerError: Hash, sender or recipient differ.
+    """
+    ours = {"transactionHash": hash_, "from": registries.address_of(state), "to": sent.transaction["to"]}
+    for name, expected in ours.items():
+        if answers.data(receipt.get(name)) != bytes.fromhex(str(expected)[2:]):
+            raise UnexpectedAnswerError(
+                f"transaction {hash_}: the node returns a receipt with another {name}; ask another node", hash_
+            )
+
+
+def _events(sent: Sent[Any], receipt: Mapping[str, Any]) -> list[Event]:
+    """Return the registry's events of a transaction."""
+    raw = [read_log(entry) for entry in answers.records(receipt.get("logs"))]
+    registry = str(sent.transaction["to"]).lower()
+    ours = [log for log in raw if log.address == registry]
+    return [event for it in ours if (event := registries.decode(sent.registry, it))]
+
+
+def _give_up(
+    state: ClientState, hash_: str, raw: bytes | None, timeout: float, failure: Exception | None
+) -> Operation[None]:
+    """Raise the error for a transaction without enough confirmations in time."""
+    if failure is None and (yield from lookups.knows(hash_)) is False:
+        state.nonces = NonceMemory()
+        raise TransactionDroppedError("is in no block, and the node no longer knows it", hash_, raw)
+    why = f": {failure}" if failure else ""
+    raise TransactionPendingError(f"is not in enough blocks after {timeout:g} seconds{why}", hash_, raw) from failure

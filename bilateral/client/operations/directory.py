@@ -1,0 +1,99 @@
+"""The directory of agents (August 2025): domains, addresses, and the agent that an account speaks as."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bilateral.client.operations import registries, transactions
+from bilateral.client.operations.agents import ZERO
+from bilateral.client.results import DirectoryEntry, PrimaryAgentChosen, Registered
+from bilateral.contracts import Registry
+from bilateral.errors import InvalidArgumentError
+from bilateral.events import AgentRegistered, AgentUpdated, PrimaryAgentSet
+from bilateral.events import identity as registry_events
+from bilateral.identifiers import AgentId, checksummed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bilateral.client.inputs import AgentLike
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.state import ClientState
+    from bilateral.events import Event
+    from bilateral.node.steps import Operation
+
+
+def new_agent(state: ClientState, domain: str) -> Operation[Sent[Registered]]:
+    """See `Client.new_agent`."""
+    deployment = yield from registries.connect(state)
+    owner = registries.require_address(state)
+
+    def decode(events: Sequence[Event]) -> Registered:
+        event = transactions.require_event(events, AgentRegistered, agent_address=owner)
+        registered = transactions.require_event(events, registry_events.Registered, agent_id=event.agent_id)
+        agent = AgentId(event.agent_id, deployment.chain_id)
+        return Registered(agent, event.agent_address, registered.agent_uri, domain=event.agent_domain)
+
+    function = "newAgent"
+    return (yield from transactions.send(state, Registry.IDENTITY, function, (domain, owner), decode))
+
+
+def update_agent(
+    state: ClientState, agent_id: AgentLike, domain: str, address: str | None
+) -> Operation[Sent[DirectoryEntry]]:
+    """See `Client.update_agent`."""
+    if not domain and address is None:
+        raise InvalidArgumentError("name a new domain, a new address, or both")
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    arguments = (agent.token_id, domain, checksummed(address) if address is not None else ZERO)
+    return (yield from transactions.send(state, Registry.IDENTITY, "updateAgent", arguments, _update_decoder(agent)))
+
+
+def release_domain(state: ClientState, agent_id: AgentLike) -> Operation[Sent[DirectoryEntry]]:
+    """See `Client.release_domain`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    arguments = (agent.token_id,)
+    return (yield from transactions.send(state, Registry.IDENTITY, "releaseDomain", arguments, _update_decoder(agent)))
+
+
+def resolve_by_domain(state: ClientState, domain: str) -> Operation[DirectoryEntry]:
+    """See `Client.resolve_by_domain`."""
+    return (yield from _resolve(state, "resolveByDomain", domain))
+
+
+def resolve_by_address(state: ClientState, address: str) -> Operation[DirectoryEntry]:
+    """See `Client.resolve_by_address`."""
+    return (yield from _resolve(state, "resolveByAddress", checksummed(address)))
+
+
+def set_primary_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[PrimaryAgentChosen]]:
+    """See `Client.set_primary_agent`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+
+    def decode(events: Sequence[Event]) -> PrimaryAgentChosen:
+        return PrimaryAgentChosen(
+            transactions.require_event(events, PrimaryAgentSet, agent_id=agent.token_id).account, agent
+        )
+
+    function = "setPrimaryAgent"
+    return (yield from transactions.send(state, Registry.IDENTITY, function, (agent.token_id,), decode))
+
+
+def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntry]:
+    """Return a decoder that makes an entry from the agent's `AgentUpdated`.
+
+    An agent that loses its domain to this one has an `AgentUpdated` of its own, before this agent's.
+    """
+
+    def decode(events: Sequence[Event]) -> DirectoryEntry:
+        event = transactions.require_event(events, AgentUpdated, agent_id=agent.token_id)
+        return DirectoryEntry(agent, event.agent_domain, event.agent_address)
+
+    return decode
+
+
+def _resolve(state: ClientState, function: str, argument: Any) -> Operation[DirectoryEntry]:
+    """Ask the directory for an agent."""
+    (found,) = yield from registries.call(state, Registry.IDENTITY, function, argument)
+    deployment = yield from registries.connect(state)
+    return DirectoryEntry(AgentId(found["agentId"], deployment.chain_id), found["agentDomain"], found["agentAddress"])

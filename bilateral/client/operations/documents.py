@@ -1,0 +1,136 @@
+"""Loading and storing documents on the way of an operation."""
+
+from __future__ import annotations
+
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from bilateral.client.inputs import hash_bytes
+from bilateral.documents import DataUriStore
+from bilateral.documents.hashing import NO_HASH, document_hash
+from bilateral.errors import DocumentError, DocumentTimeoutError, HashMismatchError, InvalidArgumentError
+from bilateral.node.steps import Blocking
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.client.state import ClientState
+    from bilateral.documents import StoredDocument
+    from bilateral.documents.model import DocumentModel
+    from bilateral.node.steps import Operation
+
+M = TypeVar("M", bound="DocumentModel")
+
+_AT_A_TIME: Final = 16
+_PLACEHOLDER: Final = "ipfs://" + "b" * 59
+
+
+def load(
+    state: ClientState, model: type[M], uri: str, expected_hash: bytes = NO_HASH
+) -> Operation[tuple[M | None, DocumentError | None]]:
+    """Load a document that a stranger named. Failure is returned, not raised.
+
+    Args:
+        state: The client's.
+        model: The kind of document.
+        uri: Its URI.
+        expected_hash: Its hash on chain; zeros if there is none.
+
+    Returns:
+        The document, or None; and what is wrong with it, or None. Both, if its hash is that of a known variant.
+    """
+    (loaded,) = yield from load_all(state, model, [(uri, expected_hash)])
+    return loaded
+
+
+def load_all(
+    state: ClientState, model: type[M], links: Sequence[tuple[str, bytes]], seconds: float = math.inf
+) -> Operation[list[tuple[M | None, DocumentError | None]]]:
+    """Load many documents as `load`, several at a time, so that one stranger's slow server holds up few others.
+
+    Args:
+        state: The client's.
+        model: The kind of document.
+        links: Their URIs, and their hashes on chain.
+        seconds: For how long to begin with further ones. Those that are left then count as timed out.
+    """
+    end = time.monotonic() + seconds
+
+    def read(link: tuple[str, bytes]) -> tuple[M | None, DocumentError | None]:
+        try:
+            if time.monotonic() >= end:
+                raise DocumentTimeoutError(seconds)  # as if the loader did
+            return model.from_bytes(state.loader.load(*link).content), None
+        except HashMismatchError as mismatch:
+            try:
+                return (model.from_bytes(mismatch.content) if mismatch.variant else None), mismatch
+            except DocumentError:
+                return None, mismatch
+        except DocumentError as problem:
+            return None, problem
+
+    def read_all() -> list[tuple[M | None, DocumentError | None]]:
+        if len(links) == 1:
+            return [read(links[0])]
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            return list(pool.map(read, links))
+
+    loaded: list[tuple[M | None, DocumentError | None]] = yield Blocking(read_all)
+    return loaded
+
+
+@dataclass(frozen=True)
+class Unstored:
+    """Stands among a call's arguments for the URI of a document that is not in the store yet.
+
+    Attributes:
+        content: The document.
+    """
+
+    content: bytes
+
+    @property
+    def hash(self) -> bytes:
+        """The keccak-256 hash of the document."""
+        return document_hash(self.content)
+
+
+def are_published(state: ClientState, arguments: Sequence[Any]) -> bool:
+    """Tell whether storing a call's documents would publish them even if the call fails."""
+    return not isinstance(state.store, DataUriStore) and any(isinstance(it, Unstored) for it in arguments)
+
+
+def rehearsed(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Return a call's arguments for its simulation, with a URI of the usual length for each unknown one."""
+    return tuple(_PLACEHOLDER if isinstance(it, Unstored) else it for it in arguments)
+
+
+def settled(state: ClientState, arguments: Sequence[Any]) -> Operation[tuple[Any, ...]]:
+    """Return a call's arguments, once the documents among them are in the client's store.
+
+    Raises:
+        DocumentError: One could not be stored.
+    """
+    found = []
+    for argument in arguments:
+        if isinstance(argument, Unstored):
+            stored: StoredDocument = yield Blocking(partial(state.store.put, argument.content))
+            found.append(stored.uri)
+        else:
+            found.append(argument)
+    return tuple(found)
+
+
+def link(uri: str, hash_: bytes | str | None, name: str) -> tuple[str, bytes]:
+    """Return a URI and a hash that a caller gave.
+
+    Raises:
+        InvalidArgumentError: The hash is malformed, or comes without a URI.
+    """
+    if hash_ is not None and not uri:
+        raise InvalidArgumentError(f"{name} is the hash of the content of a URI, and the URI is missing")
+    return uri, hash_bytes(hash_, name)

@@ -1,0 +1,218 @@
+"""Open feedback: giving, answering, revoking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from bilateral.client.inputs import ResponseLink, feedback_id, hash_bytes
+from bilateral.client.operations import documents, registries, transactions
+from bilateral.client.operations.documents import Unstored
+from bilateral.client.results import FeedbackEntry, FeedbackEvent, FeedbackResponse, FeedbackRevocation
+from bilateral.contracts import Registry
+from bilateral.encoding import encode_object
+from bilateral.errors import InvalidArgumentError
+from bilateral.events import FeedbackRevoked, NewFeedback, ResponseAppended
+from bilateral.identifiers import AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId
+from bilateral.values import FeedbackValue, value_for_tag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bilateral.client.inputs import AgentLike
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.state import ClientState
+    from bilateral.contracts import Deployment
+    from bilateral.documents import FeedbackFile
+    from bilateral.events import Event
+    from bilateral.node.steps import Operation
+    from bilateral.values import HumanValue
+
+GIVE: Final = "giveFeedback"
+
+Link: TypeAlias = "tuple[str, bytes | str | None]"
+"""The URI and the hash of a file that is kept elsewhere."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A feedback as a caller wants it, see `Client.give_feedback`."""
+
+    value: HumanValue | FeedbackValue
+    tag1: str = ""
+    tag2: str = ""
+    endpoint: str = ""
+    file: FeedbackFile | None = None
+    link: Link = ("", None)
+
+    @property
+    def stored(self) -> FeedbackValue:
+        """The value in the registry's form.
+
+        Raises:
+            UnrepresentableValueError: It has none, or means nothing under its tag.
+        """
+        return self.value if isinstance(self.value, FeedbackValue) else value_for_tag(self.tag1, self.value, self.tag2)
+
+    @property
+    def all_endpoint(self) -> str:
+        """The endpoint that was used, according to the caller or the file."""
+        return self.endpoint or (self.file.endpoint if self.file else None) or ""
+
+
+def give(state: ClientState, agent_id: AgentLike, draft: Draft) -> Operation[Sent[FeedbackEntry]]:
+    """See `Client.give_feedback`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    arguments = yield from arguments_of(state, agent, draft)
+    client = registries.require_address(state)
+    return (yield from transactions.send(state, Registry.REPUTATION, GIVE, arguments, given_decoder(agent, client)))
+
+
+def arguments_of(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tuple[Any, ...]]:
+    """Return the arguments of `giveFeedback`. The feedback file among them is not stored yet.
+
+    Raises:
+        UnrepresentableValueError: The value has no exact form, or means nothing under its tag.
+        InvalidArgumentError: Both a file and a link are given, or the link's hash is malformed.
+    """
+    value = draft.stored
+    uri, digest = yield from file_link(state, agent, draft)
+    return (
+        agent.token_id,
+        value.value,
+        value.decimals,
+        draft.tag1,
+        draft.tag2,
+        draft.all_endpoint,
+        uri,
+        digest,
+    )
+
+
+def respond(
+    state: ClientState,
+    agent_id: AgentLike | FeedbackId,
+    client_address: str | None,
+    feedback_index: int | None,
+    response: str | ResponseLink | Mapping[str, str | bytes | None] | None,
+) -> Operation[Sent[FeedbackResponse]]:
+    """See `Client.append_response`."""
+    deployment = yield from registries.connect(state)
+    feedback = named(deployment, agent_id, client_address, feedback_index)
+    uri, digest = _response_link(response)
+
+    def decode(events: Sequence[Event]) -> FeedbackResponse:
+        given = {"client_address": feedback.client, "feedback_index": feedback.on_chain_index}
+        event = transactions.require_event(events, ResponseAppended, agent_id=feedback.agent.token_id, **given)
+        return read_response(feedback.agent, event)
+
+    function = "appendResponse"
+    arguments = (feedback.agent.token_id, feedback.client, feedback.on_chain_index, uri, digest)
+    return (yield from transactions.send(state, Registry.REPUTATION, function, arguments, decode))
+
+
+def revoke(
+    state: ClientState, agent_id: AgentLike | FeedbackId, feedback_index: int | None
+) -> Operation[Sent[FeedbackRevocation]]:
+    """See `Client.revoke_feedback`."""
+    deployment = yield from registries.connect(state)
+    signer = registries.require_address(state)
+    feedback = (
+        named(deployment, agent_id, None, feedback_index)
+        if isinstance(agent_id, FeedbackId)
+        else named(deployment, agent_id, signer, feedback_index)
+    )
+    if feedback.client != signer:
+        raise InvalidArgumentError(f"{feedback} is {feedback.client}'s feedback, and only that client can revoke it")
+
+    def decode(events: Sequence[Event]) -> FeedbackRevocation:
+        given = {"client_address": feedback.client, "feedback_index": feedback.on_chain_index}
+        event = transactions.require_event(events, FeedbackRevoked, agent_id=feedback.agent.token_id, **given)
+        return FeedbackRevocation(FeedbackId(feedback.agent, event.client_address, event.feedback_index))
+
+    function, arguments = "revokeFeedback", (feedback.agent.token_id, feedback.on_chain_index)
+    return (yield from transactions.send(state, Registry.REPUTATION, function, arguments, decode))
+
+
+def named(
+    deployment: Deployment, agent_id: AgentLike | FeedbackId, client_address: str | None, feedback_index: int | None
+) -> FeedbackId:
+    """Return the feedback that a caller means.
+
+    Raises:
+        InvalidArgumentError: It is not named wholly, or twice.
+    """
+    feedback = agent_id if isinstance(agent_id, FeedbackId) else registries.agent_of(deployment, agent_id)
+    return feedback_id(deployment.chain_id, feedback, client_address, feedback_index)
+
+
+def file_link(state: ClientState, agent: AgentId, draft: Draft) -> Operation[tuple[str | Unstored, bytes]]:
+    """Return the URI and hash of the feedback file, which is completed first if it was given.
+
+    Raises:
+        InvalidArgumentError: Both a file and a link are given, or the link's hash is malformed.
+        MissingSignerError: There is no client whose feedback the file could be.
+    """
+    if draft.file is None:
+        return documents.link(*draft.link, "the file's hash")
+    if draft.link != ("", None):
+        raise InvalidArgumentError("give a file or its URI and hash, not both")
+    deployment = yield from registries.connect(state)
+    client = registries.require_address(state)
+    complete = draft.file.complete(
+        GlobalAgentId(deployment.agent_registry, str(agent.token_id)),
+        AccountId(ChainId.evm(deployment.chain_id), client),
+        draft.stored,
+        tag1=draft.tag1,
+        tag2=draft.tag2,
+        endpoint=draft.all_endpoint,
+    )
+    unstored = Unstored(complete.to_bytes())
+    return unstored, unstored.hash
+
+
+def given_decoder(agent: AgentId, client: str) -> Callable[[Sequence[Event]], FeedbackEntry]:
+    """Return a decoder that makes an entry from the event of a client's feedback."""
+
+    def decode(events: Sequence[Event]) -> FeedbackEntry:
+        given = transactions.require_event(events, NewFeedback, agent_id=agent.token_id, client_address=client)
+        return read_given(agent.chain_id, given)
+
+    return decode
+
+
+def read_given(chain_id: int | None, event: NewFeedback) -> FeedbackEntry:
+    """Return the entry that an event tells of, as it was when it was given."""
+    agent = AgentId(event.agent_id, chain_id)
+    with registries.blame_registry(Registry.REPUTATION):
+        feedback = FeedbackId(agent, event.client_address, event.feedback_index)
+        value = FeedbackValue(event.value, event.value_decimals)
+    link = event.endpoint, event.feedback_uri, event.feedback_hash
+    mined = event.position.block_number, event.position.transaction_hash
+    return FeedbackEntry(feedback, value, event.tag1, event.tag2, event=FeedbackEvent(*link, *mined))
+
+
+def read_response(agent: AgentId, event: ResponseAppended) -> FeedbackResponse:
+    """Return the answer that an event tells of."""
+    with registries.blame_registry(Registry.REPUTATION):
+        feedback = FeedbackId(agent, event.client_address, event.feedback_index)
+    return FeedbackResponse(feedback, event.responder, event.response_uri, event.response_hash)
+
+
+def _response_link(
+    response: str | ResponseLink | Mapping[str, str | bytes | None] | None,
+) -> tuple[str | Unstored, bytes]:
+    """Return the place of an answer: as the caller says it, or in the client's store if it is a text."""
+    if isinstance(response, ResponseLink):
+        return response.uri, hash_bytes(response.hash, "the response's hash")
+    if isinstance(response, str) and response:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        unstored = Unstored(encode_object({"text": response, "createdAt": now}))
+        return unstored, unstored.hash
+    if isinstance(response, Mapping) and set(response) <= {"uri", "hash"}:
+        uri = response.get("uri")
+        if isinstance(uri, str):
+            return documents.link(uri, response.get("hash"), "the response's hash")
+    raise InvalidArgumentError('a response is a text, a ResponseLink, or {"uri": …, "hash": …}')

@@ -1,0 +1,118 @@
+"""Fees of transactions: what the node quotes, and what the client is willing to sign."""
+
+from __future__ import annotations
+
+from statistics import median_low
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.errors import FeeLimitError, MalformedNodeAnswerError, NodeError
+from bilateral.node import answers
+from bilateral.node.steps import Rpc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.client.state import ClientState
+    from bilateral.node.steps import Operation
+
+DEFAULT_MAX_FEE_PER_GAS: Final = 500 * 10**9
+"""Wei per gas that a client signs by default."""
+
+TIP_MULTIPLE: Final = 10
+"""The largest default tip, as a multiple of the recent median base fee."""
+
+TIP_FLOOR: Final = 50 * 10**9
+"""Wei per gas that a default tip may have on any chain: some demand tips far above their base fee."""
+
+_BLOCKS: Final = 10
+
+HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
+"""The request whose answer `quote` takes."""
+
+
+def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
+    """Return the fees to pay: enough for the base fee to double, and the tip that others paid lately.
+
+    Args:
+        state: The client's state.
+        history: The answer to `HISTORY`, or the error that it met.
+
+    Raises:
+        FeeLimitError: The node quotes more than the client's limit.
+    """
+    try:
+        if isinstance(history, Exception):
+            raise history
+        history = answers.record(history)
+        bases = [answers.quantity(it) for it in history["baseFeePerGas"]]
+        tips = [tip for rewards in history.get("reward") or [] if (tip := answers.quantity(rewards[0]))]
+        base = bases[-1]
+    except (NodeError, MalformedNodeAnswerError, KeyError, IndexError, TypeError):
+        price = answers.quantity((yield Rpc("eth_gasPrice")))
+        _require_below("gas price", price, _max_fee(state))
+        return {"gasPrice": price}
+    tip = median_low(tips) if tips else answers.quantity((yield Rpc("eth_maxPriorityFeePerGas")))
+    _require_below("tip per gas", tip, _max_tip(state, median_low(bases)))
+    _require_below("fee per gas", base + tip, _max_fee(state))
+    return {"maxFeePerGas": min(2 * base + tip, _max_fee(state)), "maxPriorityFeePerGas": tip}
+
+
+def replacing(state: ClientState, former: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
+    """Return fees that replace a pending transaction: an eighth more than its own at least, which nodes demand.
+
+    Args:
+        state: The client's state.
+        former: The pending transaction.
+        now: The fees that the node quotes now.
+
+    Raises:
+        FeeLimitError: They exceed the client's limit.
+    """
+    names = [name for name in ("gasPrice", "maxFeePerGas", "maxPriorityFeePerGas") if name in former]
+    fees = {name: max(former[name] + former[name] // 8 + 1, now.get(name, 0)) for name in names}
+    if "maxFeePerGas" in fees:
+        fees["maxFeePerGas"] = max(fees["maxFeePerGas"], fees["maxPriorityFeePerGas"])
+    for name in names:
+        _require_below(name, fees[name], _max_fee(state))
+    return fees
+
+
+def most(transaction: Mapping[str, Any]) -> int:
+    """Return the wei that a transaction costs at most.
+
+    Args:
+        transaction: The transaction with its gas limit and fees.
+    """
+    return int(transaction["gas"] * transaction.get("maxFeePerGas", transaction.get("gasPrice", 0)))
+
+
+def require_cost(state: ClientState, transaction: Mapping[str, Any]) -> None:
+    """Check a transaction's cost.
+
+    Raises:
+        FeeLimitError: It may cost more than the client's `max_cost`.
+    """
+    if state.max_cost is not None and most(transaction) > state.max_cost:
+        raise FeeLimitError("cost", most(transaction), state.max_cost, "max_cost")
+
+
+def _require_below(name: str, wei: int, limit: int) -> None:
+    """Check one fee.
+
+    Raises:
+        FeeLimitError: It exceeds the limit.
+    """
+    if wei > limit:
+        raise FeeLimitError(name, wei, limit, "max_fee_per_gas")
+
+
+def _max_fee(state: ClientState) -> int:
+    """Return the largest fee per gas that the client signs."""
+    return DEFAULT_MAX_FEE_PER_GAS if state.max_fee_per_gas is None else state.max_fee_per_gas
+
+
+def _max_tip(state: ClientState, median_base: int) -> int:
+    """Return the largest tip that the client signs. A node gains by a tip, so the default limit is narrower."""
+    if state.max_fee_per_gas is not None:
+        return state.max_fee_per_gas
+    return min(DEFAULT_MAX_FEE_PER_GAS, max(TIP_FLOOR, TIP_MULTIPLE * median_base))

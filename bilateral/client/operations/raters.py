@@ -1,0 +1,46 @@
+"""Which agent stands behind an address that gave feedback (best practices, "Agent-as-Rater")."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.client.operations import agents, registries
+from bilateral.client.results import Rater
+from bilateral.contracts import Registry
+from bilateral.errors import UnexpectedAnswerError
+from bilateral.events import MetadataSet
+from bilateral.events.agents import WALLET_KEY
+from bilateral.identifiers import checksummed
+from bilateral.reverts import ContractRevertError
+
+if TYPE_CHECKING:
+    from bilateral.client.state import ClientState
+    from bilateral.node.steps import Operation
+
+_WALLET_TOPIC: Final = "0x" + keccak(text=WALLET_KEY).hex()
+
+
+def resolve(state: ClientState, address: str, *, load_file: bool) -> Operation[Rater]:
+    """See `Client.resolve_rater`."""
+    rater = checksummed(address)
+    try:
+        (primary,) = yield from registries.call(state, Registry.IDENTITY, "agentOf", rater)
+        agent_id = primary or None
+    except (ContractRevertError, UnexpectedAnswerError):  # a registry without a directory
+        agent_id = yield from _first_by_wallet(state, rater)
+    if agent_id is None:
+        return Rater(rater, None)
+    return Rater(rater, (yield from agents.load(state, agent_id, load_file=load_file)))
+
+
+def _first_by_wallet(state: ClientState, address: str) -> Operation[int | None]:
+    """Return the first agent whose wallet an address is now, found by the logs."""
+    events = yield from registries.events(state, Registry.IDENTITY, MetadataSet, [None, _WALLET_TOPIC])
+    wallet = bytes.fromhex(address[2:])
+    for agent_id in dict.fromkeys(event.agent_id for event in events if event.metadata_value == wallet):
+        (now,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", agent_id)
+        if now == address:
+            return agent_id
+    return None

@@ -1,0 +1,217 @@
+"""Ratings that servers give their clients and validators (EIP-8004a)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from bilateral.client.inputs import checked_uint
+from bilateral.client.operations import registries, transactions
+from bilateral.client.results import Rating, RatingKind
+from bilateral.contracts import Registry
+from bilateral.errors import AgentUnsettledError, InvalidArgumentError, UnexpectedAnswerError
+from bilateral.events import ClientRated, ValidatorRated
+from bilateral.identifiers import AgentId, checksummed
+from bilateral.node.steps import Pause, together
+from bilateral.reverts import ContractRevertError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bilateral.client.inputs import AgentLike
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.state import ClientState
+    from bilateral.events import Event
+    from bilateral.node.steps import Operation
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The facts on which a rating depends. They can change until its transaction is included.
+
+    Attributes:
+        server_id: The agent that rates; None for the signer's primary agent.
+        owner: The subject's owner, for a single rating; None for the present owner.
+        confirmations: The number of blocks for which the subject must have had its owner, the latest included.
+        timeout: Seconds to wait for these blocks.
+    """
+
+    server_id: AgentLike | None = None
+    owner: str | None = None
+    confirmations: int = 1
+    timeout: float = 120.0
+
+    @property
+    def is_named(self) -> bool:
+        """True if the caller named the rater or the owner, so that the registry must check it."""
+        return self.server_id is not None or self.owner is not None
+
+
+def rate(
+    state: ClientState, kind: RatingKind, subject_id: AgentLike, rating: int, expected: Expectation
+) -> Operation[Sent[Rating]]:
+    """See `Client.rate_client` and `Client.rate_validator`."""
+    deployment = yield from registries.connect(state)
+    subject = registries.agent_of(deployment, subject_id)
+
+    def decode(events: Sequence[Event]) -> Rating:
+        given = {f"{kind}_id": subject.token_id, "rating": rating}
+        return _read(deployment.chain_id, transactions.require_event(events, _EVENTS[kind], **given))
+
+    function = f"rate{kind.capitalize()}"
+    arguments = (subject.token_id, checked_uint(rating, 8, "a rating"))
+    server = yield from _server(state, expected)
+    (owner,) = yield from _owners(state, [subject], expected)
+    if expected.owner is not None:
+        owner = checksummed(expected.owner)
+    return (yield from _send(state, function, arguments, (server, owner), expected, decode))
+
+
+def rate_many(
+    state: ClientState, kind: RatingKind, ratings: Mapping[AgentLike, int], expected: Expectation
+) -> Operation[Sent[tuple[Rating, ...]]]:
+    """See `Client.rate_clients` and `Client.rate_validators`."""
+    deployment = yield from registries.connect(state)
+    subjects = [registries.agent_of(deployment, subject).token_id for subject in ratings]
+    if len(set(subjects)) != len(subjects):
+        raise InvalidArgumentError("two of the keys name the same agent")
+    values = [checked_uint(rating, 8, "a rating") for rating in ratings.values()]
+
+    def decode(events: Sequence[Event]) -> tuple[Rating, ...]:
+        return tuple(
+            _read(
+                deployment.chain_id,
+                transactions.require_event(events, _EVENTS[kind], **{f"{kind}_id": subject, "rating": value}),
+            )
+            for subject, value in zip(subjects, values, strict=True)
+        )
+
+    function = f"rate{kind.capitalize()}s"
+    server = yield from _server(state, expected)
+    owners = yield from _owners(state, [AgentId(subject, deployment.chain_id) for subject in subjects], expected)
+    return (yield from _send(state, function, (subjects, values), (server, owners), expected, decode))
+
+
+def get(state: ClientState, kind: RatingKind, subject_id: AgentLike, server_id: AgentLike) -> Operation[Rating]:
+    """See `Client.get_client_rating` and `Client.get_validator_rating`."""
+    deployment = yield from registries.connect(state)
+    subject, server = registries.agent_of(deployment, subject_id), registries.agent_of(deployment, server_id)
+    function = f"get{kind.capitalize()}Rating"
+    answer = yield from registries.call(state, Registry.BIDIRECTIONAL, function, subject.token_id, server.token_id)
+    has_rating, rating = answer
+    return Rating(kind, subject, server, rating if has_rating else None)
+
+
+def get_many(state: ClientState, client_ids: Sequence[AgentLike], server_id: AgentLike) -> Operation[list[Rating]]:
+    """See `Client.get_client_ratings`."""
+    deployment = yield from registries.connect(state)
+    clients = [registries.agent_of(deployment, client) for client in client_ids]
+    server = registries.agent_of(deployment, server_id)
+    function, ids = "getClientRatings", [client.token_id for client in clients]
+    has_rating, ratings = yield from registries.call(state, Registry.BIDIRECTIONAL, function, ids, server.token_id)
+    if not len(clients) == len(has_rating) == len(ratings):
+        raise UnexpectedAnswerError("the reputation registry answers getClientRatings with lists of another length")
+    return [
+        Rating(RatingKind.CLIENT, client, server, rating if has else None)
+        for client, has, rating in zip(clients, has_rating, ratings, strict=True)
+    ]
+
+
+def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
+    """Return the agent that rates; None if the identity registry does not name the primary agent of an account."""
+    if expected.server_id is not None:
+        return registries.agent_of((yield from registries.connect(state)), expected.server_id).token_id
+    signer = registries.require_address(state)
+    try:
+        (server,) = yield from registries.call(state, Registry.IDENTITY, "agentOf", signer)
+    except (ContractRevertError, UnexpectedAnswerError):
+        return None
+    return int(server)
+
+
+def _owners(state: ClientState, subjects: Sequence[AgentId], expected: Expectation) -> Operation[list[str]]:
+    """Return the owners of agents once these have had them for the expected number of blocks.
+
+    Raises:
+        ContractRevertError: An agent does not exist: `erc721_nonexistent_token`.
+        AgentUnsettledError: An agent has not had its owner for so many blocks in time.
+        InvalidArgumentError: The number of blocks is 0 or less.
+    """
+    if expected.confirmations < 1:
+        raise InvalidArgumentError(f"confirmations is 1 or more, not {expected.confirmations}")
+    end = time.monotonic() + expected.timeout
+    while True:
+        owners = yield from _owners_at(state, subjects, "latest")
+        if expected.confirmations == 1:
+            return owners
+        last = yield from registries.latest_block()
+        earlier = last - expected.confirmations + 1
+        before: list[str | None] = [None] * len(subjects)
+        if earlier >= 0:
+            before = yield from together([_owner_then(state, subject, hex(earlier)) for subject in subjects])
+        unsettled = [subject for subject, now, then in zip(subjects, owners, before, strict=True) if now != then]
+        if not unsettled:
+            return owners
+        if time.monotonic() >= end:
+            raise AgentUnsettledError(str(unsettled[0]), expected.confirmations, expected.timeout)
+        yield Pause(min(state.poll_interval, max(end - time.monotonic(), 0)))
+
+
+def _owners_at(state: ClientState, subjects: Sequence[AgentId], block: str) -> Operation[list[str]]:
+    """Return the owners of agents at the end of a block."""
+    calls = [registries.call(state, Registry.IDENTITY, "ownerOf", it.token_id, block=block) for it in subjects]
+    return [str(owner) for (owner,) in (yield from together(calls))]
+
+
+def _owner_then(state: ClientState, subject: AgentId, block: str) -> Operation[str | None]:
+    """Return the owner of an agent at the end of an earlier block; None if the agent or the registry was not there."""
+    try:
+        (owner,) = yield from _owners_at(state, [subject], block)
+    except (ContractRevertError, UnexpectedAnswerError):
+        return None
+    return owner
+
+
+def _send(  # noqa: PLR0913, PLR0917  # a call, the facts that it checks, and its result
+    state: ClientState,
+    function: str,
+    arguments: tuple[Any, ...],
+    facts: tuple[int | None, str | Sequence[str]],
+    expected: Expectation,
+    decode: Callable[[Sequence[Event]], T],
+) -> Operation[Sent[T]]:
+    """Send ratings by the function that names rater and owners, or by the specification's if the registry lacks it.
+
+    Raises:
+        InvalidArgumentError: The caller named the rater or the owner, and the registry cannot check them.
+    """
+    if facts[0] is not None:
+        try:
+            named = f"{function}As", (*arguments, *facts)
+            return (yield from transactions.send(state, Registry.BIDIRECTIONAL, *named, decode))
+        except ContractRevertError as refusal:
+            if refusal.data:
+                raise
+    if expected.is_named:
+        raise InvalidArgumentError(f"the reputation registry lacks {function}As: leave server_id and owner out")
+    return (yield from transactions.send(state, Registry.BIDIRECTIONAL, function, arguments, decode))
+
+
+_EVENTS: Final[Mapping[RatingKind, type[ClientRated | ValidatorRated]]] = {
+    RatingKind.CLIENT: ClientRated,
+    RatingKind.VALIDATOR: ValidatorRated,
+}
+"""The event of each kind of rating."""
+
+
+def _read(chain_id: int, event: ClientRated | ValidatorRated) -> Rating:
+    """Make a rating from its event."""
+    kind, subject = (
+        (RatingKind.CLIENT, event.client_id)
+        if isinstance(event, ClientRated)
+        else (RatingKind.VALIDATOR, event.validator_id)
+    )
+    return Rating(kind, AgentId(subject, chain_id), AgentId(event.server_id, chain_id), event.rating)

@@ -1,0 +1,244 @@
+"""Reading feedback: one, all of an agent's, its answers, its average."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from bilateral.client.inputs import distinct
+from bilateral.client.operations import documents, feedback, registries
+from bilateral.client.results import FeedbackEntry, ReputationSummary
+from bilateral.contracts import Registry
+from bilateral.documents import FeedbackFile
+from bilateral.errors import UnexpectedAnswerError
+from bilateral.events import NewFeedback, ResponseAppended
+from bilateral.identifiers import FeedbackId, checksummed
+from bilateral.node.steps import together
+from bilateral.summaries import Summary
+from bilateral.summaries import summarize as summarize_values
+from bilateral.values import FeedbackValue
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.client.inputs import AgentLike
+    from bilateral.client.results import FeedbackResponse
+    from bilateral.client.state import ClientState
+    from bilateral.identifiers import AgentId
+    from bilateral.node.steps import Operation
+    from bilateral.text import ChainText
+
+READ: Final = "readFeedback"
+_PAGE: Final = 1000
+"""Entries that are read in one batch."""
+
+READ_ALL: Final = "readAllFeedback"
+
+
+def get(
+    state: ClientState,
+    agent_id: AgentLike | FeedbackId,
+    client_address: str | None,
+    feedback_index: int | None,
+    *,
+    load_file: bool,
+) -> Operation[FeedbackEntry]:
+    """See `Client.get_feedback`."""
+    deployment = yield from registries.connect(state)
+    wanted = feedback.named(deployment, agent_id, client_address, feedback_index)
+    entry = yield from _read_one(state, wanted)
+    topics = [registries.topic(wanted.agent.token_id), registries.topic(wanted.client)]
+    # The index is the first word of the event's data. Indexes count from 1, so 0 comes from a strange registry.
+    indexes = (wanted.on_chain_index.to_bytes(32), bytes(32))
+    given = yield from registries.events(
+        state, Registry.REPUTATION, NewFeedback, topics, lambda raw: raw.data[:32] in indexes
+    )
+    entry = with_event(entry, given)
+    if entry.event is not None:
+        moment = yield from registries.block_time(entry.event.block)
+        entry = replace(entry, event=replace(entry.event, given_at=moment))
+    if not load_file:
+        return entry
+    (complete,) = yield from with_files(state, [entry])
+    return complete
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which feedback to read: with these tags, empty for any, revoked or not, given by the end of a block.
+
+    Whose it is, where nobody is named, is always read as of the last block.
+    """
+
+    tag1: str = ""
+    tag2: str = ""
+    include_revoked: bool = False
+    block: str = "latest"
+
+    def has(self, entry: FeedbackEntry) -> bool:
+        """Check whether the selection includes a feedback."""
+        tags = ((self.tag1, entry.tag1), (self.tag2, entry.tag2))
+        is_tagged = all(not wanted or wanted.encode() == tag.raw for wanted, tag in tags)
+        return is_tagged and (self.include_revoked or not entry.is_revoked)
+
+
+def read_all(
+    state: ClientState, agent_id: AgentLike, reviewers: Sequence[str] | None, selection: Selection
+) -> Operation[list[FeedbackEntry]]:
+    """See `Client.read_all_feedback`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    if reviewers is not None:
+        clients = distinct([checksummed(it) for it in reviewers])
+        return (yield from _read_from(state, agent, clients, selection)) if clients else []
+    try:
+        return (yield from _read_at_once(state, agent, (), selection))
+    except registries.TOO_LARGE as error:
+        registries.raise_if_explained(error)
+    everybody = yield from clients_of(state, agent)
+    return (yield from _read_from(state, agent, everybody, selection)) if everybody else []
+
+
+def clients_of(state: ClientState, agent_id: AgentLike) -> Operation[list[str]]:
+    """See `Client.get_clients`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    try:
+        (clients,) = yield from registries.call(state, Registry.REPUTATION, "getClients", agent.token_id)
+    except registries.TOO_LARGE as error:
+        registries.raise_if_explained(error)
+        of_agent = [registries.topic(agent.token_id)]
+        given = yield from registries.events(state, Registry.REPUTATION, NewFeedback, of_agent)
+        clients = distinct([event.client_address for event in given])
+    return list(clients)
+
+
+def summarize(  # noqa: PLR0913  # the method's own parameters
+    state: ClientState,
+    agent_id: AgentLike,
+    tag1: str,
+    tag2: str,
+    reviewers: Sequence[str] | None,
+    *,
+    read_tags: bool,
+) -> Operation[ReputationSummary]:
+    """See `Client.get_reputation_summary`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    if reviewers is None:
+        clients = tuple((yield from clients_of(state, agent)))
+    else:
+        clients = distinct([checksummed(it) for it in reviewers])
+    found = Summary(0, 0, 0)
+    tags: Counter[ChainText] = Counter()
+    is_mixed = read_tags and not tag1
+    if clients:
+        selection = Selection(tag1, tag2)
+        try:
+            arguments = (agent.token_id, clients, tag1, tag2)
+            found = Summary(*(yield from registries.call(state, Registry.REPUTATION, "getSummary", *arguments)))
+            entries = (yield from _read_from(state, agent, clients, selection)) if is_mixed else []
+        except registries.TOO_LARGE as error:
+            registries.raise_if_explained(error)
+            entries = yield from _read_from(state, agent, clients, selection)
+            found = summarize_values([entry.stored for entry in entries])
+        tags.update(entry.tag1 for entry in entries)
+    return ReputationSummary(
+        agent,
+        found.count,
+        found.value,
+        found.decimals,
+        tag1,
+        tag2,
+        clients,
+        is_everybody=reviewers is None,
+        first_tags=tuple(tag for tag, _ in tags.most_common()) if is_mixed else None,
+    )
+
+
+def responses(
+    state: ClientState, agent_id: AgentLike | FeedbackId, client_address: str | None, feedback_index: int | None
+) -> Operation[list[FeedbackResponse]]:
+    """See `Client.get_responses`."""
+    deployment = yield from registries.connect(state)
+    wanted = feedback.named(deployment, agent_id, client_address, feedback_index)
+    topics = [registries.topic(wanted.agent.token_id), registries.topic(wanted.client)]
+    appended = yield from registries.events(state, Registry.REPUTATION, ResponseAppended, topics)
+    found = [feedback.read_response(wanted.agent, event) for event in appended]
+    return [response for response in found if response.feedback == wanted]
+
+
+def with_event(entry: FeedbackEntry, given: Sequence[NewFeedback]) -> FeedbackEntry:
+    """Add the fields that only the event has, if it is among those given."""
+    found = (feedback.read_given(entry.id.agent.chain_id, event) for event in given)
+    return next((replace(entry, event=it.event) for it in found if it.id == entry.id), entry)
+
+
+def with_files(
+    state: ClientState, entries: Sequence[FeedbackEntry], seconds: float = math.inf
+) -> Operation[list[FeedbackEntry]]:
+    """Entries with their files, or with what is the matter with those. None is begun with after so many seconds."""
+    links = {entry.id: (entry.event.uri, entry.event.hash) for entry in entries if entry.event and entry.event.uri}
+    loaded = yield from documents.load_all(state, FeedbackFile, list(links.values()), seconds)
+    found = dict(zip(links, loaded, strict=True))
+    nothing = (None, None)
+    return [
+        replace(entry, file=file, file_problem=problem)
+        for entry in entries
+        for file, problem in [found.get(entry.id, nothing)]
+    ]
+
+
+def _read_one(state: ClientState, wanted: FeedbackId, block: str = "latest") -> Operation[FeedbackEntry]:
+    """Read one feedback from the registry's state."""
+    arguments = (wanted.agent.token_id, wanted.client, wanted.on_chain_index)
+    answer = yield from registries.call(state, Registry.REPUTATION, READ, *arguments, block=block)
+    value, decimals, tag1, tag2, is_revoked = answer
+    with registries.blame_registry(Registry.REPUTATION):
+        return FeedbackEntry(wanted, FeedbackValue(value, decimals), tag1, tag2, is_revoked)
+
+
+def _read_at_once(
+    state: ClientState, agent: AgentId, clients: Sequence[str], selection: Selection
+) -> Operation[list[FeedbackEntry]]:
+    """Read the feedback of clients, or of all if none is named, by one call."""
+    arguments = (agent.token_id, list(clients), selection.tag1, selection.tag2, selection.include_revoked)
+    columns = yield from registries.call(state, Registry.REPUTATION, READ_ALL, *arguments, block=selection.block)
+    if len({len(column) for column in columns}) != 1:
+        raise UnexpectedAnswerError("the reputation registry answers readAllFeedback with lists of unequal length")
+    with registries.blame_registry(Registry.REPUTATION):
+        return [
+            FeedbackEntry(FeedbackId(agent, client, index), FeedbackValue(value, decimals), tag1, tag2, is_revoked)
+            for client, index, value, decimals, tag1, tag2, is_revoked in zip(*columns, strict=True)
+        ]
+
+
+def _read_from(
+    state: ClientState, agent: AgentId, clients: Sequence[str], selection: Selection
+) -> Operation[list[FeedbackEntry]]:
+    """Read the feedback of named clients, by halves where it is too much at once, one by one where even one's is."""
+    try:
+        return (yield from _read_at_once(state, agent, clients, selection))
+    except registries.TOO_LARGE as error:
+        registries.raise_if_explained(error)
+    if len(clients) == 1:
+        return (yield from _read_one_by_one(state, agent, clients[0], selection))
+    middle = len(clients) // 2
+    first = yield from _read_from(state, agent, clients[:middle], selection)
+    second = yield from _read_from(state, agent, clients[middle:], selection)
+    return first + second
+
+
+def _read_one_by_one(
+    state: ClientState, agent: AgentId, client: str, selection: Selection
+) -> Operation[list[FeedbackEntry]]:
+    """Read the feedback of one client by a call for each entry, a batch of them at a time."""
+    function = "getLastIndex"
+    (last,) = yield from registries.call(
+        state, Registry.REPUTATION, function, agent.token_id, client, block=selection.block
+    )
+    found: list[FeedbackEntry] = []
+    for first in range(1, last + 1, _PAGE):
+        indexes = range(first, min(first + _PAGE, last + 1))
+        reads = [_read_one(state, FeedbackId(agent, client, index), selection.block) for index in indexes]
+        found += [entry for entry in (yield from together(reads)) if selection.has(entry)]
+    return found

@@ -1,0 +1,278 @@
+"""Reads from the chain: the registries' addresses, their answers, their events."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import MAXYEAR
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from eth_abi.exceptions import EncodingError
+
+from bilateral.codec import decode_result, encode_call
+from bilateral.contracts import Registry, packaged_deployment, selectors
+from bilateral.errors import (
+    InvalidArgumentError,
+    MalformedIdentifierError,
+    MalformedNodeAnswerError,
+    MissingSignerError,
+    NodeError,
+    NodeTimeoutError,
+    UnexpectedAnswerError,
+    UnknownDeploymentError,
+    UnrepresentableValueError,
+    WrongChainError,
+)
+from bilateral.events import Event, LogPosition, Undecodable, UndecodedLog, decode_log, topic_of
+from bilateral.events import RawLog as EventLog
+from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.node import answers
+from bilateral.node.logs import LogFilter, read_logs
+from bilateral.node.steps import Rpc
+from bilateral.reverts import ContractRevertError
+from bilateral.text import printable
+from bilateral.times import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from bilateral.client.inputs import AgentLike, TransactionSigner
+    from bilateral.client.state import ClientState
+    from bilateral.contracts import Deployment
+    from bilateral.node.logs import RawLog, Topic
+    from bilateral.node.steps import Operation
+
+E = TypeVar("E", bound=Event)
+
+TOO_LARGE: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, ContractRevertError)
+"""Errors by which nodes refuse a call that is too large."""
+
+
+def address_of(state: ClientState) -> str | None:
+    """Return the signer's address, if there is a signer."""
+    return None if state.signer is None else require_address(state)
+
+
+def require_signer(state: ClientState) -> TransactionSigner:
+    """Return the signer.
+
+    Raises:
+        MissingSignerError: There is none.
+    """
+    if state.signer is None:
+        raise MissingSignerError("this needs a signer: give the client signer=…, such as an eth-account LocalAccount")
+    return state.signer
+
+
+def require_address(state: ClientState) -> str:
+    """Return the signer's address.
+
+    Raises:
+        MissingSignerError: There is no signer.
+    """
+    return checksummed(require_signer(state).address)
+
+
+def connect(state: ClientState) -> Operation[Deployment]:
+    """Return the deployment. The node is asked for its chain once, even if a deployment was given.
+
+    Raises:
+        UnknownDeploymentError: None was given, and there is no packaged record for the node's chain.
+        WrongChainError: The node is of another chain than the deployment.
+    """
+    if state.deployment is None:
+        chain_id = answers.quantity((yield Rpc("eth_chainId")))
+        deployment = state.given or packaged_deployment(chain_id)
+        if deployment is None:
+            raise UnknownDeploymentError(chain_id)
+        if deployment.chain_id != chain_id:
+            raise WrongChainError(deployment.chain_id, chain_id)
+        state.deployment = deployment
+    return state.deployment
+
+
+def chain_of(agent: AgentLike) -> int:
+    """Return the chain that an agent's id names.
+
+    Raises:
+        MalformedIdentifierError: The id is malformed, or does not name its chain.
+    """
+    if isinstance(agent, str) and "#" in agent:
+        agent = GlobalAgentId.parse(agent)
+    if isinstance(agent, GlobalAgentId):
+        agent = agent.agent_id
+    parsed = agent if isinstance(agent, AgentId) else AgentId.parse(agent)
+    if parsed.chain_id is None:
+        raise MalformedIdentifierError("an agent with its chain, such as 84532:42", str(agent), "the chain is missing")
+    return parsed.chain_id
+
+
+def agent_of(deployment: Deployment, agent: AgentLike) -> AgentId:
+    """Return the agent that a caller means, with its chain.
+
+    Raises:
+        MalformedIdentifierError: It is malformed, or of another chain or registry.
+    """
+    if isinstance(agent, str) and "#" in agent:
+        agent = GlobalAgentId.parse(agent)
+    if isinstance(agent, GlobalAgentId):
+        if agent.registry != deployment.agent_registry:
+            problem = f"its registry is {agent.registry}"
+            raise MalformedIdentifierError(f"an agent of {deployment.agent_registry}", str(agent), problem)
+        agent = agent.agent_id
+    return (agent if isinstance(agent, AgentId) else AgentId.parse(agent)).on(deployment.chain_id)
+
+
+def calldata(registry: Registry, function: str, arguments: Sequence[Any]) -> bytes:
+    """Encode a call.
+
+    Raises:
+        InvalidArgumentError: An argument does not fit its type.
+    """
+    try:
+        return encode_call(registry, function, arguments)
+    except (EncodingError, UnicodeEncodeError) as error:
+        raise InvalidArgumentError(f"invalid arguments of {function}: {printable(str(error)[:300])}") from None
+
+
+def call(
+    state: ClientState, registry: Registry, function: str, *arguments: Any, block: str = "latest"
+) -> Operation[tuple[Any, ...]]:
+    """Call a view of a registry.
+
+    Args:
+        state: The client's state.
+        registry: The registry.
+        function: The function's name.
+        *arguments: Its arguments.
+        block: The block at whose end it is called: a number in the form of JSON-RPC, or the latest.
+
+    Raises:
+        ContractRevertError: The registry reverts.
+        UnexpectedAnswerError: Another contract, or none, is at its address.
+        InvalidArgumentError: An argument does not fit its type.
+    """
+    deployment = yield from connect(state)
+    to = deployment.address_of(registry)
+    data = calldata(registry, function, arguments)
+    returned = yield from simulate({"to": to, "data": "0x" + data.hex()}, block)
+    return decode_result(registry, function, returned)
+
+
+def raise_if_explained(error: Exception) -> None:
+    """Raise a revert that has data. A revert without data may mean that the call was too large."""
+    if isinstance(error, ContractRevertError) and error.data:
+        raise error
+
+
+@contextmanager
+def blame_registry(registry: Registry) -> Iterator[None]:
+    """Blame the registry, not the caller, for values that cannot be parsed.
+
+    Raises:
+        UnexpectedAnswerError: An identifier or a value is invalid.
+    """
+    try:
+        yield
+    except (MalformedIdentifierError, UnrepresentableValueError) as error:
+        raise UnexpectedAnswerError(f"{registry} answers with an invalid value: {error}") from error
+
+
+def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation[bytes]:
+    """Simulate a call and return its result.
+
+    Raises:
+        ContractRevertError: The contract reverts.
+    """
+    try:
+        return answers.data((yield Rpc("eth_call", (dict(transaction), block))))
+    except NodeError as error:
+        revert = answers.revert_of(error)
+        if revert is None:
+            raise
+        raise revert from revert.__cause__
+
+
+def require_code(state: ClientState, registry: Registry) -> Operation[str]:
+    """Return the address of a registry after a check that it has code. Without code a transaction would do nothing.
+
+    Raises:
+        UnexpectedAnswerError: No contract is there.
+    """
+    deployment = yield from connect(state)
+    address = deployment.address_of(registry)
+    if address not in state.with_code:
+        if not answers.data((yield Rpc("eth_getCode", (address, "latest")))):
+            raise UnexpectedAnswerError(f"there is no contract at {address}, where {registry} should be")
+        state.with_code.add(address)
+    return address
+
+
+def latest_block() -> Operation[int]:
+    """Return the number of the latest block."""
+    return answers.quantity((yield Rpc("eth_blockNumber")))
+
+
+def block_time(block: int | None = None) -> Operation[datetime]:
+    """Return the time of a block, by default of the latest.
+
+    Raises:
+        MalformedNodeAnswerError: The time is missing, or in the year 9999 or later, which leaves no later deadline.
+    """
+    found = yield Rpc("eth_getBlockByNumber", ("latest" if block is None else hex(block), False))
+    time = moment(answers.quantity(answers.record(found).get("timestamp")))
+    if time.year == MAXYEAR:
+        answers.malformed("a block with a time before the year 9999")
+    return time
+
+
+def topic(value: int | str) -> str:
+    """Return an indexed number or address as a topic."""
+    number = int(value, 16) if isinstance(value, str) else value
+    return f"0x{number:064x}"
+
+
+def events(
+    state: ClientState,
+    registry: Registry,
+    kind: type[E],
+    topics: Sequence[Topic] = (),
+    is_wanted: Callable[[RawLog], bool] | None = None,
+) -> Operation[list[E]]:
+    """Read the events of one kind that a registry logged, oldest first. The node selects them by topic.
+
+    Args:
+        state: The client's state.
+        registry: The registry.
+        kind: The event's type.
+        topics: The topics of its indexed fields, as `topic` writes them.
+        is_wanted: Selects the logs to decode. The first such log ends the search, so that later blocks need not be
+            read.
+    """
+    deployment = yield from connect(state)
+    first = "0x" + topic_of(registry, kind).hex()
+    wanted = LogFilter((deployment.address_of(registry),), [first, *topics])
+
+    last = yield from latest_block()
+    found = yield from read_logs(
+        wanted, deployment.first_block, last, limit=state.log_range, is_last=is_wanted or (lambda _: False)
+    )
+    if is_wanted is not None:
+        found = [raw for raw in found if is_wanted(raw)]
+    return [event for raw in found if isinstance(event := decode(registry, raw), kind)]
+
+
+def decode(registry: Registry, raw: RawLog) -> Event | None:
+    """Decode a log of a registry. Return None for an event that the registry does not have.
+
+    Raises:
+        UnexpectedAnswerError: The log is not the encoding of its event.
+    """
+    position = LogPosition(checksummed(raw.address), raw.block, raw.block_hash, raw.transaction, raw.index)
+    decoded = decode_log(registry, EventLog(position, raw.topics, raw.data))
+    if not isinstance(decoded, UndecodedLog):
+        return decoded
+    if decoded.reason is Undecodable.MALFORMED:
+        name = selectors(registry, "event")[raw.topics[0]]["name"]
+        raise UnexpectedAnswerError(f"{registry} logs {name} in an unexpected form: {decoded.problem}")
+    return None

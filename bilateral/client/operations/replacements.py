@@ -1,0 +1,114 @@
+"""Replacing a pending transaction by another with its nonce: a faster one, or one that does nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from eth_utils.address import to_checksum_address
+
+from bilateral.client.operations import fees, lookups, registries, transactions
+from bilateral.contracts import Registry
+from bilateral.errors import (
+    InvalidArgumentError,
+    NotSentError,
+    TransactionDroppedError,
+    TransactionReplacedError,
+)
+from bilateral.node import answers
+from bilateral.node.steps import Batch, Exclusive, Rpc
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.state import ClientState
+    from bilateral.node.steps import Operation
+
+T = TypeVar("T")
+
+_HASH: Final = re.compile(r"0x[0-9a-fA-F]{64}")
+
+
+def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
+    """Find a transaction of the signer, see `Client.find_transaction`."""
+    if not _HASH.fullmatch(transaction_hash):
+        raise InvalidArgumentError(f"{quoted(transaction_hash)} is not 0x and 64 hexadecimal digits")
+    hash_ = transaction_hash.lower()
+    sender = registries.require_address(state)
+    deployment = yield from registries.connect(state)
+    answer = yield Rpc("eth_getTransactionByHash", (hash_,))
+    if answer is None:
+        raise TransactionDroppedError("is unknown to the node", hash_)
+    found = answers.record(answer)
+    if answers.data(found.get("hash")) != bytes.fromhex(hash_[2:]):
+        answers.malformed("the transaction of that hash")
+    if answers.data(found.get("from")) != bytes.fromhex(sender[2:]):
+        raise InvalidArgumentError(f"another account than the signer {sender} sent transaction {hash_}")
+    if found.get("to") is None:
+        raise InvalidArgumentError(f"transaction {hash_} creates a contract: only calls can be replaced")
+    prices = ("maxFeePerGas", "maxPriorityFeePerGas") if found.get("maxFeePerGas") is not None else ("gasPrice",)
+    transaction: dict[str, Any] = {
+        "chainId": deployment.chain_id,
+        "to": to_checksum_address(answers.data(found.get("to"))),
+        "data": "0x" + answers.data(found.get("input")).hex(),
+    }
+    transaction |= {name: answers.quantity(found.get(name)) for name in ("value", "gas", "nonce", *prices)}
+    return transactions.Sent(
+        Registry.IDENTITY, transaction, transaction["gas"], lambda _: True, hash=hash_, nonce=transaction["nonce"]
+    )
+
+
+def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
+    """Send a transaction again with higher fees, see `Handle.speed_up`."""
+    if sent.hash is None:
+        raise NotSentError("nothing was sent, so nothing can be sped up")
+    if (yield from lookups.receipt(sent.hash)) is not None:
+        return sent
+    price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
+    transaction = sent.transaction | fees.replacing(state, sent.transaction, price)
+    faster = replace(sent, transaction=transaction, hash=None, raw=None, earlier=(sent.hash, *sent.earlier))
+    try:
+        found: Sent[T] = yield Exclusive(_send(state, faster, sent.hash))
+    except TransactionReplacedError:
+        if (yield from lookups.receipt(sent.hash)) is None:
+            raise
+        return sent  # a block took it meanwhile
+    return found
+
+
+def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
+    """Send an empty transaction with the nonce of a pending one, see `Handle.cancel`."""
+    if sent.hash is None:
+        raise NotSentError("nothing was sent, so nothing can be cancelled")
+    sender = registries.require_address(state)
+    if (yield from lookups.receipt(sent.hash)) is not None:
+        raise TransactionReplacedError("is in a block already, so it cannot be cancelled", sent.hash, sent.raw)
+    call = {"from": sender, "to": sender, "data": "0x"}
+    gas = answers.quantity((yield Rpc("eth_estimateGas", (call,))))
+    price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
+    empty = {"chainId": sent.transaction["chainId"], "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
+    empty |= {"nonce": sent.transaction["nonce"]} | fees.replacing(state, sent.transaction, price)
+    nothing = transactions.Sent(sent.registry, empty, gas, lambda _: True)
+    found: Sent[bool] = yield Exclusive(_send(state, nothing, sent.hash))
+    return found
+
+
+def _send(state: ClientState, prepared: Sent[T], former: str) -> Operation[Sent[T]]:
+    """Send a transaction with the nonce that it has. This client may know of later nonces; keep them.
+
+    Raises:
+        TransactionReplacedError: A block has another transaction with this nonce.
+        FeeLimitError: It may cost more than the client's limit.
+    """
+    fees.require_cost(state, prepared.transaction)
+    yield from transactions.require_balance(state, fees.most(prepared.transaction))
+    if state.dry_run:
+        return prepared
+    known = state.nonces
+    try:
+        return (yield from transactions.send_with_nonce(state, prepared, int(prepared.transaction["nonce"])))
+    except transactions.NonceTakenError:
+        raise TransactionReplacedError("is in a block already, or another with its nonce is", former) from None
+    finally:
+        state.nonces = known

@@ -1,0 +1,184 @@
+"""A watchtower's measurements, each published once a period (best practices, "Watchtower Monitoring").
+
+The period is `tag2`, which the registry keeps in its state. So the chain itself says, to one call for each agent,
+which signals of a period there are already. A run that was cut off is completed by running it again.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from bilateral.client.operations import feedback, lookups, reading, registries, transactions
+from bilateral.contracts import Registry
+from bilateral.errors import BatchInterruptedError, InvalidArgumentError, MalformedNodeAnswerError, NodeError
+from bilateral.node.steps import Exclusive, Pause
+from bilateral.values import FeedbackValue, value_for_tag
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.client.inputs import Signal
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.results import FeedbackEntry
+    from bilateral.client.state import ClientState
+    from bilateral.identifiers import AgentId
+    from bilateral.node.steps import Operation
+
+SIGNAL_TAGS: Final = ("reachable", "uptime", "successRate", "responseTime")
+
+_Key: TypeAlias = "tuple[AgentId, str]"
+
+_ROUNDS: Final = 5
+_SETTLING_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True)
+class Published:
+    """The outcome of publishing the signals of a period.
+
+    Attributes:
+        sent: Those that were sent now.
+        already: Those that the chain had.
+    """
+
+    sent: tuple[Sent[FeedbackEntry], ...]
+    already: tuple[Signal, ...]
+
+
+@dataclass
+class _Batch:
+    """The progress of publishing the signals of a period.
+
+    Attributes:
+        wanted: The signals.
+        present: Those that the chain has, as far as it was asked.
+        sent: Those that were sent now, whatever became of them.
+    """
+
+    wanted: dict[_Key, Signal]
+    present: set[_Key] = field(default_factory=set)
+    sent: dict[_Key, Sent[FeedbackEntry]] = field(default_factory=dict)
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """The hashes of the sent transactions."""
+        return tuple(str(each.hash) for each in self.sent.values())
+
+    def interrupted(self, why: str) -> BatchInterruptedError:
+        """Return the error that says how far the publishing came."""
+        missing = self.wanted.keys() - self.present - self.sent.keys()
+        return BatchInterruptedError(self.hashes, len(missing), why)
+
+
+def publish(state: ClientState, signals: Sequence[Signal], period: str) -> Operation[Published]:
+    """See `Client.publish_signals`."""
+    deployment = yield from registries.connect(state)
+    registries.require_signer(state)
+    if not period:
+        raise InvalidArgumentError("name the period, such as 2026-W47: signals are published once a period")
+    wanted: dict[_Key, Signal] = {}
+    for signal in signals:
+        if signal.tag not in SIGNAL_TAGS:
+            raise InvalidArgumentError(f"a signal measures {', '.join(SIGNAL_TAGS)}, not {signal.tag!r}")
+        value = signal.value.human if isinstance(signal.value, FeedbackValue) else signal.value
+        value_for_tag(signal.tag, value, period)  # refuses what means nothing under its tag
+        key = registries.agent_of(deployment, signal.agent), signal.tag
+        if key in wanted:
+            raise InvalidArgumentError(f"there are two signals {signal.tag} for agent {key[0]}")
+        wanted[key] = signal
+    batch = _Batch(wanted)
+    try:
+        published: Published = yield Exclusive(_publish(state, batch, period))
+    except BatchInterruptedError:
+        raise
+    except Exception as error:  # whatever a signer or a provider raises
+        if not batch.sent:
+            raise
+        raise batch.interrupted(str(error)) from error
+    except BaseException as interruption:  # an interrupt, or a task that is cancelled: it passes, with all hashes
+        if batch.sent:
+            interruption.add_note(f"These transactions were sent: {', '.join(batch.hashes)}.")
+        raise
+    return published
+
+
+def _publish(state: ClientState, batch: _Batch, period: str) -> Operation[Published]:
+    """Publish the missing signals. If another run with the same key takes a nonce, look again which are missing.
+
+    The nonces are taken in order from one without a pending transaction, so of two runs at the same time only one can
+    send each. `batch` holds the progress, whatever happens.
+    """
+    for _ in range(_ROUNDS):
+        nonce = yield from _settled(state, batch, period)
+        absent = {key: signal for key, signal in batch.wanted.items() if key not in batch.present}
+        prepared = []
+        for key, signal in absent.items():
+            prepared.append((yield from _prepare(state, key, signal, period)))
+        already = tuple(
+            signal for key, signal in batch.wanted.items() if key in batch.present and key not in batch.sent
+        )
+        if state.dry_run:
+            tried = [
+                replace(each, transaction=each.transaction | {"nonce": nonce + number})
+                for number, each in enumerate(prepared)
+            ]
+            return Published(tuple(tried), already)
+        try:
+            for number, (key, each) in enumerate(zip(absent, prepared, strict=True)):
+                batch.sent[key] = yield from transactions.send_with_nonce(state, each, nonce + number)
+        except transactions.NonceTakenError:
+            continue
+        except Exception as error:  # whatever a signer or a provider raises
+            raise batch.interrupted(str(error)) from error
+        return Published(tuple(batch.sent.values()), already)
+    raise batch.interrupted("another program has the same key")
+
+
+def _settled(state: ClientState, batch: _Batch, period: str) -> Operation[int]:
+    """Return the signer's next nonce, once nothing of the signer's is on its way, and which signals there are by then.
+
+    Both are as of the end of one block. Of two nodes behind one name one may be a block behind the other: a nonce from
+    the one and signals from the other would have everything published again.
+    """
+    begun = time.monotonic()
+    while True:
+        block = hex((yield from registries.latest_block()))
+        waited = time.monotonic() - begun
+        try:
+            mined = yield from lookups.transaction_count(state, block)
+            if mined >= (yield from transactions.next_nonce(state)):
+                batch.present = yield from _present(state, batch, period, block)
+                # For a moment, a node may show the next block's state as this one's, as anvil does while it makes it.
+                if mined == (yield from lookups.transaction_count(state, block)):
+                    return mined
+        except (NodeError, MalformedNodeAnswerError):  # how a node says that it does not know the block yet
+            if waited >= lookups.LAG_SECONDS:
+                raise
+        if waited >= _SETTLING_SECONDS:
+            raise batch.interrupted("earlier transactions of the signer are still on their way")
+        yield Pause(state.poll_interval)
+
+
+def _present(state: ClientState, batch: _Batch, period: str, block: str) -> Operation[set[_Key]]:
+    """Return the signals of the period that the chain has of the signer by the end of a block."""
+    me = [registries.require_address(state)]
+    found: set[_Key] = set()
+    for agent in dict.fromkeys(agent for agent, _ in batch.wanted):
+        entries = yield from reading.read_all(state, agent, me, reading.Selection(tag2=period, block=block))
+        found |= {(agent, str(entry.tag1)) for entry in entries}
+    return found
+
+
+def _prepare(state: ClientState, key: _Key, signal: Signal, period: str) -> Operation[Sent[FeedbackEntry]]:
+    """Make the transaction of a signal, and simulate it."""
+    agent, _ = key
+    arguments = yield from feedback.arguments_of(state, agent, _draft(signal, period))
+    decode = feedback.given_decoder(agent, registries.require_address(state))
+    return (yield from transactions.prepare(state, Registry.REPUTATION, feedback.GIVE, arguments, decode))
+
+
+def _draft(signal: Signal, period: str) -> feedback.Draft:
+    """Return a signal as feedback."""
+    return feedback.Draft(signal.value, signal.tag, period, signal.endpoint)

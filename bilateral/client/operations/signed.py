@@ -1,0 +1,105 @@
+"""Feedback that its client signs for somebody else to send (`giveFeedbackBySig`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bilateral.client.inputs import SignedFeedback
+from bilateral.client.operations import agents, authorized, documents, feedback, registries, signing, transactions
+from bilateral.client.results import VoidedSignatures
+from bilateral.contracts import Registry
+from bilateral.errors import InvalidArgumentError, UnexpectedAnswerError
+from bilateral.events import SignaturesVoided
+from bilateral.identifiers import AgentId, checksummed
+from bilateral.reverts import ContractRevertError
+from bilateral.signatures import Domain, Feedback
+from bilateral.times import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from bilateral.client.inputs import AgentLike
+    from bilateral.client.operations.feedback import Draft
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.results import FeedbackEntry
+    from bilateral.client.state import ClientState
+    from bilateral.events import Event
+    from bilateral.node.steps import Operation
+
+
+def sign(state: ClientState, agent_id: AgentLike, draft: Draft, deadline: datetime | None) -> Operation[SignedFeedback]:
+    """See `Client.sign_feedback`."""
+    deployment = yield from registries.connect(state)
+    agent, signer = registries.agent_of(deployment, agent_id), registries.require_signer(state)
+    client = checksummed(signer.address)
+    until = yield from authorized.later(deadline, "a deadline")
+    arguments = yield from feedback.arguments_of(state, agent, draft)
+    yield from _require_later_deadline(state, client, until)
+    # The registry checks signed and direct feedback alike, so simulate a direct one.
+    data = registries.calldata(Registry.REPUTATION, feedback.GIVE, documents.rehearsed(arguments))
+    registry = yield from registries.require_code(state, Registry.REPUTATION)
+    yield from registries.simulate({"from": client, "to": registry, "data": "0x" + data.hex()})
+    function = "getLastIndex"
+    (last,) = yield from registries.call(state, Registry.REPUTATION, function, agent.token_id, client)
+    token, *rest = yield from documents.settled(state, arguments)
+    message = Feedback(token, client, last + 1, *rest, until)  # type: ignore[arg-type, call-arg]  # seven of them
+    domain = Domain(deployment.chain_id, registry)  # type: ignore[arg-type]  # it is checksummed
+    return SignedFeedback(message, (yield from signing.sign_message(signer, message.signable(domain))))
+
+
+def void(state: ClientState, through: datetime) -> Operation[Sent[VoidedSignatures]]:
+    """See `Client.void_signatures`."""
+    client = registries.require_address(state)
+    deadline = agents.seconds(through)
+
+    def decode(events: Sequence[Event]) -> VoidedSignatures:
+        event = transactions.require_event(events, SignaturesVoided, client_address=client, deadline=deadline)
+        return VoidedSignatures(event.client_address, moment(event.deadline))
+
+    return (yield from transactions.send(state, Registry.REPUTATION, "voidSignaturesThrough", (deadline,), decode))
+
+
+def voided_deadline(state: ClientState, client_address: str | None) -> Operation[datetime | None]:
+    """See `Client.get_voided_deadline`."""
+    client = registries.require_address(state) if client_address is None else checksummed(client_address)
+    (deadline,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
+    return moment(deadline) if deadline else None
+
+
+def _require_later_deadline(state: ClientState, client: str, deadline: int) -> Operation[None]:
+    """Refuse a deadline that the client has voided. Registries that lack the function void nothing.
+
+    Raises:
+        InvalidArgumentError: The client has voided it.
+    """
+    try:
+        (voided,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
+    except (ContractRevertError, UnexpectedAnswerError):
+        return
+    if voided and deadline <= voided:
+        raise InvalidArgumentError(
+            f"{client} has voided its signatures through {moment(voided).isoformat()}: give a later deadline"
+        )
+
+
+def submit(state: ClientState, signed: SignedFeedback) -> Operation[Sent[FeedbackEntry]]:
+    """See `Client.submit_signed_feedback`."""
+    deployment = yield from registries.connect(state)
+    it = signed.feedback
+    agent = AgentId(it.agent_id, deployment.chain_id)
+    params = (
+        it.agent_id,
+        it.feedback_index,
+        it.value,
+        it.value_decimals,
+        it.tag1,
+        it.tag2,
+        it.endpoint,
+        it.feedback_uri,
+        it.feedback_hash,
+    )
+    function = "giveFeedbackBySig"
+    arguments = (checksummed(it.client_address), params, it.deadline, signed.signature)
+    decode = feedback.given_decoder(agent, checksummed(it.client_address))
+    return (yield from transactions.send(state, Registry.REPUTATION, function, arguments, decode))

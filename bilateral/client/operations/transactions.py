@@ -1,0 +1,301 @@
+"""Transactions: simulated, priced, given a nonce, signed and sent, alone or many at once."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from eth_utils.crypto import keccak
+
+from bilateral.client.operations import documents, fees, lookups, registries, signing
+from bilateral.client.state import NonceMemory
+from bilateral.errors import (
+    BilateralError,
+    InsufficientFundsError,
+    NodeError,
+    SendUncertainError,
+    UnexpectedAnswerError,
+)
+from bilateral.node import answers
+from bilateral.node.refusals import Refusal
+from bilateral.node.steps import Batch, Exclusive, Rpc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bilateral.client.state import ClientState
+    from bilateral.contracts import Registry
+    from bilateral.events import Event
+    from bilateral.node.steps import Operation
+
+T = TypeVar("T")
+E = TypeVar("E", bound="Event")
+
+_NONCE_TRIES: Final = 5
+_NONCE_MEMORY_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Sent(Generic[T]):
+    """A transaction, sent or, in a dry run, only prepared.
+
+    Attributes:
+        registry: The registry that it calls.
+        transaction: The transaction, as web3.py writes one.
+        gas: The node's estimate of the gas.
+        decode: Makes the result of the registry's events.
+        hash: Its hash; None if it was not sent.
+        raw: The signed transaction; None if it was not signed.
+        earlier: The hashes of the transactions that it replaces. They do the same.
+        nonce: The signer's next nonce when it was prepared, as the node said.
+    """
+
+    registry: Registry
+    transaction: dict[str, Any]
+    gas: int
+    decode: Callable[[Sequence[Event]], T]
+    hash: str | None = None
+    raw: bytes | None = None
+    earlier: tuple[str, ...] = ()
+    nonce: int = 0
+
+
+class NonceTakenError(Exception):
+    """Another transaction has the nonce. Nothing was sent."""
+
+
+def send(
+    state: ClientState,
+    registry: Registry,
+    function: str,
+    arguments: Sequence[Any],
+    decode: Callable[[Sequence[Event]], T],
+) -> Operation[Sent[T]]:
+    """Send a transaction that calls a function of a registry.
+
+    Args:
+        state: The client's state.
+        registry: The registry.
+        function: The function's name.
+        arguments: Its arguments.
+        decode: Makes the result of the registry's events.
+
+    Raises:
+        ContractRevertError: The registry would revert. Nothing was sent.
+        InsufficientFundsError: The signer cannot pay. Nothing was sent.
+        FeeLimitError: The fees exceed the client's limits. Nothing was sent.
+        SendUncertainError: The node did not confirm that it accepted the transaction.
+    """
+    prepared = yield from prepare(state, registry, function, arguments, decode)
+    if state.dry_run or state.is_collecting:
+        return replace(prepared, transaction=prepared.transaction | {"nonce": _known_nonce(state, prepared.nonce)})
+    sent: Sent[T] = yield Exclusive(_send_with_next_nonce(state, prepared))
+    return sent
+
+
+def prepare(
+    state: ClientState,
+    registry: Registry,
+    function: str,
+    arguments: Sequence[Any],
+    decode: Callable[[Sequence[Event]], T],
+) -> Operation[Sent[T]]:
+    """Simulate a transaction, and set its gas limit and fees. It has no nonce yet.
+
+    A document among its arguments is stored once the simulation succeeds.
+
+    Raises:
+        ContractRevertError: The registry would revert.
+        InsufficientFundsError: The signer cannot pay.
+        FeeLimitError: The fees exceed the client's limits.
+        DocumentError: A document cannot be stored.
+    """
+    sender = registries.require_address(state)
+    if documents.are_published(state, arguments):
+        rehearsal = yield from prepare(state, registry, function, documents.rehearsed(arguments), decode)
+        if state.dry_run:  # a dry run publishes nothing, so the URI is a placeholder
+            return rehearsal
+    arguments = yield from documents.settled(state, arguments)
+    data = "0x" + registries.calldata(registry, function, arguments).hex()
+    to = yield from registries.require_code(state, registry)
+    deployment = yield from registries.connect(state)
+    call = {"from": sender, "to": to, "data": data}
+    questions = (
+        Rpc("eth_estimateGas", (call,)),
+        fees.HISTORY,
+        Rpc("eth_getBalance", (sender, "latest")),
+        Rpc("eth_getTransactionCount", (sender, "pending")),
+    )
+    estimate, history, balance, nonce = yield Batch(questions)
+    gas = yield from _estimated(call, estimate)
+    price = yield from fees.quote(state, history)
+    limit = gas + gas // 5  # others may change storage in between, and so the gas that it takes
+    transaction = {"chainId": deployment.chain_id, "to": to, "value": 0, "data": data, "gas": limit, **price}
+    fees.require_cost(state, transaction)
+    _require_balance(sender, _number(balance), fees.most(transaction))
+    return Sent(registry, transaction, gas, decode, nonce=_number(nonce))
+
+
+def next_nonce(state: ClientState) -> Operation[int]:
+    """Return the nonce of the signer's next transaction: the node's, or a later one that this client knows of."""
+    return _known_nonce(state, (yield from lookups.transaction_count(state, "pending")))
+
+
+def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]]:
+    """Sign a transaction and send it.
+
+    Raises:
+        NonceTakenError: Another transaction has the nonce.
+        InsufficientFundsError: The signer cannot pay.
+        SignerFailedError: The signer raised an exception.
+        SendUncertainError: The node did not confirm that it accepted the transaction.
+        NodeError: The node does not accept it, for another reason.
+    """
+    signed = yield from sign(state, prepared, nonce)
+    request = Rpc("eth_sendRawTransaction", ("0x" + bytes(signed.raw or b"").hex(),))
+    try:
+        try:
+            yield request
+        except lookups.NODE_FAILURES as failure:
+            yield from settle(state, signed, failure)
+    except (BilateralError, NonceTakenError):
+        raise
+    except BaseException as interruption:  # an interrupt or a cancelled task: it passes, with the hash
+        state.nonces = NonceMemory()
+        interruption.add_note(f"Transaction {signed.hash} may have been sent. Look it up before you send it again.")
+        raise
+    remember_nonce(state, nonce)
+    return signed
+
+
+def sign(state: ClientState, prepared: Sent[T], nonce: int) -> Operation[Sent[T]]:
+    """Sign a transaction with a nonce.
+
+    Raises:
+        SignerFailedError: The signer raised an exception.
+    """
+    transaction = prepared.transaction | {"nonce": nonce}
+    raw = yield from signing.sign_transaction(registries.require_signer(state), transaction)
+    return replace(prepared, transaction=transaction, hash="0x" + keccak(raw).hex(), raw=raw)
+
+
+def settle(state: ClientState, signed: Sent[Any], failure: Exception) -> Operation[None]:
+    """Find out whether a transaction was sent although the node returned an error. Return if it was.
+
+    Raises:
+        NonceTakenError: Another transaction has the nonce.
+        InsufficientFundsError: The signer cannot pay.
+        SendUncertainError: The node did not confirm that it accepted the transaction.
+        NodeError: The node does not accept it, for another reason.
+    """
+    hash_, nonce = str(signed.hash), int(signed.transaction["nonce"])
+    said = failure.node_message if isinstance(failure, NodeError) else ""
+    meaning = Refusal.of(failure)
+    is_priced_out = meaning is Refusal.PRICE_TOO_LOW_TO_REPLACE
+    is_of_nonce = is_priced_out or meaning is Refusal.NONCE_USED
+    if meaning is Refusal.HAS_IT:
+        return
+    if is_of_nonce:
+        is_sent = yield from lookups.has_its_nonce(state, nonce, hash_, is_priced_out=is_priced_out)
+    else:
+        is_sent = yield from lookups.knows(hash_)
+    if is_sent:
+        return
+    state.nonces = NonceMemory()
+    if is_sent is None or meaning is Refusal.UNCLEAR:
+        message = f"was sent to the node, which did not confirm that it accepted it: {failure}"
+        raise SendUncertainError(message, hash_, signed.raw) from failure
+    if is_of_nonce:
+        remember_nonce(state, nonce)
+        raise NonceTakenError(said) from None
+    if meaning is Refusal.INSUFFICIENT_FUNDS:
+        raise InsufficientFundsError(str(registries.address_of(state)), said) from None
+    raise failure
+
+
+def remember_nonce(state: ClientState, nonce: int) -> None:
+    """Note that a nonce is used, for nodes that do not count it yet."""
+    state.nonces = NonceMemory(nonce + 1, time.monotonic())
+
+
+def require_event(events: Sequence[Event], kind: type[E], **expected: Any) -> E:
+    """Return the first event of a kind that has the expected fields.
+
+    Args:
+        events: The events of a transaction.
+        kind: The event's type.
+        **expected: Fields whose values the transaction determines, such as the agent and the client.
+
+    Raises:
+        UnexpectedAnswerError: The transaction succeeded without such an event.
+    """
+    found = [event for event in events if isinstance(event, kind)]
+    for event in found:
+        if all(getattr(event, name) == value for name, value in expected.items()):
+            return event
+    if not found:
+        raise UnexpectedAnswerError(f"it succeeded, but did not log {kind.abi_name}: that is another contract")
+    wanted = ", ".join(f"{name}={value}" for name, value in expected.items())
+    raise UnexpectedAnswerError(f"it logged {kind.abi_name}, but not of {wanted}: that is another transaction")
+
+
+def require_balance(state: ClientState, wei: int) -> Operation[None]:
+    """Check that the signer can pay.
+
+    Raises:
+        InsufficientFundsError: The signer cannot pay.
+    """
+    sender = registries.require_address(state)
+    _require_balance(sender, answers.quantity((yield Rpc("eth_getBalance", (sender, "latest")))), wei)
+
+
+def _require_balance(sender: str, balance: int, wei: int) -> None:
+    """Check that an account can pay. A simulation costs nothing, so nodes do not check."""
+    if balance < wei:
+        raise InsufficientFundsError(sender, f"it has {balance} wei, and the transaction may cost {wei}")
+
+
+def _known_nonce(state: ClientState, nonce: int) -> int:
+    """Return the larger of two nonces: the node's next one, and this client's."""
+    is_fresh = time.monotonic() - state.nonces.known_at < _NONCE_MEMORY_SECONDS
+    return max(nonce, state.nonces.next) if is_fresh else nonce
+
+
+def _send_with_next_nonce(state: ClientState, prepared: Sent[T]) -> Operation[Sent[T]]:
+    """Send with the next nonce, and with a later one where another program with the same key was faster."""
+    refusal = ""
+    nonce = _known_nonce(state, prepared.nonce)
+    for _ in range(_NONCE_TRIES):
+        try:
+            return (yield from send_with_nonce(state, prepared, nonce))
+        except NonceTakenError as taken:
+            refusal = str(taken)
+            nonce = yield from next_nonce(state)
+    raise NodeError("eth_sendRawTransaction", None, refusal)
+
+
+def _estimated(call: Mapping[str, Any], estimate: Any) -> Operation[int]:
+    """Read the node's estimate of a transaction's gas.
+
+    Raises:
+        ContractRevertError: The contract would revert.
+        InsufficientFundsError: The sender cannot pay.
+    """
+    if not isinstance(estimate, NodeError):
+        return _number(estimate)
+    if Refusal.of(estimate) is Refusal.INSUFFICIENT_FUNDS:
+        raise InsufficientFundsError(str(call["from"]), estimate.node_message) from None
+    revert = answers.revert_of(estimate)
+    if revert is None:
+        raise estimate
+    if not revert.data:  # some nodes give the reason in calls only
+        yield from registries.simulate(call)
+    raise revert from revert.__cause__
+
+
+def _number(answer: Any) -> int:
+    """Read a number of a batch's answer, or raise the error that stands there."""
+    if isinstance(answer, Exception):
+        raise answer
+    return answers.quantity(answer)

@@ -1,0 +1,116 @@
+"""Validation of an agent's work (ERC-8004)."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from bilateral.client.inputs import checked_uint, distinct, hash_bytes
+from bilateral.client.operations import registries, transactions
+from bilateral.client.operations.documents import Unstored
+from bilateral.client.results import ValidationAnswered, ValidationRequested, ValidationStatus, ValidationSummary
+from bilateral.contracts import Registry
+from bilateral.errors import InvalidArgumentError
+from bilateral.events import ValidationRequest, ValidationResponse
+from bilateral.identifiers import AgentId, checksummed
+from bilateral.times import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.client.inputs import AgentLike
+    from bilateral.client.operations.feedback import Link
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.state import ClientState
+    from bilateral.events import Event
+    from bilateral.node.steps import Operation
+
+
+def request(
+    state: ClientState, agent_id: AgentLike, validator_address: str, link: Link, document: bytes | None
+) -> Operation[Sent[ValidationRequested]]:
+    """See `Client.request_validation`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    uri, digest = link
+    if (document is None) == (digest is None) or (document is not None and uri):
+        raise InvalidArgumentError("give a document, or the hash of one and its URI")
+    unstored = None if document is None else Unstored(bytes(document))
+
+    def decode(events: Sequence[Event]) -> ValidationRequested:
+        event = transactions.require_event(events, ValidationRequest, agent_id=agent.token_id, request_hash=name)
+        return ValidationRequested(event.request_hash, agent, event.validator_address, event.request_uri)
+
+    function = "validationRequest"
+    name = unstored.hash if unstored else hash_bytes(digest, "the request's hash")
+    arguments = (checksummed(validator_address), agent.token_id, unstored or uri, name)
+    return (yield from transactions.send(state, Registry.VALIDATION, function, arguments, decode))
+
+
+def respond(
+    state: ClientState, request_hash: bytes | str, response: int, link: Link, tag: str
+) -> Operation[Sent[ValidationAnswered]]:
+    """See `Client.respond_to_validation`."""
+    deployment = yield from registries.connect(state)
+    name = hash_bytes(request_hash, "the request's hash")
+    uri, digest = link
+
+    def decode(events: Sequence[Event]) -> ValidationAnswered:
+        event = transactions.require_event(events, ValidationResponse, request_hash=name, response=response)
+        return ValidationAnswered(
+            request_hash=event.request_hash,
+            agent=AgentId(event.agent_id, deployment.chain_id),
+            validator=event.validator_address,
+            response=event.response,
+            uri=event.response_uri,
+            hash=event.response_hash,
+            tag=event.tag,
+        )
+
+    function = "validationResponse"
+    arguments = (name, checked_uint(response, 8, "a response"), uri, hash_bytes(digest, "the response's hash"), tag)
+    return (yield from transactions.send(state, Registry.VALIDATION, function, arguments, decode))
+
+
+def status(state: ClientState, request_hash: bytes | str) -> Operation[ValidationStatus]:
+    """See `Client.get_validation_status`."""
+    deployment = yield from registries.connect(state)
+    name = hash_bytes(request_hash, "the request's hash")
+    answer = yield from registries.call(state, Registry.VALIDATION, "getValidationStatus", name)
+    validator, agent, response, digest, tag, updated = answer
+    agent_id = AgentId(agent, deployment.chain_id)
+    return ValidationStatus(name, agent_id, validator, response, digest, tag, moment(updated))
+
+
+def summarize(
+    state: ClientState, agent_id: AgentLike, validators: Sequence[str], tag: str
+) -> Operation[ValidationSummary]:
+    """See `Client.get_validation_summary`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    trusted = distinct([checksummed(it) for it in validators])
+    function = "getSummary"
+    count, average = yield from registries.call(state, Registry.VALIDATION, function, agent.token_id, trusted, tag)
+    return ValidationSummary(agent, count, Decimal(average) if count else None, tag, trusted)
+
+
+def of_agent(state: ClientState, agent_id: AgentLike) -> Operation[list[bytes]]:
+    """See `Client.get_agent_validations`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    topics = [None, registries.topic(agent.token_id)]
+    return (yield from _requests(state, "getAgentValidations", agent.token_id, topics))
+
+
+def of_validator(state: ClientState, validator_address: str) -> Operation[list[bytes]]:
+    """See `Client.get_validator_requests`."""
+    validator = checksummed(validator_address)
+    return (yield from _requests(state, "getValidatorRequests", validator, [registries.topic(validator)]))
+
+
+def _requests(state: ClientState, function: str, of: int | str, topics: Sequence[Any]) -> Operation[list[bytes]]:
+    """Return the hashes of requests, from the logs where a node refuses the call: others may have made it long."""
+    try:
+        (hashes,) = yield from registries.call(state, Registry.VALIDATION, function, of)
+    except registries.TOO_LARGE as error:
+        registries.raise_if_explained(error)
+        requests = yield from registries.events(state, Registry.VALIDATION, ValidationRequest, topics)
+        hashes = [request.request_hash for request in requests]
+    return list(hashes)

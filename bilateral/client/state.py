@@ -1,0 +1,62 @@
+"""The state that the operations of one client share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bilateral.documents import DataUriStore, Loader
+from bilateral.node.logs import RangeLimit
+
+if TYPE_CHECKING:
+    from bilateral.client.inputs import TransactionSigner
+    from bilateral.contracts import Deployment
+    from bilateral.documents import Store
+
+
+@dataclass
+class NonceMemory:
+    """The nonce that a client used last, for nodes that do not yet count what another node took a moment ago.
+
+    Attributes:
+        next: The next nonce as far as is known here.
+        known_at: When that was learnt, by the monotonic clock.
+    """
+
+    next: int = 0
+    known_at: float = float("-inf")
+
+
+@dataclass
+class ClientState:
+    """The state that the operations of one client share.
+
+    Attributes:
+        given: The deployment that the client was given; None to find it by the node's chain id.
+        signer: Signs transactions and messages; None for a client that only reads.
+        store: The store of documents.
+        loader: Loads documents.
+        dry_run: True if writes are checked but not sent.
+        is_collecting: True if writes are prepared and left to a batch, which sends them.
+        poll_interval: Seconds between two questions whether a transaction is in a block.
+        max_fee_per_gas: The largest fee per gas to sign, in wei; None for the default limits.
+        max_cost: The largest cost of one transaction to sign, in wei; None for no limit.
+        deployment: The deployment, once the node's chain id is known.
+        nonces: The nonce used last.
+        log_range: The learnt limit on the range of blocks that the node accepts in a request for logs.
+        with_code: The addresses at which there is known to be a contract.
+    """
+
+    given: Deployment | None = None
+    signer: TransactionSigner | None = None
+    store: Store = field(default_factory=DataUriStore)
+    loader: Loader = field(default_factory=Loader)
+    dry_run: bool = False
+    is_collecting: bool = False
+    poll_interval: float = 1.0
+    max_fee_per_gas: int | None = None
+    max_cost: int | None = None
+    deployment: Deployment | None = None
+    nonces: NonceMemory = field(default_factory=NonceMemory)
+    log_range: RangeLimit = field(default_factory=RangeLimit)
+    with_code: set[str] = field(default_factory=set)

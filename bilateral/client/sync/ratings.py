@@ -1,0 +1,186 @@
+# Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
+"""Ratings that servers give their clients and validators (EIP-8004a)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from bilateral.arguments import checked_class
+from bilateral.client.handle import TIMEOUT
+from bilateral.client.inputs import AgentLike
+from bilateral.client.operations import ratings
+from bilateral.client.results import RatingKind
+from bilateral.client.sync.runner import Runner
+
+if TYPE_CHECKING:
+    from bilateral.client.results import Rating
+    from bilateral.client.sync.handle import Handle
+
+
+@checked_class
+class RatingMethods(Runner):
+    """Ratings that servers give their clients and validators (EIP-8004a). They are final."""
+
+    def rate_client(  # noqa: PLR0913  # a rating and the facts that it depends on
+        self,
+        client_id: AgentLike,
+        rating: int,
+        *,
+        server_id: AgentLike | None = None,
+        owner: str | None = None,
+        confirmations: int = 1,
+        timeout: float = TIMEOUT,
+    ) -> Handle[Rating]:
+        """Rate a client, as the signer's primary agent (EIP-8004a, `rateClient`). A rating is final.
+
+        The registry checks that the rater and the client's owner are the expected ones (`rateClientAs`), because a
+        reorganisation can give the id to another agent. For a registry without this function, the client calls
+        `rateClient`, which checks neither, unless you name `server_id` or `owner`.
+
+        Args:
+            client_id: The client, an agent.
+            rating: 0 to 100.
+            server_id: The server that rates; by default the signer's primary agent at the time of the call.
+            owner: The client's owner; by default the owner at the time of the call.
+            confirmations: The number of blocks for which the client must have had its owner, the latest included. By
+                default 1: do not wait. Ask for as many as the chain may replace. The node must still know the state
+                of that block, usually one of the last 128.
+            timeout: Seconds to wait for these blocks.
+
+        Raises:
+            InvalidArgumentError: The rating is not a uint8, `confirmations` is 0 or less, or the registry cannot check
+                `server_id` or `owner`.
+            AgentUnsettledError: The client has not had its owner for so many blocks in time. Nothing was sent.
+            ContractRevertError: The registry refuses: `unexpected_rater`, `unexpected_owner`,
+                `erc721_nonexistent_token`, `rater_not_registered`, `rating_too_high`, `cannot_rate_self`,
+                `already_rated`.
+        """
+        expected = ratings.Expectation(server_id, owner, confirmations, timeout)
+        return self._write(ratings.rate(self._state, RatingKind.CLIENT, client_id, rating, expected))
+
+    def rate_validator(  # noqa: PLR0913  # a rating and the facts that it depends on
+        self,
+        validator_id: AgentLike,
+        rating: int,
+        *,
+        server_id: AgentLike | None = None,
+        owner: str | None = None,
+        confirmations: int = 1,
+        timeout: float = TIMEOUT,
+    ) -> Handle[Rating]:
+        """Rate a validator, as the signer's primary agent (EIP-8004a, `rateValidator`). A rating is final.
+
+        The registry checks that the rater and the validator's owner are the expected ones (`rateValidatorAs`), because
+        a reorganisation can give the id to another agent. For a registry without this function, the client calls
+        `rateValidator`, which checks neither, unless you name `server_id` or `owner`.
+
+        Args:
+            validator_id: The validator, an agent.
+            rating: 0 to 100.
+            server_id: The server that rates; by default the signer's primary agent at the time of the call.
+            owner: The validator's owner; by default the owner at the time of the call.
+            confirmations: The number of blocks for which the validator must have had its owner, the latest included. By
+                default 1: do not wait. Ask for as many as the chain may replace. The node must still know the state
+                of that block, usually one of the last 128.
+            timeout: Seconds to wait for these blocks.
+
+        Raises:
+            InvalidArgumentError: The rating is not a uint8, `confirmations` is 0 or less, or the registry cannot check
+                `server_id` or `owner`.
+            AgentUnsettledError: The validator has not had its owner for so many blocks in time. Nothing was sent.
+            ContractRevertError: The registry refuses: `unexpected_rater`, `unexpected_owner`,
+                `erc721_nonexistent_token`, `rater_not_registered`, `rating_too_high`, `cannot_rate_self`,
+                `already_rated`.
+        """
+        expected = ratings.Expectation(server_id, owner, confirmations, timeout)
+        return self._write(ratings.rate(self._state, RatingKind.VALIDATOR, validator_id, rating, expected))
+
+    def rate_clients(
+        self,
+        client_ratings: Mapping[AgentLike, int],
+        *,
+        server_id: AgentLike | None = None,
+        confirmations: int = 1,
+        timeout: float = TIMEOUT,
+    ) -> Handle[tuple[Rating, ...]]:
+        """Rate many clients at once, all or none (`rateClientsAs`). Neighbouring ids cost least.
+
+        The registry checks the rater and each owner, as with `rate_client`.
+
+        Args:
+            client_ratings: The rating of each client, 0 to 100.
+            server_id: As `rate_client`.
+            confirmations: As `rate_client`.
+            timeout: As `rate_client`.
+
+        Raises:
+            InvalidArgumentError: A rating is not a uint8, two keys name the same client, or `confirmations` is 0 or
+                less.
+            AgentUnsettledError: A client has not had its owner for so many blocks in time. Nothing was sent.
+            ContractRevertError: The registry refuses: `empty_batch`, `unexpected_rater`, `unexpected_owner`,
+                `erc721_nonexistent_token`, `rater_not_registered`, `rating_refused`.
+        """
+        expected = ratings.Expectation(server_id, None, confirmations, timeout)
+        return self._write(ratings.rate_many(self._state, RatingKind.CLIENT, client_ratings, expected))
+
+    def rate_validators(
+        self,
+        validator_ratings: Mapping[AgentLike, int],
+        *,
+        server_id: AgentLike | None = None,
+        confirmations: int = 1,
+        timeout: float = TIMEOUT,
+    ) -> Handle[tuple[Rating, ...]]:
+        """Rate many validators at once, all or none (`rateValidatorsAs`). Neighbouring ids cost least.
+
+        The registry checks the rater and each owner, as with `rate_validator`.
+
+        Args:
+            validator_ratings: The rating of each validator, 0 to 100.
+            server_id: As `rate_validator`.
+            confirmations: As `rate_validator`.
+            timeout: As `rate_validator`.
+
+        Raises:
+            InvalidArgumentError: A rating is not a uint8, two keys name the same validator, or `confirmations` is 0 or
+                less.
+            AgentUnsettledError: A validator has not had its owner for so many blocks in time. Nothing was sent.
+            ContractRevertError: The registry refuses: `empty_batch`, `unexpected_rater`, `unexpected_owner`,
+                `erc721_nonexistent_token`, `rater_not_registered`, `rating_refused`.
+        """
+        expected = ratings.Expectation(server_id, None, confirmations, timeout)
+        return self._write(ratings.rate_many(self._state, RatingKind.VALIDATOR, validator_ratings, expected))
+
+    def get_client_rating(self, client_id: AgentLike, server_id: AgentLike) -> Rating:
+        """Return the rating that a server gave a client (EIP-8004a, `getClientRating`).
+
+        Args:
+            client_id: The client.
+            server_id: The server.
+
+        Returns:
+            The rating. Its `rating` is None if the server has not rated it.
+        """
+        return self._run(ratings.get(self._state, RatingKind.CLIENT, client_id, server_id))
+
+    def get_client_ratings(self, client_ids: Sequence[AgentLike], server_id: AgentLike) -> list[Rating]:
+        """Return the ratings that a server gave many clients, in their order (`getClientRatings`).
+
+        Args:
+            client_ids: The clients.
+            server_id: The server.
+        """
+        return self._run(ratings.get_many(self._state, client_ids, server_id))
+
+    def get_validator_rating(self, validator_id: AgentLike, server_id: AgentLike) -> Rating:
+        """Return the rating that a server gave a validator (EIP-8004a, `getValidatorRating`).
+
+        Args:
+            validator_id: The validator.
+            server_id: The server.
+
+        Returns:
+            The rating. Its `rating` is None if the server has not rated it.
+        """
+        return self._run(ratings.get(self._state, RatingKind.VALIDATOR, validator_id, server_id))

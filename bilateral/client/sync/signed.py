@@ -1,0 +1,199 @@
+# Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
+"""Feedback that needs a signature: authorised by the agent's owner, or sent for the client by somebody else."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from bilateral.arguments import checked_class
+from bilateral.client.inputs import AgentLike, FeedbackAuthorization, SignedFeedback
+from bilateral.client.operations import authorized, feedback, signed, signing
+from bilateral.client.sync.runner import Runner
+from bilateral.documents import FeedbackFile
+from bilateral.values import FeedbackValue, HumanValue
+
+if TYPE_CHECKING:
+    from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary, FeedbackEntry, VoidedSignatures
+    from bilateral.client.sync.handle import Handle
+
+
+@checked_class
+class SignedMethods(Runner):
+    """Feedback that needs a signature: authorised by the agent's owner, or sent for the client by somebody else."""
+
+    def authorize_feedback(
+        self,
+        agent_id: AgentLike,
+        client_address: str,
+        *,
+        count: int = 1,
+        index_limit: int | None = None,
+        expiry: datetime | None = None,
+    ) -> FeedbackAuthorization:
+        """Sign, as the agent's owner, a client's leave to rate the agent (FeedbackAuth). Nothing is sent.
+
+        Args:
+            agent_id: The agent, which the signer owns.
+            client_address: Who may rate it.
+            count: The number of further feedbacks.
+            index_limit: The limit below which the client's index must stay, instead of `count`.
+            expiry: Until when; a day from the chain's time when left out.
+
+        Returns:
+            The authorisation, whose `encoded` form the client needs.
+
+        Raises:
+            NotAgentOwnerError: The signer does not own the agent, so the registry would refuse.
+            InvalidArgumentError: The expiry has passed, a number is out of range, or the client may act for the agent,
+                so that the registry would take none of its feedback.
+            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+        """
+        return self._run(authorized.authorize(self._state, agent_id, client_address, count, index_limit, expiry))
+
+    def give_authorized_feedback(  # noqa: PLR0913  # the function's own arguments
+        self,
+        agent_id: AgentLike,
+        score: int,
+        feedback_auth: FeedbackAuthorization | bytes | str,
+        *,
+        tag1: str = "",
+        tag2: str = "",
+        file: FeedbackFile | None = None,
+        file_uri: str = "",
+        file_hash: bytes | str | None = None,
+    ) -> Handle[AuthorizedFeedbackEntry]:
+        """Rate an agent whose owner has authorised the signer to (FeedbackAuth, `giveFeedback`).
+
+        Args:
+            agent_id: The agent.
+            score: 0 to 100.
+            feedback_auth: The authorisation, as object, bytes, or hexadecimal digits.
+            tag1: The first tag, at most 32 bytes in UTF-8.
+            tag2: The second tag, likewise.
+            file: A feedback file, to be completed and put into the client's store.
+            file_uri: The URI of a file that is kept elsewhere, instead of `file`.
+            file_hash: The hash of that file.
+
+        Raises:
+            InvalidArgumentError: An argument does not fit its type.
+            ContractRevertError: The registry refuses, with one of the errors of `AuthorizedReputationRegistry`:
+                `score_too_high`, `feedback_auth_expired`, `index_limit_reached`, `signer_not_owner`, …
+        """
+        draft = feedback.Draft(score, tag1, tag2, file=file, link=(file_uri, file_hash))
+        return self._write(authorized.give(self._state, agent_id, score, feedback_auth, draft))
+
+    def get_authorized_summary(self, agent_id: AgentLike) -> AuthorizedSummary:
+        """Average all authorised feedback of an agent (FeedbackAuth, `getSummary`).
+
+        Args:
+            agent_id: The agent.
+        """
+        return self._run(authorized.summarize(self._state, agent_id))
+
+    def get_authorized_feedback(
+        self, agent_id: AgentLike, *, client_address: str | None = None, offset: int = 0, limit: int | None = None
+    ) -> list[AuthorizedFeedbackEntry]:
+        """Read authorised feedback, in the order in which it was given. It is asked for page by page.
+
+        Args:
+            agent_id: The agent.
+            client_address: Whose feedback; everybody's when left out.
+            offset: The number of entries to pass over.
+            limit: The most entries to read; all when left out.
+
+        Raises:
+            InvalidArgumentError: A number is negative.
+        """
+        return self._run(authorized.read(self._state, agent_id, client_address, offset, limit))
+
+    def sign_feedback(  # noqa: PLR0913, PLR0917  # as give_feedback
+        self,
+        agent_id: AgentLike,
+        value: HumanValue | FeedbackValue,
+        tag1: str = "",
+        tag2: str = "",
+        endpoint: str = "",
+        feedback_file: FeedbackFile | None = None,
+        *,
+        feedback_uri: str = "",
+        feedback_hash: bytes | str | None = None,
+        deadline: datetime | None = None,
+    ) -> SignedFeedback:
+        """Sign a feedback for somebody else to send and pay for (`giveFeedbackBySig`). Nothing is sent.
+
+        The signature holds for the signer's next feedback for the agent only: any other that comes first voids it.
+        `void_signatures` voids it for good.
+
+        Args:
+            agent_id: The agent.
+            value: As `give_feedback`.
+            tag1: What is measured; may be empty.
+            tag2: The qualifier; may be empty.
+            endpoint: The endpoint that was used; may be empty.
+            feedback_file: As `give_feedback`.
+            feedback_uri: As `give_feedback`.
+            feedback_hash: As `give_feedback`.
+            deadline: Until when it may be sent; a day from the chain's time when left out.
+
+        Raises:
+            UnrepresentableValueError: The value has no exact form, or means nothing under its tag.
+            InvalidArgumentError: Both a file and a URI are given, the hash is invalid, or the deadline has passed or is
+                void.
+            ContractRevertError: The registry would refuse: `self_feedback`, `erc721_nonexistent_token`.
+        """
+        draft = feedback.Draft(value, tag1, tag2, endpoint, feedback_file, (feedback_uri, feedback_hash))
+        return self._run(signed.sign(self._state, agent_id, draft, deadline))
+
+    def submit_signed_feedback(self, signed_feedback: SignedFeedback) -> Handle[FeedbackEntry]:
+        """Send a feedback that its client signed, and pay for it (`giveFeedbackBySig`).
+
+        Args:
+            signed_feedback: The result of `sign_feedback`.
+
+        Raises:
+            ContractRevertError: The registry refuses: `signature_expired`, `signature_voided`,
+                `unexpected_feedback_index`, `invalid_signature`, `self_feedback`, `erc721_nonexistent_token`.
+        """
+        return self._write(signed.submit(self._state, signed_feedback))
+
+    def void_signatures(self, through: datetime) -> Handle[VoidedSignatures]:
+        """Void the signer's signed feedback, for all agents, up to a deadline (`voidSignaturesThrough`). This is final.
+
+        Args:
+            through: The latest deadline to void. New signatures need a later one.
+
+        Raises:
+            InvalidArgumentError: The deadline has no time zone.
+            ContractRevertError: The registry refuses: `deadline_already_voided`.
+        """
+        return self._write(signed.void(self._state, through))
+
+    def get_voided_deadline(self, client_address: str | None = None) -> datetime | None:
+        """Return the latest deadline that a client has voided (`getVoidedDeadline`).
+
+        Args:
+            client_address: The client; by default the signer.
+
+        Returns:
+            The deadline; None if the client has voided nothing. A deadline after the year 9999 becomes its last second.
+
+        Raises:
+            MissingSignerError: There is neither an address nor a signer.
+        """
+        return self._run(signed.voided_deadline(self._state, client_address))
+
+    def is_valid_signature(self, account: str, digest: bytes, signature: bytes, *, verifier: str | None = None) -> bool:
+        """Check whether an account signed a digest, by its key or, if it is a contract, by ERC-1271.
+
+        Args:
+            account: The account.
+            digest: The 32 bytes that were signed, such as `FeedbackAuth.digest`.
+            signature: The signature: 65 bytes of a key, or any bytes that a contract accepts.
+            verifier: The contract that asks, such as a registry; by default the zero address.
+
+        Raises:
+            InvalidArgumentError: The digest does not have 32 bytes.
+            NodeError: The node reports an error other than a revert, such as a contract that uses up all gas.
+        """
+        return self._run(signing.is_valid(self._state, account, digest, signature, verifier))

@@ -1,0 +1,209 @@
+"""Stores in IPFS: a node with Kubo's API, a pinning service, Pinata. They need the extra `ipfs`.
+
+No service is trusted: each document is read back by the CID that the service returned, and compared.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from bilateral.arguments import checked_class
+from bilateral.documents.cid import Cid
+from bilateral.documents.http import HttpSession, Limits, Network, host_of, quoted_url
+from bilateral.documents.loader import Loader
+from bilateral.documents.stores import StoredDocument
+from bilateral.documents.unixfs import read_file
+from bilateral.encoding import decode_object
+from bilateral.errors import CidMismatchError, UnreachableDocumentError, UnsupportedUriError
+from bilateral.text import quoted
+
+_NAME: Final = "document.json"
+_POLL_SECONDS: Final = 0.5
+_REQUEST = re.compile(r"[\w.~-]{1,256}", re.ASCII)
+
+
+@checked_class
+@dataclass(frozen=True)
+class KuboStore:
+    """Stores documents in IPFS through the HTTP API of Kubo, or of a service with the same API.
+
+    Attributes:
+        api_url: The API's URL. The program's user names it, so it may have a private address. A user and password in
+            it are sent as Basic authentication, and neither errors nor logs show them.
+        headers: Headers to send, such as `Authorization`.
+        limits: The limits for one document. Redirects are not followed.
+        network: The settings of connections.
+    """
+
+    api_url: str = field(default="http://127.0.0.1:5001", repr=False)  # it may hold a password
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they hold secrets
+    limits: Limits = field(default_factory=Limits)
+    network: Network = field(default_factory=Network)
+
+    def put(self, content: bytes) -> StoredDocument:
+        """Store a document and pin it, see `Store`.
+
+        Raises:
+            UnreachableDocumentError: The API is unreachable, or its answer is not one of Kubo.
+            CidMismatchError: The API stored another document.
+            DocumentTimeoutError: The time is over.
+            MissingExtraError: libipld or protobuf is not installed.
+        """
+        network = replace(self.network, trusted=self.network.trusted | {host_of(self.api_url)})
+        with HttpSession(self.limits, network) as session:
+            cid = self._add(session, content)
+            stored = read_file(lambda block: self._block(session, block), cid, (), max(len(content), self.limits.bytes))
+        if stored != content:
+            raise CidMismatchError(str(Cid.of_raw(content)), str(cid))
+        return StoredDocument(f"ipfs://{cid}", content)
+
+    def addresses(self) -> list[str]:
+        """Return the addresses at which other nodes reach this one, for a pinning service.
+
+        Raises:
+            DocumentError: As `put`.
+        """
+        network = replace(self.network, trusted=self.network.trusted | {host_of(self.api_url)})
+        with HttpSession(self.limits, network) as session:
+            answer = decode_object(session.post(self._command("id"), headers=self.headers))
+        found = answer.get("Addresses")
+        return [address for address in found if isinstance(address, str)] if isinstance(found, list) else []
+
+    def _add(self, session: HttpSession, content: bytes) -> Cid:
+        """Add a file, and return the CID in the last line of the answer."""
+        answer = session.post(
+            self._command("add"),
+            params={"cid-version": "1", "raw-leaves": "true", "pin": "true"},
+            files={"file": (_NAME, content, "application/json")},
+            headers=self.headers,
+        )
+        try:
+            return Cid.parse(decode_object(answer.splitlines()[-1])["Hash"])
+        except (ValueError, IndexError, KeyError, TypeError):
+            raise UnreachableDocumentError(f"{quoted_url(self.api_url)} does not answer as Kubo's API does") from None
+
+    def _block(self, session: HttpSession, cid: Cid) -> bytes:
+        """Read a block back."""
+        return session.post(
+            self._command("block/get"), params={"arg": str(cid)}, headers=self.headers, limit=2 * self.limits.bytes
+        )
+
+    def _command(self, name: str) -> str:
+        """Return the URL of a command of the API."""
+        return f"{self.api_url.rstrip('/')}/api/v0/{name}"
+
+
+@checked_class
+@dataclass(frozen=True)
+class PinningStore:
+    """Stores documents in an IPFS node, and has them pinned by a service with the IPFS Pinning Service API.
+
+    The service fetches the document from the node, so the node must be reachable until the service has pinned it.
+
+    Attributes:
+        node: The node.
+        api_url: The service's URL, to which `/pins` is appended.
+        token: The access token, which is sent as Bearer authentication, and which neither errors nor logs show.
+        limits: The limits for one document. Its seconds include the wait for the pin.
+        network: The settings of connections.
+    """
+
+    node: KuboStore
+    api_url: str
+    token: str = field(repr=False)
+    limits: Limits = field(default_factory=lambda: Limits(seconds=120.0))
+    network: Network = field(default_factory=Network)
+
+    def put(self, content: bytes) -> StoredDocument:
+        """Store a document and have it pinned, see `Store`.
+
+        Raises:
+            UnreachableDocumentError: The node or the service is unreachable, or the service fails to pin.
+            CidMismatchError: The node stored another document, or the service pins another CID.
+            DocumentTimeoutError: The document is not pinned in time.
+        """
+        stored = self.node.put(content)
+        cid = stored.uri.removeprefix("ipfs://")
+        network = replace(self.network, trusted=self.network.trusted | {host_of(self.api_url)})
+        headers = _bearer(self.token)
+        pins = f"{self.api_url.rstrip('/')}/pins"
+        pin = {"cid": cid, "name": _NAME, "origins": self.node.addresses()[:20]}  # 20 is the limit of the API
+        with HttpSession(self.limits, network) as session:
+            status = self._status(session.post(pins, json=pin, headers=headers), cid)
+            while status["status"] in ("queued", "pinning"):
+                time.sleep(_POLL_SECONDS)  # the session ends the loop when its time is over
+                status = self._status(session.get(f"{pins}/{status['requestid']}", headers=headers), cid)
+        if status["status"] != "pinned":
+            raise UnreachableDocumentError(
+                f"{quoted_url(self.api_url)} does not pin {cid}: its status is {quoted(status['status'])}"
+            )
+        return stored
+
+    def _status(self, content: bytes, cid: str) -> dict[str, str]:
+        """Return the status and the request id of a pin, once the answer is checked."""
+        answer = decode_object(content)
+        status, request, pin = answer.get("status"), answer.get("requestid"), answer.get("pin")
+        pinned = pin.get("cid") if isinstance(pin, dict) else None
+        if not all(isinstance(it, str) for it in (status, request, pinned)) or not _REQUEST.fullmatch(str(request)):
+            raise UnreachableDocumentError(
+                f"{quoted_url(self.api_url)} does not answer as the IPFS Pinning Service API does"
+            )
+        if pinned != cid:
+            raise CidMismatchError(cid, str(pinned))
+        return {"status": str(status), "requestid": str(request)}
+
+
+@checked_class
+@dataclass(frozen=True)
+class PinataStore:
+    """Stores documents in public IPFS through Pinata's API.
+
+    Attributes:
+        token: Pinata's JWT, which is sent as Bearer authentication, and which neither errors nor logs show.
+        upload_url: The URL of Pinata's uploads.
+        gateway: The gateway from which a document is read back.
+        limits: The limits for one document.
+        network: The settings of connections.
+    """
+
+    token: str = field(repr=False)
+    upload_url: str = "https://uploads.pinata.cloud/v3/files"
+    gateway: str = "https://gateway.pinata.cloud"
+    limits: Limits = field(default_factory=lambda: Limits(seconds=60.0))
+    network: Network = field(default_factory=Network)
+
+    def put(self, content: bytes) -> StoredDocument:
+        """Store a document, see `Store`.
+
+        Raises:
+            UnreachableDocumentError: Pinata refuses the document, or its gateway does not deliver it.
+            CidMismatchError: Pinata stored another document.
+            DocumentTimeoutError: The time is over.
+        """
+        network = replace(self.network, trusted=self.network.trusted | {host_of(self.upload_url)})
+        with HttpSession(self.limits, network) as session:
+            answer = session.post(
+                self.upload_url,
+                data={"network": "public", "name": _NAME},
+                files={"file": (_NAME, content, "application/json")},
+                headers=_bearer(self.token),
+            )
+        try:
+            cid = Cid.parse(decode_object(answer)["data"]["cid"])
+        except (ValueError, KeyError, TypeError, UnsupportedUriError):
+            raise UnreachableDocumentError(f"{quoted_url(self.upload_url)} does not answer as Pinata does") from None
+        stored = StoredDocument(f"ipfs://{cid}", content)
+        if cid != Cid.of_raw(content):  # of several blocks, or of another layout
+            loader = Loader(limits=self.limits, gateways=(self.gateway,), network=self.network)
+            if loader.load(stored.uri).content != content:
+                raise CidMismatchError(str(Cid.of_raw(content)), str(cid))
+        return stored
+
+
+def _bearer(token: str) -> dict[str, str]:
+    """Return the header of Bearer authentication (RFC 6750)."""
+    return {"Authorization": f"Bearer {token}"}

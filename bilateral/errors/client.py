@@ -1,0 +1,304 @@
+"""Errors of the SDK client: deployments, signers, nodes, transactions."""
+
+from __future__ import annotations
+
+from bilateral.errors.base import BilateralError
+from bilateral.text import quoted
+
+
+class DeploymentRecordError(BilateralError, ValueError):
+    """A deployment record is invalid or lacks the identity registry."""
+
+    reason = "deployment_record"
+
+
+class UnexpectedAnswerError(BilateralError):
+    """The contract at a registry's address does not answer like that registry.
+
+    Attributes:
+        transaction: The hash of the mined transaction with the unexpected events; None for a call.
+    """
+
+    reason = "unexpected_answer"
+
+    def __init__(self, message: str, transaction: str | None = None) -> None:
+        """Keep the message and the hash."""
+        super().__init__(message)
+        self.transaction = transaction
+
+
+class MissingSignerError(BilateralError):
+    """The client has no signer for a write or a signature."""
+
+    reason = "missing_signer"
+
+
+class SignerFailedError(BilateralError):
+    """The signer raised an exception, kept as `__cause__`. Nothing was signed."""
+
+    reason = "signer_failed"
+
+    def __init__(self, signer_error: Exception) -> None:
+        """Name the signer's exception without its text, which may contain a key."""
+        super().__init__(f"the signer failed with {type(signer_error).__name__}; see __cause__")
+
+
+class AgentUnsettledError(BilateralError, TimeoutError):
+    """An agent has not had its owner for the requested number of blocks. Nothing was sent.
+
+    Attributes:
+        agent: The agent.
+        confirmations: The requested number of blocks.
+    """
+
+    reason = "agent_unsettled"
+
+    def __init__(self, agent: str, confirmations: int, seconds: float) -> None:
+        """Compose the message from the agent, the number of blocks and the wait."""
+        super().__init__(
+            f"agent {agent} has not had its owner for {confirmations} blocks after {seconds:g} seconds: "
+            "wait for more blocks, or ask for fewer confirmations"
+        )
+        self.agent = agent
+        self.confirmations = confirmations
+
+
+class NotAgentOwnerError(BilateralError):
+    """A registry accepts this signature from the agent's owner only.
+
+    Attributes:
+        signer: The account that would have signed.
+        owner: The agent's owner.
+    """
+
+    reason = "not_agent_owner"
+
+    def __init__(self, signer: str, owner: str) -> None:
+        """Compose the message from both accounts."""
+        super().__init__(f"{signer} does not own the agent: sign with the owner's account, {owner}")
+        self.signer = signer
+        self.owner = owner
+
+
+class UnknownDeploymentError(BilateralError):
+    """The package has no deployment record of a chain.
+
+    Attributes:
+        chain_id: The chain.
+    """
+
+    reason = "unknown_deployment"
+
+    def __init__(self, chain_id: int) -> None:
+        """Compose the message from the chain."""
+        super().__init__(
+            f"no packaged deployment for chain {chain_id}: "
+            f"give the client deployment=Deployment({chain_id}, identity=…, reputation=…, …)"
+        )
+        self.chain_id = chain_id
+
+
+class MissingRegistryError(BilateralError):
+    """The deployment in use lacks a registry.
+
+    Attributes:
+        registry: Its attribute of `Deployment`.
+        chain_id: The chain.
+    """
+
+    reason = "missing_registry"
+
+    def __init__(self, registry: str, chain_id: int) -> None:
+        """Compose the message from the registry and the chain."""
+        super().__init__(f"the deployment on chain {chain_id} has no {registry} registry: give its address")
+        self.registry = registry
+        self.chain_id = chain_id
+
+
+class UnknownChainError(BilateralError):
+    """No node of a chain was given.
+
+    Attributes:
+        chain_id: The chain.
+        chain_ids: The chains whose nodes were given.
+    """
+
+    reason = "unknown_chain"
+
+    def __init__(self, chain_id: int, chain_ids: tuple[int, ...]) -> None:
+        """Compose the message from the chains."""
+        known = ", ".join(map(str, chain_ids)) or "no chain"
+        super().__init__(f"no node of chain {chain_id} was given, only of {known}")
+        self.chain_id = chain_id
+        self.chain_ids = chain_ids
+
+
+class WrongChainError(BilateralError):
+    """The node serves another chain than the deployment's.
+
+    Attributes:
+        expected: The deployment's chain.
+        actual: The node's chain.
+    """
+
+    reason = "wrong_chain"
+
+    def __init__(self, expected: int, actual: int) -> None:
+        """Compose the message from both chains."""
+        super().__init__(f"the node serves chain {actual}, but the deployment is on chain {expected}")
+        self.expected = expected
+        self.actual = actual
+
+
+class NodeError(BilateralError):
+    """A node answers with a JSON-RPC error, or refuses a read that may be too large (HTTP status 400, 413 or 422).
+
+    Attributes:
+        code: The error's JSON-RPC code; None without one.
+        node_message: The node's message, a stranger's text; or the HTTP status.
+        data: The error's data.
+    """
+
+    reason = "node_error"
+
+    def __init__(self, method: str, code: int | None, node_message: str, data: object = None) -> None:
+        """Compose the message from the method and the node's message."""
+        super().__init__(f"the node refuses {method}: {quoted(node_message, 300)}")
+        self.code = code
+        self.node_message = node_message
+        self.data = data
+
+
+class NodeUnreachableError(BilateralError, ConnectionError):
+    """A node is unreachable, or answers with an HTTP error other than those of `NodeError`."""
+
+    reason = "node_unreachable"
+
+
+class NodeTimeoutError(BilateralError, TimeoutError):
+    """A node does not answer in time."""
+
+    reason = "node_timeout"
+
+
+class MalformedNodeAnswerError(BilateralError):
+    """A node's answer is not JSON-RPC, or its result has another form than the method's."""
+
+    reason = "malformed_node_answer"
+
+
+class InsufficientFundsError(BilateralError):
+    """The signer cannot pay for the transaction. Nothing was sent.
+
+    Attributes:
+        account: The signer.
+    """
+
+    reason = "insufficient_funds"
+
+    def __init__(self, account: str, node_message: str) -> None:
+        """Compose the message from the account and the node's message."""
+        super().__init__(f"{account} cannot pay for the transaction: {quoted(node_message, 300)}")
+        self.account = account
+
+
+class FeeLimitError(BilateralError):
+    """A transaction would cost more than the client's limit. Nothing was sent.
+
+    Attributes:
+        wei: The amount: of the whole transaction, or per gas.
+        limit: The limit, in wei.
+    """
+
+    reason = "fee_limit"
+
+    def __init__(self, name: str, wei: int, limit: int, setting: str) -> None:
+        """Compose the message.
+
+        Args:
+            name: The name of the amount.
+            wei: The amount.
+            limit: The limit.
+            setting: The client's setting that raises the limit.
+        """
+        super().__init__(f"the {name} of {wei} wei exceeds the limit of {limit}: wait, or raise {setting}")
+        self.wei = wei
+        self.limit = limit
+
+
+class NotSentError(BilateralError):
+    """A client with `dry_run=True` sent nothing, so there is nothing to wait for."""
+
+    reason = "not_sent"
+
+
+class TransactionError(BilateralError):
+    """A signed transaction did not succeed, or its outcome is unknown.
+
+    Attributes:
+        hash: Its hash, 0x and 64 digits.
+        raw: The signed transaction. It may be sent again, to any node: it takes effect at most once.
+    """
+
+    reason = "transaction"
+
+    def __init__(self, message: str, hash: str, raw: bytes | None = None) -> None:  # noqa: A002  # what everybody calls it
+        """Compose the message from the problem and the hash."""
+        super().__init__(f"transaction {hash} {message}")
+        self.hash = hash
+        self.raw = raw
+
+
+class SendUncertainError(TransactionError):
+    """A node did not confirm that it accepted a transaction. Look the transaction up before you retry.
+
+    Also raised if the node reports the nonce as used, but shows no transaction with it.
+    """
+
+    reason = "send_uncertain"
+
+
+class TransactionPendingError(TransactionError, TimeoutError):
+    """A transaction does not have the requested confirmations yet.
+
+    Attributes:
+        __cause__: The node's failure, if the last look-up failed; else None.
+    """
+
+    reason = "transaction_pending"
+
+
+class TransactionDroppedError(TransactionError):
+    """A transaction is in no block, and the node no longer knows it. It may be sent again as it is."""
+
+    reason = "transaction_dropped"
+
+
+class TransactionReplacedError(TransactionError):
+    """Another transaction with the same account and nonce was mined, so this one never will be."""
+
+    reason = "transaction_replaced"
+
+
+class TransactionFailedError(TransactionError):
+    """A transaction was mined and failed, and the node gives no reason. It may have run out of gas."""
+
+    reason = "transaction_failed"
+
+
+class BatchInterruptedError(BilateralError):
+    """Sending many transactions stopped before the end. The message gives the reason.
+
+    Attributes:
+        __cause__: The error that stopped it; None if other transactions of the same account did.
+        hashes: The hashes of the sent transactions.
+        missing: The number of transactions that were not sent.
+    """
+
+    reason = "batch_interrupted"
+
+    def __init__(self, hashes: tuple[str, ...], missing: int, why: str) -> None:
+        """Compose the message from the progress and the reason."""
+        super().__init__(f"{len(hashes)} transactions were sent, {missing} were not: {why}. Run it again to continue.")
+        self.hashes = hashes
+        self.missing = missing

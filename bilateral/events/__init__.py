@@ -1,0 +1,62 @@
+"""Every registry event as a frozen type, made from logs by `decode_log`, and the state of agents that events tell."""
+
+from bilateral.events.agents import AgentStates
+from bilateral.events.base import Event, LogPosition, RawLog, Undecodable, UndecodedLog
+from bilateral.events.decoder import EVENTS, decode_log, decode_logs, field_name, topic_of
+from bilateral.events.identity import (
+    AgentRegistered,
+    AgentUpdated,
+    Approval,
+    ApprovalForAll,
+    MetadataSet,
+    MetadataUpdate,
+    PrimaryAgentSet,
+    Registered,
+    Transfer,
+    URIUpdated,
+)
+from bilateral.events.reputation import (
+    AuthFeedback,
+    ClientRated,
+    FeedbackRevoked,
+    NewAuthorizedFeedback,
+    NewFeedback,
+    ResponseAppended,
+    SignaturesVoided,
+    ValidatorRated,
+)
+from bilateral.events.validation import ValidationRequest, ValidationResponse
+
+__all__ = [
+    "EVENTS",
+    "AgentRegistered",
+    "AgentStates",
+    "AgentUpdated",
+    "Approval",
+    "ApprovalForAll",
+    "AuthFeedback",
+    "ClientRated",
+    "Event",
+    "FeedbackRevoked",
+    "LogPosition",
+    "MetadataSet",
+    "MetadataUpdate",
+    "NewAuthorizedFeedback",
+    "NewFeedback",
+    "PrimaryAgentSet",
+    "RawLog",
+    "Registered",
+    "ResponseAppended",
+    "SignaturesVoided",
+    "Transfer",
+    "URIUpdated",
+    "Undecodable",
+    "UndecodedLog",
+    "ValidationRequest",
+    "ValidationResponse",
+    "ValidatorRated",
+    "decode_log",
+    "decode_logs",
+    "field_name",
+    "topic_of",
+]

@@ -1,0 +1,96 @@
+"""Checked reading of a node's answers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from bilateral.errors import MalformedNodeAnswerError
+from bilateral.reverts import decode_revert
+
+if TYPE_CHECKING:
+    from bilateral.errors import NodeError
+    from bilateral.reverts import ContractRevertError
+
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
+_DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_REVERT_CODE: Final = 3
+
+
+def quantity(answer: Any) -> int:
+    """Read a number from its hexadecimal form.
+
+    Raises:
+        MalformedNodeAnswerError: The answer is not a number of JSON-RPC.
+    """
+    if not isinstance(answer, str) or not _QUANTITY.fullmatch(answer):
+        malformed("a number")
+    return int(answer, 16)
+
+
+def data(answer: Any) -> bytes:
+    """Read bytes from their hexadecimal form.
+
+    Raises:
+        MalformedNodeAnswerError: The answer is not bytes of JSON-RPC.
+    """
+    if not isinstance(answer, str) or not _DATA.fullmatch(answer):
+        malformed("bytes in hexadecimal digits")
+    return bytes.fromhex(answer[2:])
+
+
+def record(answer: Any) -> dict[str, Any]:
+    """Return an object.
+
+    Raises:
+        MalformedNodeAnswerError: The answer is not an object.
+    """
+    if not isinstance(answer, dict):
+        malformed("an object")
+    return answer
+
+
+def records(answer: Any) -> list[dict[str, Any]]:
+    """Return a list of objects.
+
+    Raises:
+        MalformedNodeAnswerError: The answer is not a list of objects.
+    """
+    if not isinstance(answer, list):
+        malformed("a list")
+    return [record(item) for item in answer]
+
+
+def malformed(expected: str) -> NoReturn:
+    """Raise the error for an answer of another form.
+
+    Args:
+        expected: The form that the method has.
+    """
+    raise MalformedNodeAnswerError(f"the node's answer is not {expected}")
+
+
+def revert_of(error: NodeError) -> ContractRevertError | None:
+    """Return the contract's revert that a node reports; None if the node reports another error.
+
+    Nodes report reverts in several ways: with code 3, in words, and with the data bare or within an object.
+
+    Args:
+        error: The node's error.
+    """
+    found = _revert_data(error.data)
+    if found is not None:
+        return decode_revert(found)
+    if error.code == _REVERT_CODE or "revert" in error.node_message.lower():
+        return decode_revert(b"")
+    return None
+
+
+def _revert_data(reported: object) -> bytes | None:
+    """Find a revert's data in the data of an error: bare, after a word, or within an object."""
+    if isinstance(reported, dict):
+        return next((found for name in ("data", "result") if (found := _revert_data(reported.get(name)))), None)
+    if not isinstance(reported, str):
+        return None
+    text = reported.removeprefix("Reverted ").strip()
+    return bytes.fromhex(text[2:]) if _DATA.fullmatch(text) else None

@@ -1,0 +1,332 @@
+"""HTTP connections to a node: no redirects, no cookies, a deadline and a size limit for each reply.
+
+The node's URL may hold a key. No message and no log of this package or its HTTP library shows the URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import socket
+import threading
+import time
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+import httpcore
+
+from bilateral.errors import (
+    InvalidArgumentError,
+    MalformedNodeAnswerError,
+    NodeTimeoutError,
+    NodeUnreachableError,
+)
+from bilateral.node.json_rpc import Reply
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterable, Iterator
+
+    from bilateral.node.json_rpc import Post
+
+MAX_RESPONSE_BYTES: Final = 64 * 1024 * 1024
+"""Bytes of one reply, decompressed. Larger lists of logs are asked for in parts."""
+
+_KEEPALIVE_SECONDS: Final = 30.0
+_MAX_RETRY_AFTER_SECONDS: Final = 3600.0
+
+
+class Url:
+    """The checked URL of a node.
+
+    Args:
+        text: The URL.
+
+    Raises:
+        InvalidArgumentError: The text is not an http(s) URL. The message does not show it: it may hold a key.
+    """
+
+    def __init__(self, text: str) -> None:
+        """See the class."""
+        try:
+            parts = urlsplit(text)
+            port, host = parts.port, (parts.hostname or "").encode("idna")
+        except ValueError:
+            port, host = 0, b""
+        if not host or port == 0 or parts.scheme not in ("http", "https") or not text.isprintable():
+            raise InvalidArgumentError("rpc is not an http(s) URL, such as https://sepolia.base.org")
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self.url = httpcore.URL(scheme=parts.scheme.encode(), host=host, port=port, target=_quoted(target))
+        self.headers: list[tuple[bytes, bytes]] = [
+            (b"Host", host if port is None else host + b":%d" % port),
+            (b"Content-Type", b"application/json"),
+            (b"Accept", b"application/json"),
+            (b"Accept-Encoding", b"gzip"),
+            (b"User-Agent", b"bilateral"),
+        ]
+        if parts.username is not None:
+            login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            self.headers.append((b"Authorization", b"Basic " + base64.b64encode(login.encode())))
+
+    def request_headers(self, body: bytes) -> list[tuple[bytes, bytes]]:
+        """Return the headers of a request.
+
+        Args:
+            body: The request's body.
+        """
+        return [*self.headers, (b"Content-Length", str(len(body)).encode())]
+
+
+def _quoted(target: str) -> bytes:
+    """Return a path and query in ASCII."""
+    return b"".join(byte.to_bytes() if 0x20 < byte < 0x7F else b"%%%02X" % byte for byte in target.encode())  # noqa: PLR2004
+
+
+class Connection:
+    """A pool of blocking connections. Threads may share it.
+
+    Args:
+        url: The node's URL.
+        max_bytes: The size limit of a reply.
+    """
+
+    def __init__(self, url: str, max_bytes: int = MAX_RESPONSE_BYTES) -> None:
+        """See the class."""
+        self._url = Url(url)
+        self._max_bytes = max_bytes
+        self._backend = _DeadlineBackend()
+        self._pool = httpcore.ConnectionPool(
+            max_connections=64,
+            keepalive_expiry=_KEEPALIVE_SECONDS,
+            network_backend=self._backend,
+        )
+
+    def post(self, post: Post) -> Reply:
+        """Post bytes, and return the reply.
+
+        Raises:
+            NodeUnreachableError: The node cannot be reached.
+            NodeTimeoutError: The reply is not complete at the deadline.
+            MalformedNodeAnswerError: The reply is too large, or encoded in an unknown way.
+        """
+        seconds = max(post.deadline - time.monotonic(), 0.001)
+        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
+        with (
+            _named_errors(post.method),
+            self._backend.until(post.deadline),
+            self._pool.stream(
+                b"POST",
+                self._url.url,
+                headers=self._url.request_headers(post.body),
+                content=post.body,
+                extensions={"timeout": timeouts},
+            ) as response,
+        ):
+            body = _Body(post.method, response.headers, self._max_bytes)
+            for part in response.iter_stream():
+                body.add(part)
+            return Reply(response.status, body.complete(), _retry_after(response.headers))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+
+class AsyncConnection:
+    """A pool of asynchronous connections. Tasks of one event loop may share it. See `Connection`."""
+
+    def __init__(self, url: str, max_bytes: int = MAX_RESPONSE_BYTES) -> None:
+        """See `Connection`."""
+        self._url = Url(url)
+        self._max_bytes = max_bytes
+        self._pool = httpcore.AsyncConnectionPool(max_connections=64, keepalive_expiry=_KEEPALIVE_SECONDS)
+
+    async def post(self, post: Post) -> Reply:
+        """Post bytes, and return the reply. See `Connection.post`."""
+        with _named_errors(post.method):
+            async with asyncio.timeout(max(post.deadline - time.monotonic(), 0.001)):
+                async with self._pool.stream(
+                    b"POST", self._url.url, headers=self._url.request_headers(post.body), content=post.body
+                ) as response:
+                    body = _Body(post.method, response.headers, self._max_bytes)
+                    async for part in response.aiter_stream():
+                        body.add(part)
+                    return Reply(response.status, body.complete(), _retry_after(response.headers))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._pool.aclose()
+
+
+class _Body:
+    """The body of a reply, decompressed as it arrives and never beyond the limit."""
+
+    def __init__(self, method: str, headers: list[tuple[bytes, bytes]], max_bytes: int) -> None:
+        """Choose the decoder by the reply's headers."""
+        encoding = _header(headers, b"content-encoding").lower()
+        if encoding not in (b"", b"identity", b"gzip"):
+            raise MalformedNodeAnswerError(f"the node answers {method} in an encoding that was not requested")
+        self._method = method
+        self._left = max_bytes
+        self._max_bytes = max_bytes
+        self._gunzip = zlib.decompressobj(16 + zlib.MAX_WBITS) if encoding == b"gzip" else None
+        self._parts: list[bytes] = []
+
+    def add(self, part: bytes) -> None:
+        """Add bytes that arrived.
+
+        Raises:
+            MalformedNodeAnswerError: The body exceeds the limit, or is not gzip.
+        """
+        if self._gunzip is not None:
+            try:
+                part = self._gunzip.decompress(part, self._left + 1)
+            except zlib.error:
+                raise MalformedNodeAnswerError(f"the node answers {self._method} with broken gzip") from None
+        self._left -= len(part)
+        if self._left < 0:
+            raise MalformedNodeAnswerError(f"the node answers {self._method} with more than {self._max_bytes} bytes")
+        self._parts.append(part)
+
+    def complete(self) -> bytes:
+        """Return the whole body.
+
+        Raises:
+            MalformedNodeAnswerError: The compressed body ends early.
+        """
+        if self._gunzip is not None and not self._gunzip.eof:
+            raise MalformedNodeAnswerError(f"the node answers {self._method} with broken gzip")
+        return b"".join(self._parts)
+
+
+def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes:
+    """Return the value of a header; empty if missing."""
+    return next((value.strip() for key, value in headers if key.lower() == name), b"")
+
+
+def _retry_after(headers: list[tuple[bytes, bytes]]) -> float | None:
+    """Return the seconds of the header Retry-After; None if it is missing or a date."""
+    value = _header(headers, b"retry-after")
+    return min(float(value), _MAX_RETRY_AFTER_SECONDS) if value.isdigit() else None
+
+
+@contextmanager
+def _named_errors(method: str) -> Iterator[None]:
+    """Turn the HTTP library's exceptions into this package's errors, without URLs."""
+    try:
+        yield
+    except (httpcore.TimeoutException, TimeoutError):
+        raise NodeTimeoutError(f"the node does not answer {method} in time") from None
+    except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.UnsupportedProtocol, OSError) as failure:
+        raise NodeUnreachableError(f"the node cannot be reached: {type(failure).__name__}") from None
+
+
+class _DeadlineBackend(httpcore.NetworkBackend):
+    """Makes blocking connections on which everything ends at the deadline of the calling thread's request.
+
+    The time-outs of the HTTP library begin anew with each piece that arrives, so a node that sends little at a time
+    could hold a request for ever.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a deadline."""
+        self._inner = httpcore.SyncBackend()
+        self._request = threading.local()
+
+    @contextmanager
+    def until(self, deadline: float) -> Iterator[None]:
+        """Set the deadline of this thread's request.
+
+        Args:
+            deadline: The deadline, by the monotonic clock.
+        """
+        self._request.deadline = deadline
+        try:
+            yield
+        finally:
+            del self._request.deadline
+
+    def remaining(self) -> float | None:
+        """Return the seconds until this thread's deadline; None without one.
+
+        Raises:
+            ReadTimeout: The deadline has passed.
+        """
+        deadline: float | None = getattr(self._request, "deadline", None)
+        if deadline is None:
+            return None
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout
+        return left
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002  # the deadline counts
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Connect to the first of the host's addresses that answers before the deadline.
+
+        Raises:
+            ConnectError: There is no such host, or no address answers.
+        """
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            raise httpcore.ConnectError("host not found") from None
+        failure: Exception = httpcore.ConnectError("no address")
+        for address in dict.fromkeys(str(it[4][0]) for it in found):
+            try:
+                stream = self._inner.connect_tcp(
+                    address,
+                    port,
+                    timeout=self.remaining(),
+                    local_address=local_address,
+                    socket_options=socket_options,
+                )
+            except httpcore.ConnectError as error:
+                failure = error
+            else:
+                return _DeadlineStream(stream, self)
+        raise failure
+
+
+class _DeadlineStream(httpcore.NetworkStream):
+    """A blocking connection on which each read and write ends at the deadline."""
+
+    def __init__(self, inner: httpcore.NetworkStream, backend: _DeadlineBackend) -> None:
+        """Wrap a connection."""
+        self._inner = inner
+        self._backend = backend
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002  # the deadline counts
+        """Read what has arrived."""
+        return self._inner.read(max_bytes, self._backend.remaining())
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002  # the deadline counts
+        """Write all bytes."""
+        self._inner.write(buffer, self._backend.remaining())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._inner.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ARG002  # the deadline counts
+    ) -> httpcore.NetworkStream:
+        """Begin TLS."""
+        return _DeadlineStream(
+            self._inner.start_tls(ssl_context, server_hostname, self._backend.remaining()), self._backend
+        )
+
+    def get_extra_info(self, info: str) -> Any:
+        """Return a detail of the connection."""
+        return self._inner.get_extra_info(info)

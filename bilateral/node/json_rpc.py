@@ -1,0 +1,305 @@
+"""JSON-RPC over any connection: requests, batches, retries, and checks of the node's answers.
+
+It does no input or output. It yields what to post, so that the blocking and the asynchronous connection share it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from itertools import count
+from typing import Any, Final, TypeAlias, TypeVar
+
+from bilateral.encoding import is_shallow
+from bilateral.errors import (
+    BilateralError,
+    MalformedNodeAnswerError,
+    NodeError,
+    NodeTimeoutError,
+    NodeUnreachableError,
+)
+from bilateral.node.refusals import is_temporary
+from bilateral.node.steps import Pause, Rpc
+from bilateral.text import quoted
+
+T = TypeVar("T")
+
+RETRIES: Final = 3
+"""Further attempts after a temporary failure."""
+
+_BACKOFF_SECONDS: Final = 0.2
+_BATCH_SIZES: Final = (100, 10, 1)
+"""Requests of one batch, the next size where a node refuses the one before."""
+
+REPEATABLE: Final = frozenset(
+    {
+        "eth_blockNumber",
+        "eth_call",
+        "eth_chainId",
+        "eth_estimateGas",
+        "eth_feeHistory",
+        "eth_gasPrice",
+        "eth_getBalance",
+        "eth_getBlockByNumber",
+        "eth_getBlockReceipts",
+        "eth_getCode",
+        "eth_getLogs",
+        "eth_getTransactionByHash",
+        "eth_getTransactionCount",
+        "eth_getTransactionReceipt",
+        "eth_maxPriorityFeePerGas",
+    }
+)
+"""Methods that are safe to retry. A transaction is sent once; its fate is looked up."""
+
+_TOO_LARGE: Final = (HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY)
+"""HTTP statuses that mean "too large": ask for less."""
+
+
+@dataclass(frozen=True)
+class Post:
+    """Bytes to post to the node. The answer is a `Reply`.
+
+    Attributes:
+        body: The bytes.
+        method: The JSON-RPC method, for messages.
+        deadline: When the reply must be complete, by the monotonic clock.
+    """
+
+    body: bytes
+    method: str
+    deadline: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A node's reply by HTTP.
+
+    Attributes:
+        status: The HTTP status.
+        body: The decompressed body.
+        retry_after: The value of the header Retry-After, in seconds; None if missing.
+    """
+
+    status: int
+    body: bytes
+    retry_after: float | None = None
+
+
+Exchange: TypeAlias = Generator[Post | Pause, Any, T]
+
+
+@dataclass
+class JsonRpc:
+    """The JSON-RPC conversation with one node.
+
+    Attributes:
+        timeout: Seconds for a request, its retries included.
+        batch_sizes: The sizes of batches that the node has not refused, largest first.
+    """
+
+    timeout: float
+    batch_sizes: list[int] = field(default_factory=lambda: list(_BATCH_SIZES))
+    _ids: count[int] = field(default_factory=lambda: count(1))
+
+    def request(self, method: str, parameters: Sequence[Any]) -> Exchange[Any]:
+        """Send a request, and retry after temporary failures.
+
+        Raises:
+            NodeError: The node returns an error, or refuses a read with an HTTP status for "too large".
+            NodeUnreachableError: The node cannot be reached, or returns another HTTP error.
+            NodeTimeoutError: The node does not answer in time.
+            MalformedNodeAnswerError: The answer is not JSON-RPC, or answers another request.
+        """
+        id_ = next(self._ids)
+        body = _encode({"jsonrpc": "2.0", "id": id_, "method": method, "params": list(parameters)})
+        reply = yield from self._post(method, body, is_repeatable=method in REPEATABLE)
+        _require_status(method, reply, is_read=method in REPEATABLE)
+        return result_of(method, _decode(method, reply.body), id_)
+
+    def batch(self, requests: Sequence[Rpc]) -> Exchange[list[Any]]:
+        """Send requests as batches, or one by one to a node that refuses batches.
+
+        Returns:
+            For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that it met.
+
+        Raises:
+            NodeUnreachableError: As for `request`.
+            NodeTimeoutError: As for `request`.
+        """
+        found: list[Any] = []
+        while len(found) < len(requests):
+            part = requests[len(found) : len(found) + self.batch_sizes[0]]
+            if len(part) > 1:
+                answers = yield from self._batch(part)
+                if answers is None:
+                    self.batch_sizes.pop(0)
+                else:
+                    found += answers
+                continue
+            try:
+                found.append((yield from self.request(part[0].method, part[0].parameters)))
+            except (NodeError, MalformedNodeAnswerError) as error:
+                found.append(error)
+        return found
+
+    def _batch(self, requests: Sequence[Rpc]) -> Exchange[list[Any] | None]:
+        """Send one batch. Return None if the node refuses batches of this size."""
+        ids = [next(self._ids) for _ in requests]
+        body = _encode(
+            [
+                {"jsonrpc": "2.0", "id": id_, "method": it.method, "params": list(it.parameters)}
+                for id_, it in zip(ids, requests, strict=True)
+            ]
+        )
+        is_repeatable = all(it.method in REPEATABLE for it in requests)
+        reply = yield from self._post("a batch", body, is_repeatable=is_repeatable)
+        if reply.status in _TEMPORARY_GATEWAYS:
+            _require_status("a batch", reply, is_read=False)
+        try:
+            answers = _decode("a batch", reply.body)
+        except MalformedNodeAnswerError:
+            return None
+        if reply.status != HTTPStatus.OK or not isinstance(answers, list):
+            return None
+        by_id = {it["id"]: it for it in answers if isinstance(it, dict) and type(it.get("id")) is int}
+        found: list[Any] = []
+        for id_, request in zip(ids, requests, strict=True):
+            try:
+                found.append(result_of(request.method, by_id.get(id_), id_))
+            except (NodeError, MalformedNodeAnswerError) as error:
+                found.append((yield from self._again(request, error)))
+        return found
+
+    def _again(self, request: Rpc, error: BilateralError) -> Exchange[Any]:
+        """Send a request of a batch alone if it met a rate limit, or had no answer. Return its result or its error."""
+        is_worth_it = not isinstance(error, NodeError) or is_temporary(error.node_message, error.code)
+        if request.method not in REPEATABLE or not is_worth_it:
+            return error
+        try:
+            return (yield from self.request(request.method, request.parameters))
+        except (NodeError, MalformedNodeAnswerError) as failure:
+            return failure
+
+    def _post(self, method: str, body: bytes, *, is_repeatable: bool) -> Exchange[Reply]:
+        """Post bytes. Retry after a temporary failure, as long as the wait ends before the deadline."""
+        deadline = time.monotonic() + self.timeout
+        for attempt in range(RETRIES + 1):
+            wait = _BACKOFF_SECONDS * 2**attempt * random.uniform(1.0, 1.25)  # noqa: S311  # spreads retries
+            try:
+                reply: Reply = yield Post(body, method, deadline)
+            except NodeTimeoutError:
+                raise
+            except NodeUnreachableError:
+                if not is_repeatable or attempt == RETRIES or time.monotonic() + wait >= deadline:
+                    raise
+            else:
+                wait = max(wait, reply.retry_after or 0.0)
+                is_last = attempt == RETRIES or time.monotonic() + wait >= deadline
+                if is_last or not _may_retry(reply, is_repeatable=is_repeatable):
+                    return reply
+            yield Pause(wait)
+        raise AssertionError
+
+
+_TEMPORARY_GATEWAYS: Final = (
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
+
+
+def _may_retry(reply: Reply, *, is_repeatable: bool) -> bool:
+    """Tell whether a reply is a temporary refusal of a request that is safe to retry.
+
+    A rate limit refuses before the node reads a transaction, so it is safe to retry for transactions too.
+    """
+    if reply.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return True
+    if not is_repeatable:
+        return False
+    if reply.status == HTTPStatus.OK:
+        error = _error_in(reply.body)
+        return error is not None and is_temporary(*error)
+    return is_temporary("", status=reply.status)
+
+
+def _error_in(body: bytes) -> tuple[str, int | None] | None:
+    """Return message and code of a body that is one JSON-RPC error; None for anything else."""
+    if b'"error"' not in body[:4096]:
+        return None
+    try:
+        answer = json.loads(body) if len(body) < 1 << 16 else None  # errors are short
+    except (ValueError, RecursionError):
+        return None
+    error = answer.get("error") if isinstance(answer, dict) else None
+    if not isinstance(error, dict):
+        return (error, None) if isinstance(error, str) else None
+    code = error.get("code")
+    return str(error.get("message", "")), code if type(code) is int else None
+
+
+def result_of(method: str, answer: Any, id_: int | None = None) -> Any:
+    """Return the `result` of a JSON-RPC answer.
+
+    Args:
+        method: The method, for messages.
+        answer: The answer.
+        id_: The request's id; None if the connection matches answers itself.
+
+    Raises:
+        NodeError: The answer is an error.
+        MalformedNodeAnswerError: The answer is not JSON-RPC, or answers another request.
+    """
+    if not isinstance(answer, Mapping) or ("result" not in answer and "error" not in answer):
+        raise MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC")
+    error, answered = answer.get("error"), answer.get("id")
+    is_ours = type(answered) is int and answered == id_
+    if id_ is not None and not is_ours and not (error is not None and answered is None):
+        raise MalformedNodeAnswerError(f"the node's answer to {method} has the id of another request")
+    if error is None:
+        return answer.get("result")
+    if isinstance(error, Mapping):
+        code = error.get("code")
+        raise NodeError(
+            method, code if isinstance(code, int) else None, str(error.get("message", "")), error.get("data")
+        )
+    raise NodeError(method, None, error if isinstance(error, str) else quoted(str(error)))
+
+
+def _require_status(method: str, reply: Reply, *, is_read: bool) -> None:
+    """Raise the error for an HTTP error status. A JSON-RPC error in the body says more than the status.
+
+    Raises:
+        NodeError: The body is a JSON-RPC error, or the status means that a read is too large.
+        NodeUnreachableError: The status is another error.
+    """
+    if reply.status == HTTPStatus.OK:
+        return
+    found = _error_in(reply.body)
+    if found is not None:
+        result_of(method, json.loads(reply.body))
+    if is_read and reply.status in _TOO_LARGE:
+        raise NodeError(method, None, f"HTTP status {reply.status}")
+    raise NodeUnreachableError(f"the node answers {method} with HTTP status {reply.status}")
+
+
+def _encode(value: Any) -> bytes:
+    """Return the JSON of a request."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _decode(method: str, body: bytes) -> Any:
+    """Parse the JSON of an answer."""
+    try:
+        text = body.decode()
+        if is_shallow(text):
+            return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    raise MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC")

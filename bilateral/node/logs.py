@@ -1,0 +1,212 @@
+"""Logs by address, topics and range of blocks. Nothing here decodes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
+from bilateral.node import answers
+from bilateral.node.refusals import smaller_range
+from bilateral.node.steps import Rpc
+
+if TYPE_CHECKING:
+    from bilateral.node.steps import Operation
+
+Topic: TypeAlias = str | Sequence[str] | None
+"""A topic as 0x and 64 hexadecimal digits; several of which one must match; None for any."""
+
+_FIRST_SPAN: Final = 10_000
+"""Blocks to ask for after the first refusal: the limit of most nodes that have one."""
+
+_SUCCESSES_TO_GROW: Final = 8
+_WORD_BYTES: Final = 32
+_MAX_TOPICS: Final = 4
+
+
+@dataclass(frozen=True)
+class LogFilter:
+    """The logs to ask for.
+
+    Attributes:
+        addresses: The contracts, 0x and 40 hexadecimal digits. Some nodes refuse a filter without any.
+        topics: The topics, by position.
+    """
+
+    addresses: Sequence[str]
+    topics: Sequence[Topic] = ()
+
+    def parameters(self, first: int, last: int) -> dict[str, Any]:
+        """Return the parameters of `eth_getLogs`.
+
+        Args:
+            first: The first block.
+            last: The last block.
+        """
+        address = self.addresses[0] if len(self.addresses) == 1 else list(self.addresses)
+        return {"address": address, "topics": list(self.topics), "fromBlock": hex(first), "toBlock": hex(last)}
+
+
+@dataclass(frozen=True, slots=True)
+class RawLog:
+    """A log as a node reports it.
+
+    Attributes:
+        block: The number of its block.
+        block_hash: The hash of its block, 0x and 64 lower-case digits.
+        transaction: The hash of its transaction, likewise.
+        index: Its position among all logs of the block.
+        address: The contract, 0x and 40 lower-case digits.
+        topics: The topics, 32 bytes each.
+        data: The data.
+    """
+
+    block: int
+    block_hash: str
+    transaction: str
+    index: int
+    address: str
+    topics: tuple[bytes, ...]
+    data: bytes
+
+
+@dataclass
+class RangeLimit:
+    """The range of blocks that a node accepts, as learnt from its refusals.
+
+    Attributes:
+        span: Blocks to ask for next; None for all at once.
+        ceiling: The largest span worth trying; None without a refusal so far.
+    """
+
+    span: int | None = None
+    ceiling: int | None = None
+    _successes: int = 0
+
+    def accepted(self) -> None:
+        """Note an answer. After eight in a row, the span grows by a quarter, up to the ceiling."""
+        self._successes += 1
+        if self.span is not None and self.ceiling is not None and self._successes % _SUCCESSES_TO_GROW == 0:
+            self.span = min(self.ceiling, self.span + max(1, self.span // 4))
+
+    def refused(self, failure: Exception, first: int, last: int) -> bool:
+        """Note a refusal.
+
+        Args:
+            failure: The refusal.
+            first: The first block that was asked for.
+            last: The last block that was asked for.
+
+        Returns:
+            Whether a smaller range may succeed.
+        """
+        self._successes = 0
+        span = smaller_range(failure, first, last)
+        if span is None:
+            return False
+        self.span = span if self.ceiling is not None else min(span, _FIRST_SPAN)
+        self.ceiling = min(self.ceiling or last - first, last - first)
+        return True
+
+
+def read_logs(
+    wanted: LogFilter,
+    first: int,
+    last: int,
+    *,
+    limit: RangeLimit | None = None,
+    is_last: Callable[[RawLog], bool] = lambda _: False,
+) -> Operation[list[RawLog]]:
+    """Read logs, oldest first. If the node refuses the whole range, read it in parts that the node accepts.
+
+    Args:
+        wanted: The logs.
+        first: The first block.
+        last: The last block. It must exist: some nodes refuse a range beyond the head.
+        limit: The learnt limit of the node. Keep it for the next call.
+        is_last: Tells whether a log ends the search, so that later blocks need not be read.
+
+    Raises:
+        NodeError: The node refuses even a single block, or refuses for another reason than the range.
+        NodeTimeoutError: The node does not answer in time, even for a single block.
+        MalformedNodeAnswerError: The answer is not logs of this filter and range.
+    """
+    limit = RangeLimit() if limit is None else limit
+    found: list[RawLog] = []
+    start = first
+    while start <= last:
+        end = last if limit.span is None else min(last, start + limit.span - 1)
+        try:
+            part = read_answer(wanted, start, end, (yield Rpc("eth_getLogs", (wanted.parameters(start, end),))))
+        except (NodeError, NodeTimeoutError, MalformedNodeAnswerError) as failure:
+            if not limit.refused(failure, start, end):
+                raise
+        else:
+            limit.accepted()
+            found += part
+            start = end + 1
+            if any(map(is_last, part)):
+                break
+    return found
+
+
+def read_answer(wanted: LogFilter, first: int, last: int, answer: Any) -> list[RawLog]:
+    """Check and read a node's answer to `eth_getLogs`.
+
+    Args:
+        wanted: The filter.
+        first: The first block that was asked for.
+        last: The last block that was asked for.
+        answer: The answer.
+
+    Raises:
+        MalformedNodeAnswerError: The answer is not a list of logs, or a log does not match filter and range.
+    """
+    logs = [read_log(item) for item in answers.records(answer)]
+    addresses = {address.lower() for address in wanted.addresses}
+    for log in logs:
+        if not first <= log.block <= last or (addresses and log.address not in addresses):
+            answers.malformed("logs of the blocks and contracts that were asked for")
+        if not _matches(log.topics, wanted.topics):
+            answers.malformed("logs with the topics that were asked for")
+    return sorted(logs, key=lambda log: (log.block, log.index))
+
+
+def read_log(entry: dict[str, Any]) -> RawLog:
+    """Check and read one log of an answer or a receipt.
+
+    Args:
+        entry: The log as JSON.
+
+    Raises:
+        MalformedNodeAnswerError: The entry is not a log in a block.
+    """
+    topics = entry.get("topics")
+    if not isinstance(topics, list) or len(topics) > _MAX_TOPICS:
+        answers.malformed("logs")
+    words = tuple(answers.data(item) for item in topics)
+    address = answers.data(entry.get("address"))
+    hashes = [answers.data(entry.get(name)) for name in ("blockHash", "transactionHash")]
+    if len(address) != 20 or any(len(word) != _WORD_BYTES for word in (*words, *hashes)):  # noqa: PLR2004  # an address
+        answers.malformed("logs")
+    return RawLog(
+        answers.quantity(entry.get("blockNumber")),
+        "0x" + hashes[0].hex(),
+        "0x" + hashes[1].hex(),
+        answers.quantity(entry.get("logIndex")),
+        "0x" + address.hex(),
+        words,
+        answers.data(entry.get("data")),
+    )
+
+
+def _matches(topics: tuple[bytes, ...], wanted: Sequence[Topic]) -> bool:
+    """Tell whether a log's topics match a filter's."""
+    for position, topic in enumerate(wanted):
+        if topic is None:
+            continue
+        allowed = [topic] if isinstance(topic, str) else topic
+        if position >= len(topics) or "0x" + topics[position].hex() not in [each.lower() for each in allowed]:
+            return False
+    return True

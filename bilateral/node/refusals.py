@@ -1,0 +1,136 @@
+"""The one classification of refusals by nodes, which use words of their own and few codes.
+
+Deployment scripts use it too, so it takes plain words, codes and HTTP statuses.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import Final
+
+from bilateral.errors import NodeError
+
+
+class Refusal(Enum):
+    """A reason why a node did not accept a transaction."""
+
+    HAS_IT = auto()
+    """The node already has this transaction."""
+    PRICE_TOO_LOW_TO_REPLACE = auto()
+    """Another transaction with the same nonce is pending."""
+    NONCE_USED = auto()
+    """A transaction with the same nonce is in a block. It may be this one."""
+    UNCLEAR = auto()
+    """The node may have accepted the transaction."""
+    INSUFFICIENT_FUNDS = auto()
+    """The account cannot pay."""
+    OTHER = auto()
+    """The node did not accept the transaction, for another reason."""
+
+    @classmethod
+    def of(cls, failure: Exception) -> Refusal:
+        """Classify a failure to send a transaction.
+
+        Args:
+            failure: The failure. If the node did not answer, the transaction may still be pending.
+        """
+        return cls.of_words(failure.node_message, failure.code) if isinstance(failure, NodeError) else cls.UNCLEAR
+
+    @classmethod
+    def of_words(cls, message: str, code: int | None = None) -> Refusal:
+        """Classify an error that a node returns for a transaction.
+
+        Args:
+            message: The error's message.
+            code: The error's JSON-RPC code; None if it has none.
+        """
+        said = message.lower()
+        found = next((refusal for refusal, words in _WORDS.items() if re.search(words, said)), cls.OTHER)
+        is_clear = found in (cls.HAS_IT, cls.PRICE_TOO_LOW_TO_REPLACE, cls.NONCE_USED)
+        return cls.UNCLEAR if code in _UNCLEAR_CODES and not is_clear else found
+
+
+_WORDS: Final = {
+    Refusal.HAS_IT: r"already ?(known|imported|exists|in (the )?(mem)?pool)|\bknown transaction|same hash",
+    Refusal.PRICE_TOO_LOW_TO_REPLACE: r"replac|same nonce",
+    Refusal.NONCE_USED: r"(?s)nonce.*low|^(?!.*(too high|gap)).*nonce",
+    Refusal.UNCLEAR: r"time(d |-)?out|deadline exceeded|cancell?ed|internal error|gateway|upstream|connect|unavailable",
+    Refusal.INSUFFICIENT_FUNDS: r"insufficient funds",
+}
+_UNCLEAR_CODES: Final = (-32603, -32002)  # internal error; resource unavailable, or not in time
+
+_RATE_LIMIT_CODES: Final = (HTTPStatus.TOO_MANY_REQUESTS, -32005, -32011, -32029)
+_RATE_LIMIT_WORDS = re.compile(
+    r"rate.?limit|requests? (per|limit)|too many requests|limit exceeded|over capacity|throttl|no backend is currently"
+)
+_TEMPORARY_STATUSES: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, *range(500, 600)})
+
+_RESULTS = re.compile(r"results|logs|response size|block range|blocks range")
+"""Words about the size of one answer. A rate limit may share its code and words."""
+
+
+def is_temporary(message: str, code: int | None = None, status: int | None = None) -> bool:
+    """Tell whether the same request may succeed after a wait: a rate limit, or a node out of order.
+
+    Args:
+        message: The error's message, or the HTTP body.
+        code: The error's JSON-RPC code; None if it has none.
+        status: The HTTP status; None if unknown.
+    """
+    said = message.lower()
+    if _RESULTS.search(said):
+        return False
+    if status in _TEMPORARY_STATUSES or code in _RATE_LIMIT_CODES:
+        return True
+    return bool(_RATE_LIMIT_WORDS.search(said))
+
+
+_NOT_THE_RANGE = re.compile(
+    r"specify an address|archive requests|contains \d+ filters|unauthorized|forbidden|api.?key|error code: 1010"
+)
+_HEX_RANGE = re.compile(r"\[(0x[0-9a-f]+)\s*,\s*(0x[0-9a-f]+)\]")
+_DECIMAL_RANGE = re.compile(r"\brange (\d+)-(\d+)")
+_NUMBER = re.compile(r"(?<![\w.-])(\d{1,3}(?:,\d{3})+|\d+)(k?)\b(?!\s*\.\d)")
+
+
+def smaller_range(failure: Exception, first: int, last: int) -> int | None:
+    """Return how many blocks to ask for after a node refused `eth_getLogs` for a range.
+
+    Nodes name a range that works, a number of blocks, or nothing. The number is often wrong by one, and sometimes by a
+    hundred. So a caller asks again here after each refusal, and the range shrinks each time.
+
+    Args:
+        failure: The failure. Time-outs and answers that are too large count too.
+        first: The first block that was asked for.
+        last: The last block that was asked for.
+
+    Returns:
+        The number of blocks to try next; None if a smaller range cannot help.
+    """
+    asked = last - first + 1
+    if asked <= 1:
+        return None
+    said = _words_of(failure) if isinstance(failure, NodeError) else ""
+    if _NOT_THE_RANGE.search(said):
+        return None
+    for pattern, base in ((_HEX_RANGE, 16), (_DECIMAL_RANGE, 10)):
+        for start, end in pattern.findall(said):
+            if int(start, base) <= int(end, base) and first <= int(start, base) and int(end, base) <= last:
+                span = int(end, base) - int(start, base) + 1
+                if span < asked:
+                    return span
+    numbers = [
+        int(digits.replace(",", "")) * (1000 if kilo else 1)
+        for digits, kilo in _NUMBER.findall(_HEX_RANGE.sub("", said))
+    ]
+    limits = [number for number in numbers if 1 < number < asked]
+    return min(min(limits) - 1, asked - 1) if limits else asked // 2
+
+
+def _words_of(error: NodeError) -> str:
+    """Return all that an error says. Some nodes put the reason into the data only."""
+    data = error.data if isinstance(error.data, str) else json.dumps(error.data, default=str)
+    return f"{data} {error.node_message}".lower()

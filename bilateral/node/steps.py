@@ -1,0 +1,171 @@
+"""The steps of an operation: a generator that yields steps, receives their answers, and returns a result.
+
+An operation does no input or output itself. `Client`, which blocks, and `AsyncClient` run the same operations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Step: TypeAlias = "Rpc | Batch | Blocking | Pause | Exclusive"
+
+Operation: TypeAlias = Generator[Step, Any, T]
+"""Yields steps, receives their answers, returns a `T`."""
+
+
+@dataclass(frozen=True)
+class Rpc:
+    """A request to the node. The answer is the `result` of JSON-RPC. An error is thrown as a `NodeError`.
+
+    Attributes:
+        method: The method, such as `eth_call`.
+        parameters: Its parameters, as JSON values.
+    """
+
+    method: str
+    parameters: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Several requests to the node at once.
+
+    The answer is a list in the same order. It holds each `result`, or the exception that `Rpc` would throw.
+
+    Attributes:
+        requests: The requests.
+    """
+
+    requests: tuple[Rpc, ...]
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """A call of a function that may take long, such as loading a document or signing. The answer is its result.
+
+    Attributes:
+        function: The function.
+    """
+
+    function: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A wait.
+
+    Attributes:
+        seconds: The length of the wait.
+    """
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Exclusive:
+    """Another operation, run while no other exclusive operation of the client runs. The answer is its result.
+
+    Attributes:
+        operation: The other operation.
+    """
+
+    operation: Operation[Any]
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """An exception to throw into an operation."""
+
+    error: Exception
+
+
+_NOT_SHARED: Final = ("eth_sendRawTransaction",)
+"""Methods that change something, so each request counts."""
+
+
+def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
+    """Run operations in step, and send their requests to the node as one batch per round.
+
+    Ten thousand reads of three requests each take three batches. Equal reads of one round are sent once.
+
+    Args:
+        operations: The operations. They must not depend on each other.
+
+    Returns:
+        Their results, in order.
+
+    Raises:
+        Exception: The first exception that an operation raises. The other operations end.
+    """
+    results: dict[int, T] = {}
+    answers: dict[int, Any] = dict.fromkeys(range(len(operations)))
+    try:
+        while answers:
+            steps: dict[int, Step] = {}
+            for number, answer in answers.items():
+                try:
+                    steps[number] = _advance(operations[number], answer)
+                except StopIteration as end:
+                    results[number] = end.value
+            answers = yield from _answers_of(steps)
+    finally:
+        for operation in operations:
+            operation.close()
+    return [results[number] for number in range(len(operations))]
+
+
+def _advance(operation: Operation[Any], answer: Any) -> Step:
+    """Give an operation the answer to its last step, and return its next step."""
+    if isinstance(answer, _Failure):
+        return operation.throw(answer.error)
+    return operation.send(answer)
+
+
+def _answers_of(steps: dict[int, Step]) -> Operation[dict[int, Any]]:
+    """Perform one step of each operation: all requests as one batch, everything else in order."""
+    found = yield from _ask({number: step for number, step in steps.items() if isinstance(step, (Rpc, Batch))})
+    pauses = {number: step.seconds for number, step in steps.items() if isinstance(step, Pause)}
+    if pauses:
+        yield Pause(max(pauses.values()))
+        found |= dict.fromkeys(pauses)
+    for number, step in steps.items():
+        if isinstance(step, (Blocking, Exclusive)):
+            try:
+                found[number] = yield step
+            except Exception as error:  # noqa: BLE001  # the operation decides about it
+                found[number] = _Failure(error)
+    return found
+
+
+def _ask(steps: dict[int, Rpc | Batch]) -> Operation[dict[int, Any]]:
+    """Send the requests of several operations as one batch, equal ones once."""
+    places: dict[str, int] = {}
+    requests: list[Rpc] = []
+    wanted: dict[int, list[int]] = {}
+    for number, step in steps.items():
+        wanted[number] = []
+        for request in (step,) if isinstance(step, Rpc) else step.requests:
+            key = json.dumps([request.method, request.parameters])
+            if request.method in _NOT_SHARED or key not in places:
+                places[key] = len(requests)
+                requests.append(request)
+            wanted[number].append(places[key])
+    if not requests:
+        return {}
+    try:
+        found = yield Batch(tuple(requests))
+    except Exception as error:  # noqa: BLE001  # each operation decides about it
+        return dict.fromkeys(steps, _Failure(error))
+    answers: dict[int, Any] = {}
+    for number, step in steps.items():
+        items = [found[place] for place in wanted[number]]
+        if isinstance(step, Batch):
+            answers[number] = items
+        else:
+            answers[number] = _Failure(items[0]) if isinstance(items[0], Exception) else items[0]
+    return answers

@@ -1,0 +1,220 @@
+"""Requests to a node: through this package's own HTTP connections, or through a provider that the user made."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeVar
+
+from bilateral.errors import (
+    BilateralError,
+    InvalidArgumentError,
+    MalformedNodeAnswerError,
+    NodeError,
+    NodeTimeoutError,
+    NodeUnreachableError,
+)
+from bilateral.node.http import AsyncConnection, Connection
+from bilateral.node.json_rpc import JsonRpc, Post, result_of
+
+if TYPE_CHECKING:
+    from bilateral.node.json_rpc import Exchange
+    from bilateral.node.steps import Rpc
+
+T = TypeVar("T")
+
+_MAX_SECONDS: Final = 10**6
+
+
+class Provider(Protocol):
+    """A connection to a node that the user made. The providers of web3.py are such connections."""
+
+    def make_request(self, method: Any, params: Any, /) -> Any:
+        """Send a request, and return the JSON-RPC answer: a mapping with `result` or `error`."""
+
+
+class AsyncProvider(Protocol):
+    """An asynchronous connection to a node that the user made. See `Provider`."""
+
+    def make_request(self, method: Any, params: Any, /) -> Awaitable[Any]:
+        """Send a request, and return the JSON-RPC answer: a mapping with `result` or `error`."""
+
+
+class Transport:
+    """Sends requests to a node, and blocks until it answers.
+
+    Args:
+        rpc: The URL of the node's JSON-RPC, or a provider.
+        timeout: Seconds for a request, its retries included. A provider has time-outs of its own.
+
+    Raises:
+        InvalidArgumentError: The URL or the number of seconds is invalid.
+    """
+
+    def __init__(self, rpc: str | Provider, timeout: float) -> None:
+        """See the class."""
+        require_duration("request_timeout", timeout)
+        self._rpc = JsonRpc(timeout)
+        self._connection = Connection(rpc) if isinstance(rpc, str) else None
+        self._provider = None if isinstance(rpc, str) else rpc
+
+    def request(self, method: str, parameters: Sequence[Any]) -> Any:
+        """Send a request.
+
+        Args:
+            method: The method.
+            parameters: Its parameters, as JSON values.
+
+        Returns:
+            The `result`.
+
+        Raises:
+            NodeError: The node returns an error, or refuses a read with an HTTP status for "too large".
+            NodeUnreachableError: The node cannot be reached, or returns another HTTP error.
+            NodeTimeoutError: The node does not answer in time.
+            MalformedNodeAnswerError: The answer is not JSON-RPC, or answers another request.
+        """
+        if self._provider is None:
+            return self._run(self._rpc.request(method, parameters))
+        try:
+            return result_of(method, self._provider.make_request(method, list(parameters)))
+        except BilateralError:
+            raise
+        except Exception as failure:  # noqa: BLE001  # each provider has exceptions of its own
+            _rethrow(method, failure)
+
+    def batch(self, requests: Sequence[Rpc]) -> list[Any]:
+        """Send several requests at once; one by one to a provider, or to a node that refuses batches.
+
+        Args:
+            requests: The requests.
+
+        Returns:
+            For each request its result, or the `NodeError` or `MalformedNodeAnswerError` that it met.
+
+        Raises:
+            NodeUnreachableError: As for `request`.
+            NodeTimeoutError: As for `request`.
+        """
+        if self._provider is None:
+            return self._run(self._rpc.batch(requests))
+        found: list[Any] = []
+        for request in requests:
+            try:
+                found.append(self.request(request.method, request.parameters))
+            except (NodeError, MalformedNodeAnswerError) as error:
+                found.append(error)
+        return found
+
+    def close(self) -> None:
+        """Close the connections. A provider stays open."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _run(self, exchange: Exchange[T]) -> T:
+        """Run a conversation to its end."""
+        assert self._connection is not None  # noqa: S101  # so are all callers
+        try:
+            step = next(exchange)
+            while True:
+                try:
+                    answer = self._connection.post(step) if isinstance(step, Post) else _sleep(step.seconds)
+                except BilateralError as error:
+                    step = exchange.throw(error)
+                else:
+                    step = exchange.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+class AsyncTransport:
+    """Sends requests to a node without blocking the event loop. See `Transport`."""
+
+    def __init__(self, rpc: str | AsyncProvider, timeout: float) -> None:
+        """See `Transport`."""
+        require_duration("request_timeout", timeout)
+        self._rpc = JsonRpc(timeout)
+        self._connection = AsyncConnection(rpc) if isinstance(rpc, str) else None
+        self._provider = None if isinstance(rpc, str) else rpc
+
+    async def request(self, method: str, parameters: Sequence[Any]) -> Any:
+        """Send a request. See `Transport.request`."""
+        if self._provider is None:
+            return await self._run(self._rpc.request(method, parameters))
+        try:
+            return result_of(method, await self._provider.make_request(method, list(parameters)))
+        except BilateralError:
+            raise
+        except Exception as failure:  # noqa: BLE001  # each provider has exceptions of its own
+            _rethrow(method, failure)
+
+    async def batch(self, requests: Sequence[Rpc]) -> list[Any]:
+        """Send several requests at once. See `Transport.batch`."""
+        if self._provider is None:
+            return await self._run(self._rpc.batch(requests))
+        found: list[Any] = []
+        for request in requests:
+            try:
+                found.append(await self.request(request.method, request.parameters))
+            except (NodeError, MalformedNodeAnswerError) as error:
+                found.append(error)
+        return found
+
+    async def close(self) -> None:
+        """Close the connections. A provider stays open."""
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def _run(self, exchange: Exchange[T]) -> T:
+        """Run a conversation to its end."""
+        assert self._connection is not None  # noqa: S101  # so are all callers
+        try:
+            step = next(exchange)
+            while True:
+                try:
+                    waiting: Any = (
+                        self._connection.post(step) if isinstance(step, Post) else asyncio.sleep(step.seconds)
+                    )
+                    answer = await waiting
+                except BilateralError as error:
+                    step = exchange.throw(error)
+                else:
+                    step = exchange.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def _sleep(seconds: float) -> Any:
+    """Wait, as a step without an answer."""
+    time.sleep(seconds)
+
+
+def require_duration(name: str, seconds: float) -> None:
+    """Check a number of seconds.
+
+    Raises:
+        InvalidArgumentError: The number is not a valid duration.
+    """
+    if not 0 < seconds < _MAX_SECONDS:
+        raise InvalidArgumentError(f"{name} is a number of seconds, more than 0 and less than {_MAX_SECONDS}")
+
+
+def _rethrow(method: str, failure: Exception) -> NoReturn:
+    """Turn a provider's exception into an error of this package. Its text may hold a URL with a key, and is not shown.
+
+    Raises:
+        NodeTimeoutError: The node does not answer in time.
+        MalformedNodeAnswerError: The answer is not JSON.
+        NodeUnreachableError: Anything else.
+    """
+    if isinstance(failure, TimeoutError) or "Timeout" in type(failure).__name__:
+        raise NodeTimeoutError(f"the node does not answer {method} in time") from None
+    status = getattr(getattr(failure, "response", None), "status_code", None) or getattr(failure, "status", None)
+    if status is not None:
+        raise NodeUnreachableError(f"the node answers {method} with HTTP status {status}") from None
+    if isinstance(failure, ValueError):
+        raise MalformedNodeAnswerError(f"the node's answer to {method} is not JSON-RPC") from None
+    raise NodeUnreachableError(f"the node cannot be reached: {type(failure).__name__}") from None

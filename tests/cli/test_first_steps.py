@@ -1,0 +1,91 @@
+"""The commands of the page on first steps work, one after another."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import PASSPHRASE
+
+PAGE = (Path(__file__).parents[2] / "docs" / "first-steps.md").read_text()
+COMMANDS = [
+    line for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL) for line in block.splitlines()
+]
+
+
+def test_the_commands_of_the_page_work_in_their_order(bilateral, identity, reputation, owner, client, tmp_path):
+    keys = {"alice": owner, "bob": client}
+    variables = {"APE_DATA_FOLDER": str(tmp_path), "BILATERAL_PASSPHRASE": PASSPHRASE}
+    assert len(COMMANDS) == 8
+    for line in COMMANDS:
+        program, *arguments = shlex.split(line)
+        assert program == "bilateral"
+        key = keys[arguments[2]].private_key if arguments[:2] == ["account", "import"] else None
+        ran = bilateral(*arguments, stdin=key, **variables)
+        assert ran.code == 0, (line, ran.err)
+    assert (identity.ownerOf(1), reputation.getLastIndex(1, client)) == (owner.address, 1)
+    assert "87" in ran.out
+
+
+def test_info_shows_the_chain_the_registries_and_the_balance(done, bilateral, chain, identity, owner):
+    shown = done("info", key=owner)
+    assert (shown["chain_id"], shown["block"]["number"]) == (31337, chain.blocks.height)
+    assert shown["registries"]["identity"] == identity.address
+    assert (shown["signer"], shown["balance_wei"]) == (owner.address, str(owner.balance))
+    assert re.search(r"^balance +[\d.]+ ETH$", bilateral("info", key=owner).out, re.MULTILINE)
+
+
+def test_info_needs_neither_a_key_nor_a_deployment(done):
+    shown = done("info", BILATERAL_DEPLOYMENT=None)
+    assert (shown["registries"], shown["signer"], shown["balance_wei"]) == (None, None, None)
+
+
+def test_a_registration_by_options_confirms_its_file(done, identity, owner):
+    options = ["--name", "Agent", "--description", "It works", "--image", "https://agent.example/i.png"]
+    ran = done("agent", "register", *options, "--service", "web=https://agent.example/?a=b", key=owner)
+    agent = done("agent", "show", ran["result"]["agent"])
+    assert (agent["name"], agent["is_confirmed"]) == ("Agent", True)
+    assert agent["file"]["services"] == [{"name": "web", "endpoint": "https://agent.example/?a=b"}]
+    assert ran["confirmation"]["result"]["uri"] == identity.tokenURI(identity.getAgentCount())
+
+
+def test_a_registration_by_options_is_whole(refused, owner):
+    for options in (["--name", "Agent"], ["--name", "Agent", "--file", "x"], ["--service", "web=https://e.example"]):
+        assert refused(3, "agent", "register", *options, key=owner)["reason"] == "invalid_argument"
+
+
+def test_an_unknown_capability_is_an_argument_error(refused, agent, client):
+    for options in (["--capability", "tool", "--name", "x"], ["--capability", "tools"], ["--name", "x"]):
+        assert refused(3, "feedback", "give", 1, 87, *options, key=client)["reason"] == "invalid_argument"
+
+
+def test_an_average_over_several_tags_says_so(bilateral, reputation, agent, client):
+    for tag in ("starred", "uptime"):
+        reputation.giveFeedback(1, 87, 0, tag, "", "", "", bytes(32), sender=client)
+    assert 'mixes the tags "starred", "uptime"' in bilateral("feedback", "summary", 1).err
+    assert "mixes" not in bilateral("feedback", "summary", 1, "--tag1", "starred").err
+
+
+@pytest.mark.parametrize(
+    ("tag", "shown"),
+    [
+        ("st\u0430rred", '(not ASCII) "st\u0430rred"'),
+        ("Starred", '(not starred) "Starred"'),
+        ("starred ", '(not starred) "starred "'),
+        ("upt1me", '(not uptime) "upt1me"'),
+        ("quality ", '(blanks) "quality "'),
+        ("starred", " starred "),
+    ],
+)
+def test_a_tag_that_may_be_taken_for_another_is_marked(bilateral, reputation, agent, client, tag, shown):
+    reputation.giveFeedback(1, 87, 0, tag, "", "", "", bytes(32), sender=client)
+    listed = bilateral("feedback", "list", 1).out
+    assert (shown in listed, "(not" in listed or "(blanks" in listed) == (True, tag != "starred")
+
+
+def test_who_gives_a_tag_like_a_standard_one_is_told(bilateral, agent, client):
+    ran = bilateral("feedback", "give", 1, 87, "--tag1", "Starred", key=client)
+    assert (ran.code, 'The tag "Starred" is not the standard tag "starred".' in ran.err) == (0, True)

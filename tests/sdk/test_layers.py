@@ -1,0 +1,154 @@
+"""Rooms of the package import only rooms of lower levels, and no modules import each other in a circle."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import defaultdict
+
+import pytest
+
+from scripts._build import ROOT
+from scripts._imports import LEVELS, PACKAGE, Import, circle, imports, modules, room, violation
+
+
+def broken_rule(importer, imported):
+    return violation(Import(f"bilateral.{importer}", f"bilateral.{imported}", 1, is_for_types=False))
+
+
+def test_every_import_of_the_package_keeps_the_rule_of_rooms():
+    assert [broken for each in imports(modules(PACKAGE)) if (broken := violation(each))] == []
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    graph = defaultdict(set)
+    for each in imports(modules(PACKAGE)):
+        if not each.is_for_types:
+            graph[each.importer].add(each.imported)
+    assert circle(graph) is None
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("values", "summaries"),
+        ("errors.chain", "identifiers"),
+        ("documents.models", "values"),
+        ("events", "contracts"),
+        ("trust.graph", "values"),
+        ("client.operations.reading", "node.transport"),
+        ("client.aio.client", "client.handle"),
+        ("index.follow", "events"),
+        ("checks.policy", "index.queries"),
+        ("buyers.score", "trust.graph"),
+        ("x402.server", "checks.policy"),
+        ("api.routes", "explorer.pages"),
+        ("explorer.pages", "api.urls"),
+        ("cli.agent", "api.app"),
+    ],
+)
+def test_room_may_import_rooms_of_lower_levels_and_itself(importer, imported):
+    assert broken_rule(importer, imported) is None
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [
+        ("values", "documents.model"),
+        ("errors.chain", "node.transport"),
+        ("documents.model", "node.steps"),
+        ("node.transport", "events"),
+        ("events", "client.handle"),
+        ("trust.graph", "events"),
+        ("client.operations.reading", "index.queries"),
+        ("index.follow", "client.handle"),
+        ("checks.policy", "buyers.score"),
+        ("x402.server", "api.app"),
+        ("api.routes", "cli.agent"),
+    ],
+)
+def test_room_may_not_import_rooms_of_its_own_or_a_higher_level(importer, imported):
+    rooms = [room(f"bilateral.{name}") for name in (importer, imported)]
+    assert broken_rule(importer, imported) == (
+        f"bilateral.{importer}:1 imports bilateral.{imported}: "
+        f"the room {rooms[0]!r} must not import the room {rooms[1]!r}"
+    )
+
+
+def test_room_without_a_level_is_refused():
+    assert broken_rule("ledger.book", "values") == (
+        "bilateral.ledger.book:1 imports bilateral.values: "
+        "the room 'ledger' has no level: add it to LEVELS in scripts/_imports.py"
+    )
+
+
+def test_no_room_imports_the_package_that_exports_names_of_other_rooms():
+    assert violation(Import("bilateral.values", "bilateral", 1, is_for_types=False)) == (
+        "bilateral.values:1 imports bilateral: import the module that defines the name, not the package that exports it"
+    )
+
+
+def test_the_rule_names_each_room_once():
+    rooms = [name for level in LEVELS for name in level]
+    assert len(rooms) == len(set(rooms))
+
+
+SOURCE = """
+from typing import TYPE_CHECKING
+import bilateral.b
+from bilateral import c
+from bilateral.d import inner, name
+if TYPE_CHECKING:
+    from bilateral.e import Type
+def later():
+    from bilateral.b import function
+"""
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A package whose module `a` imports in every way."""
+    (tmp_path / "bilateral/d").mkdir(parents=True)
+    for name in ("__init__", "b", "c", "d/__init__", "d/inner", "e"):
+        (tmp_path / f"bilateral/{name}.py").touch()
+    (tmp_path / "bilateral/a.py").write_text(SOURCE)
+    return tmp_path / "bilateral"
+
+
+def test_imports_of_every_form_are_found(package):
+    found = {(each.imported, each.line, each.is_for_types) for each in imports(modules(package))}
+    assert found == {
+        ("bilateral.b", 3, False),
+        ("bilateral.c", 4, False),
+        ("bilateral.d", 5, False),
+        ("bilateral.d.inner", 5, False),
+        ("bilateral.e", 7, True),
+        ("bilateral.b", 9, False),
+    }
+
+
+def test_relative_import_is_refused(package):
+    (package / "c.py").write_text("from . import b\n")
+    with pytest.raises(ValueError, match=r"^bilateral\.c:1 has a relative import: write the full name$"):
+        list(imports(modules(package)))
+
+
+def test_circle_is_found_with_its_modules():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}}
+    assert circle(graph) in (["b", "c", "b"], ["c", "b", "c"])
+    assert circle({"a": {"b", "c"}, "b": {"c"}}) is None
+
+
+def test_command_prints_a_row_for_each_package():
+    run = subprocess.run(  # the project's own command
+        [sys.executable, "-m", "scripts.packages"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    head, *rows = run.stdout.splitlines()
+    assert head.split() == ["package", "modules", "lines", "longest", "file", "imports"]
+    packages = {path.parent.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.py")}
+    assert {row.split()[0] for row in rows} == packages
+    node = next(row.split() for row in rows if row.startswith("bilateral/node "))
+    files = {path.name: len(path.read_text().splitlines()) for path in (PACKAGE / "node").glob("*.py")}
+    longest = max(files, key=files.get)
+    assert node[1:5] == [str(len(files)), str(sum(files.values())), longest, f"({files[longest]})"]
+    assert node[5:] == ["words"]
