@@ -1,0 +1,87 @@
+"""A local chain whose registries emit what a generator makes up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from bench.index.generator import ADDRESSES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bench.index.generator import Log
+
+OPTIONS: Final = ("--gas-limit", "3000000000", "--no-mining", "--order", "fifo", "--code-size-limit", "100000")
+"""Options of anvil under which many logs fit into a block."""
+
+_SELECTOR: Final = keccak(text="emitLogs((bytes32[],bytes)[])")[:4]
+_GAS: Final = hex(2_000_000_000)
+_GAS_PRICE: Final = hex(10**10)
+
+
+class EventChain:
+    """A chain run by anvil, at whose registries' addresses `MockLogEmitter` stands.
+
+    Args:
+        url: The URL of anvil's JSON-RPC.
+        runtime_code: The runtime code of `MockLogEmitter`.
+    """
+
+    def __init__(self, url: str, runtime_code: str) -> None:
+        """Put the code in its places."""
+        self.url = url
+        self._ids = count(1)
+        self._client = httpx.Client(timeout=120)
+        for address in ADDRESSES.values():
+            self.rpc("anvil_setCode", address, runtime_code)
+        self._sender = self.rpc("eth_accounts")[0]
+        self.rpc("anvil_setBalance", self._sender, hex(10**30))
+
+    def rpc(self, method: str, *parameters: Any) -> Any:
+        """Call a method of JSON-RPC, and return its result."""
+        body = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": parameters}
+        answer = self._client.post(self.url, json=body).json()
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def mine(self, logs: Sequence[Log] = ()) -> int:
+        """Mine a block with some logs.
+
+        Args:
+            logs: The logs. Consecutive ones of one registry are emitted by one transaction, in their order.
+
+        Returns:
+            The number of the block.
+        """
+        transactions: list[tuple[str, list[tuple[list[bytes], bytes]]]] = []
+        for log in logs:
+            if not transactions or transactions[-1][0] != log.address:
+                transactions.append((log.address, []))
+            transactions[-1][1].append((list(log.topics), log.data))
+        for address, entries in transactions:
+            data = _SELECTOR + encode(["(bytes32[],bytes)[]"], [entries])
+            call = {
+                "from": self._sender,
+                "to": address,
+                "gas": _GAS,
+                "data": "0x" + data.hex(),
+                "gasPrice": hex(10**10),
+            }
+            self.rpc("eth_sendTransaction", call)
+        self.rpc("evm_mine")
+        return int(self.rpc("eth_blockNumber"), 16)
+
+    def emitted(self) -> dict[tuple[str, str], int]:
+        """Return how many logs of each registry and first topic the chain holds."""
+        query = {"fromBlock": "0x0", "toBlock": "latest", "address": list(ADDRESSES.values())}
+        found: dict[tuple[str, str], int] = defaultdict(int)
+        for log in self.rpc("eth_getLogs", query):
+            found[log["address"], log["topics"][0] if log["topics"] else ""] += 1
+        return found

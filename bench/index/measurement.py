@@ -1,0 +1,252 @@
+"""Measurements of the index beside a plain loop of web3.py and SQLAlchemy's ORM.
+
+The same seed gives the same chain. Figures are the machine's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import ape
+from ape.logging import LogLevel, logger
+from pgserver.postgres_server import get_server
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import create_engine, text
+
+from bench.index.chain import OPTIONS, EventChain
+from bench.index.generator import ADDRESSES, Generator
+from bench.index.plain import index_plainly
+from bilateral.index import schema
+from bilateral.index.database import open_database
+from bilateral.index.endpoint import Endpoint
+from bilateral.index.follow import Follower, Outcome
+from bilateral.index.pool import Pool
+from bilateral.index.source import Source
+from bilateral.index.store import Block, ChainStore
+from scripts._anvil import running_anvil
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+CHAIN_ID: Final = 31337
+COPIES: Final = 19
+"""Further chains with the same rows, so that the tables hold about a million."""
+
+_ROLLED_BACK: Final = 64
+_POLL_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measured run.
+
+    Attributes:
+        events: The number of stored events.
+        seconds: Its wall time.
+        cpu_seconds: Its CPU time, the node's and the server's not included.
+        mebibytes: The most memory that its process held.
+    """
+
+    events: int
+    seconds: float
+    cpu_seconds: float
+    mebibytes: float
+
+    @property
+    def rate(self) -> float:
+        """The events a second."""
+        return self.events / self.seconds
+
+
+def follower(database: str, url: str) -> Follower:
+    """Return a follower of the chain."""
+    registries = {address: registry for registry, address in ADDRESSES.items()}
+    source = Source(Endpoint(url), list(registries))
+    store = ChainStore(open_database(database), CHAIN_ID)
+    return Follower(store, Pool(CHAIN_ID, [source]), registries, first_block=0)
+
+
+def index_all(database: str, url: str, _: int) -> int:
+    """Index the chain from its first block, or from the cursor, to its head."""
+    following, events = follower(database, url), 0
+    while (step := following.step()).outcome is not Outcome.WAITED:
+        events += step.events
+    return events
+
+
+def measured(work: Callable[[str, str, int], int], *arguments: Any) -> Run:
+    """Do some work in a process of its own, and measure it."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_measure, args=(sender, work, arguments))
+    process.start()
+    sender.close()
+    run: Run = receiver.recv()
+    process.join()
+    return run
+
+
+def _measure(sender: Any, work: Callable[..., int], arguments: tuple[Any, ...]) -> None:
+    """Measure some work, and send the figures."""
+    began, cpu = time.perf_counter(), time.process_time()
+    events = work(*arguments)
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    sender.send(Run(events, seconds, cpu_seconds, peak))
+
+
+def grow(chain: EventChain, generator: Generator, blocks: int, logs: int) -> None:
+    """Mine blocks of generated events."""
+    for _ in range(blocks):
+        chain.mine(generator.logs(logs))
+
+
+def fill(database: str) -> int:
+    """Copy the chain's rows to further chains, and return the number of rows of events."""
+    engine = open_database(database)
+    tables = (*schema.EVENT_TABLES.values(), schema.undecodable_log, *schema.DERIVED_TABLES)
+    with engine.begin() as connection:
+        for table in tables:
+            names = ", ".join(f'"{it}"' for it in table.c.keys()[1:])
+            for number in range(1, COPIES + 1):
+                connection.execute(
+                    text(
+                        f'INSERT INTO "{table.name}" SELECT {CHAIN_ID} + {number}, {names} FROM "{table.name}" '  # noqa: S608
+                        f"WHERE chain_id = {CHAIN_ID}"
+                    )
+                )
+        query = " + ".join(f'(SELECT count(*) FROM "{it.name}")' for it in tables[: -len(schema.DERIVED_TABLES)])  # noqa: S608
+        rows: int = connection.execute(text(f"SELECT {query}")).scalar_one()
+    engine.dispose()
+    return rows
+
+
+def rolled_back(database: str) -> tuple[int, float]:
+    """Remove the last blocks, and return the number of rows and the seconds."""
+    engine = open_database(database)
+    store = ChainStore(engine, CHAIN_ID)
+    cursor = store.cursor()
+    if cursor is None:
+        raise RuntimeError("nothing is indexed")
+    target = next(it for it in store.checkpoints(cursor.number) if it.number == cursor.number - _ROLLED_BACK)
+    with engine.connect() as connection:
+        before = connection.execute(schema.chain.select()).mappings().one()["event_rows"]
+    began = time.perf_counter()
+    store.roll_back(cursor, Block(target.number, target.hash, 0))
+    seconds = time.perf_counter() - began
+    with engine.connect() as connection:
+        after = connection.execute(schema.chain.select()).mappings().one()["event_rows"]
+    engine.dispose()
+    return before - after, seconds
+
+
+def latencies(database: str, chain: EventChain, generator: Generator, blocks: int) -> list[float]:
+    """Return the seconds from each block's mining until its rows are visible, polling every second."""
+    following = follower(database, chain.url)
+    mined: dict[int, float] = {}
+    seen: dict[int, float] = {}
+    done = threading.Event()
+
+    def poll() -> None:
+        while not done.wait(_POLL_SECONDS):
+            reached = following.step().block
+            now = time.perf_counter()
+            for number in list(mined.keys() - seen.keys()):
+                if number <= reached:
+                    seen[number] = now
+
+    thread = threading.Thread(target=poll)
+    thread.start()
+    for _ in range(blocks):
+        number = chain.mine(generator.logs(10))
+        mined[number] = time.perf_counter()
+        time.sleep(0.27)
+    time.sleep(3 * _POLL_SECONDS)
+    done.set()
+    thread.join()
+    return sorted(seen[number] - mined[number] for number in mined)
+
+
+def databases(folder: str) -> Iterator[tuple[str, Callable[[str], str]]]:
+    """Yield each engine, and what gives the URL of a fresh database."""
+    yield "SQLite", lambda name: f"sqlite:///{Path(folder) / name}.sqlite"
+    server = get_server(Path(folder) / "postgres", cleanup_mode="stop")
+    url = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+
+    def fresh(name: str) -> str:
+        engine = create_engine(url, isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(f'CREATE SCHEMA IF NOT EXISTS "{name}"'))
+        engine.dispose()
+        return f"{url}&options=-csearch_path%3D{name}"
+
+    yield "PostgreSQL", fresh
+    server.cleanup()
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.index", description=__doc__)
+    parser.add_argument("--events", type=int, default=50_000)
+    parser.add_argument("--blocks", type=int, default=500)
+    parser.add_argument("--latencies", type=int, default=100, help="blocks whose way into the tables is timed")
+    options = parser.parse_args()
+    logger.set_level(LogLevel.WARNING)
+    console = Console(width=110)
+    code = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode
+    with tempfile.TemporaryDirectory() as folder, running_anvil(*OPTIONS) as url:
+        chain, generator = EventChain(url, code), Generator(seed=1)
+        grow(chain, generator, options.blocks, options.events // options.blocks)
+        bench = _Bench(chain, generator, options)
+        for engine, fresh in databases(folder):
+            bench.measure(engine, fresh)
+    console.print(bench.table)
+
+
+class _Bench:
+    """The measurements of each engine, one after the other, on one chain."""
+
+    def __init__(self, chain: EventChain, generator: Generator, options: argparse.Namespace) -> None:
+        self._chain = chain
+        self._generator = generator
+        self._options = options
+        self.table = Table("what", "", "", "", title="Index, on this machine")
+
+    def measure(self, engine: str, fresh: Callable[[str], str]) -> None:
+        """Measure an engine."""
+        plain = measured(index_plainly, fresh("plain"), self._chain.url, self._options.blocks // 10)
+        first = measured(index_all, fresh("index"), self._chain.url, 0)
+        self._add(engine, f"{first.events:,} events", first, f"{first.rate / plain.rate:.1f} times the plain loop")
+        self._add(engine, f"{plain.events:,} events by the plain loop", plain, "")
+        self._measure_large(engine, fresh("index"), first.rate)
+
+    def _add(self, engine: str, what: str, run: Run, compared: str) -> None:
+        """Add a run to the table."""
+        rate = f"{run.rate:,.0f}/s, {run.cpu_seconds:.1f} CPU s"
+        self.table.add_row(f"{engine}: {what}", rate, compared, f"{run.mebibytes:.0f} MiB")
+
+    def _measure_large(self, engine: str, database: str, rate: float) -> None:
+        """Measure with a million rows in the tables, and bring the chain back to what it was."""
+        chain, options = self._chain, self._options
+        rows, head = fill(database), int(chain.rpc("eth_blockNumber"), 16)
+        grow(chain, self._generator, options.blocks, options.events // options.blocks)
+        more = measured(index_all, database, chain.url, 0)
+        what = f"{more.events:,} events more, with {rows:,} rows there"
+        self._add(engine, what, more, f"{more.rate / rate:.0%} of the above")
+        removed, seconds = rolled_back(database)
+        what = f"{engine}: rollback of {_ROLLED_BACK} blocks, {removed:,} rows"
+        self.table.add_row(what, f"{1000 * seconds:.0f} ms", "", "")
+        index_all(database, chain.url, 0)
+        found = latencies(database, chain, self._generator, options.latencies)
+        middle, last = found[len(found) // 2], found[int(0.99 * (len(found) - 1))]
+        self.table.add_row(f"{engine}: mined to visible", f"p50 {middle:.2f} s, p99 {last:.2f} s", "", "")
+        chain.rpc("anvil_rollback", int(chain.rpc("eth_blockNumber"), 16) - head)

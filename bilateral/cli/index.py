@@ -1,0 +1,254 @@
+"""`bilateral index …`: events of all registries in SQL."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bilateral.cli.errors import UsageProblemError
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+from bilateral.errors import BilateralError, MissingExtraError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from bilateral.index.settings import IndexSettings
+
+app = make_group("index")
+
+Database = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        envvar="BILATERAL_DATABASE",
+        metavar="URL",
+        help="sqlite:///FILE or postgresql://…; an SQLite file in the user's data folder if left out.",
+    ),
+]
+RpcUrls = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rpc-url",
+        envvar="BILATERAL_RPC_URL",
+        metavar="URL",
+        help="The URL of a node's JSON-RPC; may be repeated: the others stand by.",
+    ),
+]
+Deployments = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--deployment",
+        metavar="FILE",
+        help="A deployment record; may be repeated. The packaged registries of the chain if left out.",
+    ),
+]
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option("--settings", metavar="FILE", help="A TOML file that says the same for many chains."),
+]
+
+
+@command(
+    app,
+    "run",
+    "bilateral index run --rpc-url https://sepolia.base.org --deployment 84532.json",
+    "bilateral index run --rpc-url https://base.example --rpc-url https://spare.example --until-head",
+    "bilateral index run --settings index.toml --database postgresql://index@db/bilateral",
+    is_local=True,
+)
+def run(  # noqa: PLR0913, PLR0917  # one a setting
+    invocation: Invocation,
+    rpc_urls: RpcUrls = None,
+    deployments: Deployments = None,
+    settings_file: SettingsFile = None,
+    database: Database = None,
+    from_block: Annotated[
+        int | None,
+        typer.Option(
+            "--from-block", min=0, help="The first block; that of the record or of the registries' code if left out."
+        ),
+    ] = None,
+    until_head: Annotated[bool, typer.Option("--until-head", help="End at the head of the chain.")] = False,
+) -> None:
+    """Follow one or more chains, and write their events into the database."""
+    _require_extra()
+    from bilateral.index.worker import Worker  # noqa: PLC0415  # slow to import
+
+    settings = _settings(rpc_urls, deployments, settings_file, from_block)
+    engine = _open(database or settings.database)
+    stop = threading.Event()
+    failures: list[BilateralError] = []
+    workers = [Worker(engine, chain, stop=stop, poll_seconds=settings.poll_seconds) for chain in settings.chains]
+
+    def follow(worker: Worker) -> None:
+        try:
+            worker.run(until_head=until_head)
+        except BilateralError as failure:
+            failures.append(failure)
+            stop.set()
+
+    _log_steps()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    threads = [threading.Thread(target=follow, args=(worker,), daemon=True) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(0.2)  # a join without end would keep signals waiting
+    engine.dispose()
+    if failures:
+        raise failures[0]
+    _show_status(invocation, _open(database or settings.database))
+
+
+@command(app, "status", "bilateral index status", is_local=True)
+def status(invocation: Invocation, database: Database = None) -> None:
+    """Show how far the index is, chain by chain."""
+    _require_extra()
+    _show_status(invocation, _open(database))
+
+
+@command(
+    app,
+    "verify",
+    "bilateral index verify --rpc-url https://spare.example --deployment 84532.json",
+    "bilateral index verify --rpc-url https://spare.example --samples 20",
+    is_local=True,
+)
+def verify(  # noqa: PLR0913, PLR0917  # one a setting
+    invocation: Invocation,
+    rpc_urls: RpcUrls = None,
+    deployments: Deployments = None,
+    database: Database = None,
+    samples: Annotated[
+        int | None, typer.Option("--samples", min=1, help="Compare so many ranges, chosen at random; all if left out.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the choice.")] = 0,
+) -> None:
+    """Read blocks again, best from another node, and compare them with the rows."""
+    _require_extra()
+    from bilateral.index.endpoint import Endpoint  # noqa: PLC0415  # slow to import
+    from bilateral.index.source import Source  # noqa: PLC0415
+    from bilateral.index.status import chain_statuses  # noqa: PLC0415
+    from bilateral.index.verify import Verifier  # noqa: PLC0415
+    from bilateral.index.worker import deployments_of, registries_of  # noqa: PLC0415
+
+    chain = _settings(rpc_urls, deployments, None, None).chains[0]
+    engine = _open(database)
+    endpoint = Endpoint(chain.rpc_urls[0])
+    chain_id = Source(endpoint, ()).chain_id()
+    known = next((it for it in chain_statuses(engine) if it.chain_id == chain_id), None)
+    if known is None:
+        raise UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
+    registries = registries_of(deployments_of(chain, chain_id))
+    rows = 0
+    missing: list[str] = []
+    stale: list[str] = []
+    verifier = Verifier(engine, Source(endpoint, list(registries)), registries)
+    for found in verifier.compare(known.first_block, known.block, samples=samples, seed=seed):
+        invocation.output.note(f"blocks {found.first} to {found.last}: {found.rows} rows")
+        rows += found.rows
+        missing += found.missing
+        stale += found.stale
+    invocation.output.result(
+        {"chain_id": chain_id, "endpoint": endpoint.name, "rows": rows, "missing": missing, "stale": stale},
+        title="Equal" if not missing and not stale else "Different",
+    )
+    if missing or stale:
+        raise typer.Exit(1)
+
+
+@command(app, "rebuild", "bilateral index rebuild --chain-id 8453", is_local=True)
+def rebuild(
+    invocation: Invocation,
+    chain_id: Annotated[int, typer.Option("--chain-id", help="The chain.", show_default=False)],
+    database: Database = None,
+) -> None:
+    """Compute the derived tables of a chain anew from its events."""
+    _require_extra()
+    from bilateral.index.store import ChainStore  # noqa: PLC0415  # slow to import
+
+    engine = _open(database)
+    ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
+    _show_status(invocation, engine)
+
+
+@command(app, "schema", "bilateral index schema --database postgresql://index@db/bilateral", is_local=True)
+def migrate(invocation: Invocation, database: Database = None) -> None:
+    """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
+    _require_extra()
+    from bilateral.index.database import upgrade  # noqa: PLC0415  # slow to import
+
+    before, after = upgrade(database)
+    invocation.output.result({"before": before, "version": after}, title="Schema")
+
+
+def _settings(
+    rpc_urls: list[str] | None, deployments: list[Path] | None, settings_file: Path | None, from_block: int | None
+) -> IndexSettings:
+    """Return the settings of the file, or of the options."""
+    from bilateral.index.settings import (  # noqa: PLC0415  # slow to import
+        ChainSettings,
+        IndexSettings,
+        read_deployments,
+        read_settings,
+    )
+
+    if settings_file is not None:
+        if rpc_urls or deployments or from_block is not None:
+            raise UsageProblemError("--settings says all about the chains: leave the other options of chains away")
+        return read_settings(settings_file)
+    if not rpc_urls:
+        raise UsageProblemError("the node is missing: give --rpc-url or --settings, or set BILATERAL_RPC_URL")
+    urls = tuple(url for text in rpc_urls for url in text.split(","))
+    return IndexSettings((ChainSettings(urls, read_deployments(deployments or []), from_block),))
+
+
+def _open(url: str | None) -> Engine:
+    """Open the database."""
+    from bilateral.index.database import open_database  # noqa: PLC0415  # slow to import
+
+    return open_database(url)
+
+
+def _show_status(invocation: Invocation, engine: Engine) -> None:
+    """Show the status of all chains."""
+    from bilateral.index.status import ChainStatus, chain_statuses  # noqa: PLC0415  # slow to import
+
+    def column(name: str) -> Any:
+        return lambda it: getattr(it, name)
+
+    names = ("chain_id", "block", "head", "lag", "finalized", "event_rows", "reorganizations", "endpoint")
+    found: list[ChainStatus] = chain_statuses(engine)
+    invocation.output.results(found, {name.replace("_", " "): column(name) for name in names})
+    engine.dispose()
+
+
+def _log_steps() -> None:
+    """Write one line a step to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("time=%(asctime)s level=%(levelname)s %(message)s"))
+    logger = logging.getLogger("bilateral.index")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
+def _require_extra() -> None:
+    """Check that the packages of the extra are installed.
+
+    Raises:
+        MissingExtraError: They are not.
+    """
+    missing = [name for name in ("alembic", "msgspec", "platformdirs", "psycopg", "sqlalchemy") if not find_spec(name)]
+    if missing:
+        raise MissingExtraError("index", missing)

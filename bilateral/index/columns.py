@@ -1,0 +1,94 @@
+"""Column types that hold values of Solidity on SQLite and PostgreSQL alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import BigInteger, Boolean, LargeBinary, Numeric, String, Text
+from sqlalchemy.types import TypeDecorator, UserDefinedType
+
+if TYPE_CHECKING:
+    from sqlalchemy import Dialect
+    from sqlalchemy.types import TypeEngine
+
+_SQLITE_MIN: Final = -(2**63)
+_SQLITE_MAX: Final = 2**63 - 1
+_HEXADECIMAL_DIGITS: Final = 64
+
+
+def sqlite_integer(value: int) -> int | str:
+    """Return the form in which SQLite stores an integer of up to 256 bits.
+
+    SQLite's integers have 64 bits. Larger ones are stored as `0x` and 64 hexadecimal digits, with a minus sign below
+    zero. SQLite sorts text after integers, so the order of unsigned values is kept.
+
+    Args:
+        value: The integer.
+    """
+    if _SQLITE_MIN <= value <= _SQLITE_MAX:
+        return value
+    return f"{'-' if value < 0 else ''}0x{abs(value):0{_HEXADECIMAL_DIGITS}x}"
+
+
+def python_integer(value: Any) -> int:
+    """Return the integer that a database returned in whichever form."""
+    return int(value, 16) if isinstance(value, str) else int(value)
+
+
+class _SqliteInteger(UserDefinedType[int]):
+    """A column of SQLite that keeps integers as integers and text as text."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """Return the column's type: its affinity is INTEGER, and `0x…` stays text under it."""
+        return "INTEGER"
+
+
+class WideInteger(TypeDecorator[int]):
+    """An integer of more than 64 bits: NUMERIC on PostgreSQL; on SQLite see `sqlite_integer`."""
+
+    impl = Numeric
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Choose the column's type."""
+        return dialect.type_descriptor(_SqliteInteger() if dialect.name == "sqlite" else Numeric(78, 0))
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> Any:
+        """Convert a Python integer for the database."""
+        if value is None:
+            return None
+        return sqlite_integer(value) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> int | None:  # noqa: ARG002  # the base's signature
+        """Convert a value of the database to a Python integer."""
+        return None if value is None else python_integer(value)
+
+
+ADDRESS: Final = String(42)
+"""An address in EIP-55 checksum form."""
+
+HASH: Final = LargeBinary(32)
+"""A hash, 32 bytes."""
+
+
+def column_type(solidity_type: str) -> TypeEngine[Any]:
+    """Return the column type for a field of an event.
+
+    Args:
+        solidity_type: The field's type, such as `uint256`. Indexed strings are logged as their hash: pass `bytes32`.
+    """
+    return _FIXED.get(solidity_type) or BigInteger()
+
+
+_FIXED: Final[dict[str, TypeEngine[Any]]] = {
+    "address": ADDRESS,
+    "bool": Boolean(),
+    "bytes32": HASH,
+    "bytes": LargeBinary(),
+    "string": Text(),
+    "uint256": WideInteger(),
+    "uint64": WideInteger(),
+    "int128": WideInteger(),
+}

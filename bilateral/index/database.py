@@ -1,0 +1,132 @@
+"""The database of the index: SQLite embedded in the process, or PostgreSQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import platformdirs
+from sqlalchemy import create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.index import schema
+from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
+from bilateral.index.revisions import require_known_revision, stored_revision
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+_BUSY_SECONDS: Final = 30
+_CACHE_KIB: Final = 64 * 1024
+
+
+def default_url() -> str:
+    """Return the URL of the default database: an SQLite file in the user's data folder."""
+    folder = Path(platformdirs.user_data_dir("bilateral"))
+    return f"sqlite:///{folder / 'index.sqlite'}"
+
+
+def open_database(url: str | None = None) -> Engine:
+    """Open the database of an index, and create its tables if it has none.
+
+    Args:
+        url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`; the default database if left out.
+
+    Returns:
+        The engine.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        OlderSchemaError: The tables wait for `bilateral index schema`.
+        NewerSchemaError: A newer version of this package made the tables.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+    engine = connect_engine(url)
+    with engine.begin() as connection:
+        revision = stored_revision(connection)
+        if revision is None:
+            from bilateral.index.migrate import upgrade_within  # noqa: PLC0415  # slow, and for new databases only
+
+            upgrade_within(connection)
+            return engine
+    require_known_revision(revision)
+    if revision != schema.REVISION:
+        raise OlderSchemaError(revision, schema.REVISION)
+    return engine
+
+
+def upgrade(url: str | None = None) -> tuple[str | None, str]:
+    """Bring the tables to the version that this package knows.
+
+    Args:
+        url: The SQLAlchemy URL of the database; the default database if left out.
+
+    Returns:
+        The version before, None for an empty database, and the version now.
+
+    Raises:
+        NewerSchemaError: A newer version of this package made the tables.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+    from bilateral.index.migrate import upgrade_within  # noqa: PLC0415  # slow to import
+
+    engine = connect_engine(url)
+    with engine.begin() as connection:
+        before = upgrade_within(connection)
+    engine.dispose()
+    return before, schema.REVISION
+
+
+def connect_engine(url: str | None = None) -> Engine:
+    """Open a database, whatever its tables are.
+
+    Args:
+        url: See `open_database`.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+    try:
+        parsed = make_url(url or default_url())
+    except ArgumentError:
+        raise InvalidArgumentError("the database is not a URL, such as sqlite:///index.sqlite") from None
+    if parsed.get_backend_name() == "postgresql":
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    elif parsed.get_backend_name() != "sqlite":
+        raise InvalidArgumentError(f"the database is sqlite or postgresql, not {parsed.get_backend_name()}")
+    try:
+        if parsed.database and parsed.get_backend_name() == "sqlite":
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(parsed)
+        if engine.dialect.name == "sqlite":
+            _prepare_sqlite(engine)
+        engine.connect().close()
+    except (OSError, DBAPIError) as problem:
+        reason = problem.orig if isinstance(problem, DBAPIError) else problem
+        raise DatabaseUnavailableError(f"the database cannot be opened: {reason}") from None
+    return engine
+
+
+def _prepare_sqlite(engine: Engine) -> None:
+    """Let readers go on while one connection writes, and let SQLAlchemy decide where transactions begin."""
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _: Any) -> None:
+        connection.isolation_level = None
+        for pragma in (
+            "journal_mode = WAL",
+            "synchronous = NORMAL",
+            f"busy_timeout = {_BUSY_SECONDS * 1000}",
+            f"cache_size = -{_CACHE_KIB}",
+            "temp_store = MEMORY",
+            "foreign_keys = ON",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A transaction that begins by reading could not become a writer while another one writes.
+        is_reader = connection.get_execution_options().get("bilateral_reader", False)
+        connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")

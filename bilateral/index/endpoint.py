@@ -1,0 +1,228 @@
+"""One JSON-RPC endpoint: typed answers, limits on time and size, and errors whose text can be read."""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from bilateral.errors import (
+    InvalidArgumentError,
+    MalformedNodeAnswerError,
+    NodeError,
+    NodeTimeoutError,
+    NodeUnreachableError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+T = TypeVar("T")
+
+MAX_ANSWER_BYTES: Final = 64 * 2**20
+"""The largest answer that is read, decompressed."""
+
+_CHUNK_BYTES: Final = 1 << 20
+_READABLE_ERRORS: Final = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.PAYMENT_REQUIRED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+"""HTTP statuses whose bodies may carry an error of JSON-RPC."""
+
+
+class LogEntry(msgspec.Struct, gc=False):
+    """A log in the form of JSON-RPC."""
+
+    address: str
+    topics: list[str]
+    data: str
+    blockNumber: str  # noqa: N815  # the node's name
+    blockHash: str  # noqa: N815
+    transactionHash: str  # noqa: N815
+    logIndex: str  # noqa: N815
+    blockTimestamp: str | None = None  # noqa: N815
+    removed: bool = False
+
+
+class HeaderEntry(msgspec.Struct, gc=False):
+    """A block's header in the form of JSON-RPC."""
+
+    number: str
+    hash: str
+    parentHash: str  # noqa: N815
+    timestamp: str
+    logsBloom: str | None = None  # noqa: N815
+
+
+class _RpcError(msgspec.Struct):
+    """The error of an answer."""
+
+    code: int | None = None
+    message: Any = ""
+    data: Any = None
+
+
+class Endpoint:
+    """A node's JSON-RPC over HTTP.
+
+    Args:
+        url: Its URL. It is shown nowhere, because it may hold a key; `name` is.
+        timeout: The seconds that one request may take in all.
+        max_bytes: The largest answer to read, decompressed.
+
+    Attributes:
+        name: Its host, and its port if the URL names one.
+
+    Raises:
+        InvalidArgumentError: The URL is not an http(s) URL.
+    """
+
+    def __init__(self, url: str, timeout: float = 60.0, max_bytes: int = MAX_ANSWER_BYTES) -> None:
+        """See the class. Nothing is sent yet."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidArgumentError("the RPC URL is not an http(s) URL, such as https://sepolia.base.org")
+        self.name = parts.hostname + (f":{parts.port}" if parts.port else "")
+        self._url = url
+        self._timeout = timeout
+        self._max_bytes = max_bytes
+        self._ids = count(1)
+        self._client = httpx.Client(timeout=httpx.Timeout(timeout), follow_redirects=False, headers=_HEADERS)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def request(self, method: str, parameters: Sequence[Any], kind: type[T]) -> T:
+        """Call a method.
+
+        Args:
+            method: The method, such as `eth_getLogs`.
+            parameters: Its parameters, in the form of JSON.
+            kind: The type of the result.
+
+        Returns:
+            The result.
+
+        Raises:
+            NodeError: The node refuses. `node_message` holds its text, with the text of `data` before it.
+            NodeUnreachableError: There is no connection, or an HTTP error without a JSON-RPC error.
+            NodeTimeoutError: The answer is not complete in time.
+            MalformedNodeAnswerError: The answer is too large, is not JSON-RPC, or has another id or type.
+        """
+        number = next(self._ids)
+        body = {"jsonrpc": "2.0", "id": number, "method": method, "params": list(parameters)}
+        raw, status = self._post(method, msgspec.json.encode(body))
+        answer = self._decode(method, raw, status, _answer_type(kind))
+        result: T = self._result(method, answer, number)
+        return result
+
+    def batch(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
+        """Call a method several times in one request.
+
+        Args:
+            method: The method.
+            calls: The parameters of each call.
+            kind: The type of the results.
+
+        Returns:
+            The results, in the order of the calls.
+
+        Raises:
+            NodeError: The node refuses one of them, or batches.
+            NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError: See `request`.
+        """
+        numbers = [next(self._ids) for _ in calls]
+        body = [
+            {"jsonrpc": "2.0", "id": number, "method": method, "params": list(call)}
+            for number, call in zip(numbers, calls, strict=True)
+        ]
+        raw, status = self._post(method, msgspec.json.encode(body))
+        if raw.lstrip()[:1] == b"{":  # one error for all
+            return [self._result(method, self._decode(method, raw, status, _answer_type(kind)), numbers[0])]
+        several: Any = list[_answer_type(kind)]  # type: ignore[misc]
+        answers: dict[Any, Any] = {it.id: it for it in self._decode(method, raw, status, several)}
+        if len(answers) != len(numbers) or not all(number in answers for number in numbers):
+            raise MalformedNodeAnswerError(f"{self.name} answers a batch of {method} with other ids than were sent")
+        return [self._result(method, answers[number], number) for number in numbers]
+
+    def _post(self, method: str, body: bytes) -> tuple[bytes, int]:
+        """Send a request, and return the body of the answer and its HTTP status."""
+        end = time.monotonic() + self._timeout
+        try:
+            with self._client.stream("POST", self._url, content=body) as response:
+                pieces, size = [], 0
+                for piece in response.iter_bytes(_CHUNK_BYTES):
+                    size += len(piece)
+                    if size > self._max_bytes:
+                        raise MalformedNodeAnswerError(
+                            f"{self.name} answers {method} with over {self._max_bytes} bytes"
+                        )
+                    if time.monotonic() > end:
+                        raise NodeTimeoutError(f"{self.name} does not answer {method} within {self._timeout:g} seconds")
+                    pieces.append(piece)
+                return b"".join(pieces), response.status_code
+        except httpx.TimeoutException:
+            raise NodeTimeoutError(f"{self.name} does not answer {method} within {self._timeout:g} seconds") from None
+        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as failure:
+            raise NodeUnreachableError(f"{self.name} cannot be reached: {type(failure).__name__}") from None
+
+    def _decode(self, method: str, raw: bytes, status: int, kind: type[T]) -> T:
+        """Decode the body of an answer."""
+        if status != HTTPStatus.OK and status not in _READABLE_ERRORS:
+            raise NodeUnreachableError(f"{self.name} answers {method} with HTTP status {status}")
+        try:
+            return msgspec.json.decode(raw, type=kind)
+        except (msgspec.DecodeError, RecursionError) as problem:
+            if status in _READABLE_ERRORS:
+                text = raw[:300].decode(errors="replace")
+                raise NodeError(method, status, f"HTTP status {status}: {text}") from None
+            raise MalformedNodeAnswerError(f"{self.name} answers {method} in another form: {problem}") from None
+
+    def _result(self, method: str, answer: Any, number: int) -> Any:
+        """Return the result of a decoded answer."""
+        if answer.error is not None:
+            raise NodeError(method, answer.error.code, _text(answer.error), answer.error.data)
+        if answer.id != number:
+            raise MalformedNodeAnswerError(f"{self.name} answers {method} with the id of another request")
+        if answer.result is msgspec.UNSET:
+            raise MalformedNodeAnswerError(f"{self.name} answers {method} without a result")
+        return answer.result
+
+
+_HEADERS: Final = {"content-type": "application/json", "accept-encoding": "gzip", "user-agent": "bilateral"}
+_ANSWER_TYPES: dict[Any, Any] = {}
+
+
+def _answer_type(kind: Any) -> Any:
+    """Return the type of an answer whose result has a type."""
+    if kind not in _ANSWER_TYPES:
+        _ANSWER_TYPES[kind] = msgspec.defstruct(
+            "Answer",
+            [
+                ("id", int | str | None, None),
+                ("result", kind | msgspec.UnsetType, msgspec.UNSET),
+                ("error", _RpcError | None, None),
+            ],
+        )
+    return _ANSWER_TYPES[kind]
+
+
+def _text(error: _RpcError) -> str:
+    """Return the text of an error. `data` comes first: some nodes put the helpful part there."""
+    data = error.data if isinstance(error.data, str) else ""
+    if isinstance(error.data, dict | list):
+        data = msgspec.json.encode(error.data).decode()
+    return f"{data} {error.message}".strip()

@@ -1,0 +1,130 @@
+"""Errors of the index."""
+
+from __future__ import annotations
+
+from bilateral.errors import BilateralError
+
+
+class CursorMovedError(BilateralError):
+    """Another worker indexes the same chain and was faster. Nothing was lost; read the cursor again.
+
+    Attributes:
+        chain_id: The chain.
+        block: The block at which the cursor was expected.
+    """
+
+    reason = "cursor_moved"
+
+    def __init__(self, chain_id: int, block: int) -> None:
+        """Compose the message from the chain and the block."""
+        super().__init__(f"another worker moved the cursor of chain {chain_id} away from block {block}")
+        self.chain_id = chain_id
+        self.block = block
+
+
+class EndpointRefusesError(BilateralError):
+    """An endpoint refuses to give logs, and asking differently does not help.
+
+    Attributes:
+        endpoint: The endpoint's host.
+        first_block: The first block that was asked for.
+        last_block: The last block that was asked for.
+    """
+
+    reason = "endpoint_refuses"
+
+    def __init__(self, endpoint: str, first_block: int, last_block: int, said: str) -> None:
+        """Compose the message from what the endpoint says."""
+        super().__init__(
+            f"{endpoint} refuses the logs of blocks {first_block} to {last_block}: {said}. "
+            "Add another --rpc-url, or use a plan of the provider that allows it."
+        )
+        self.endpoint = endpoint
+        self.first_block = first_block
+        self.last_block = last_block
+
+
+class EndpointLiesError(BilateralError):
+    """An endpoint contradicts itself, another endpoint, or the question.
+
+    Attributes:
+        endpoint: The endpoint's host.
+    """
+
+    reason = "endpoint_lies"
+
+    def __init__(self, endpoint: str, contradiction: str) -> None:
+        """Compose the message from the contradiction."""
+        super().__init__(f"{endpoint} cannot be trusted: {contradiction}")
+        self.endpoint = endpoint
+
+
+class ChainChangedError(BilateralError):
+    """The chain changed while blocks were read, as a reorganisation changes it. Nothing was stored; read again.
+
+    Attributes:
+        endpoint: The endpoint's host.
+    """
+
+    reason = "chain_changed"
+
+    def __init__(self, endpoint: str, change: str) -> None:
+        """Compose the message from the change."""
+        super().__init__(f"{endpoint} shows another chain than a moment ago: {change}")
+        self.endpoint = endpoint
+
+
+class NoEndpointError(BilateralError):
+    """No endpoint of a chain is usable now.
+
+    Attributes:
+        chain_id: The chain; None if no endpoint said which it is of.
+    """
+
+    reason = "no_endpoint"
+
+    def __init__(self, chain_id: int | None, problems: str) -> None:
+        """Compose the message from the endpoints' problems."""
+        of = "" if chain_id is None else f" of chain {chain_id}"
+        super().__init__(f"no endpoint{of} is usable: {problems}")
+        self.chain_id = chain_id
+
+
+class NewerSchemaError(BilateralError):
+    """A newer version of this package made the tables.
+
+    Attributes:
+        found: The version of the tables.
+        known: The newest version that this package knows.
+    """
+
+    reason = "newer_schema"
+
+    def __init__(self, found: str, known: str) -> None:
+        """Compose the message from both versions."""
+        super().__init__(f"the tables have version {found}, and this package knows {known}: upgrade the package")
+        self.found = found
+        self.known = known
+
+
+class OlderSchemaError(BilateralError):
+    """An older version of this package made the tables.
+
+    Attributes:
+        found: The version of the tables.
+        known: The version that this package needs.
+    """
+
+    reason = "older_schema"
+
+    def __init__(self, found: str, known: str) -> None:
+        """Compose the message from both versions."""
+        super().__init__(f"the tables have version {found}, and this package needs {known}: run bilateral index schema")
+        self.found = found
+        self.known = known
+
+
+class DatabaseUnavailableError(BilateralError):
+    """The database cannot be opened or written: it is locked, its disk is full, or its server does not answer."""
+
+    reason = "database_unavailable"

@@ -1,0 +1,36 @@
+"""Migrations of the tables, by Alembic. Workers never run them: `bilateral index schema` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import text
+
+from bilateral.index.revisions import require_known_revision, stored_revision
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_MIGRATIONS = Path(__file__).with_name("migrations")
+_ADVISORY_LOCK = 80048004
+"""A number that all of these programs share, so that two of them do not create the tables at once."""
+
+
+def upgrade_within(connection: Connection) -> str | None:
+    """Bring the tables to the version that this package knows, within a transaction.
+
+    Returns:
+        The version before.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _ADVISORY_LOCK})
+    before = stored_revision(connection)
+    require_known_revision(before)
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    return before

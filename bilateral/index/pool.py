@@ -1,0 +1,152 @@
+"""The endpoints of one chain: one is in use, the others stand by, and one that fails or lies waits on the bench."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from bilateral.errors import WrongChainError
+from bilateral.index.errors import EndpointLiesError, NoEndpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bilateral.index.source import Source
+
+_BENCH_SECONDS: Final = (1.0, 5.0, 30.0, 120.0, 600.0)
+_LIAR_SECONDS: Final = 3600.0
+_FINALIZED_EVERY: Final = 30.0
+
+
+@dataclass
+class _Place:
+    """One endpoint, and how it has behaved.
+
+    Attributes:
+        source: The chain as it shows it.
+        failures: Failures since it last did well.
+        lies: The number of times that it contradicted itself or others.
+        until: The monotonic time until which it waits on the bench.
+        problem: Its last problem.
+        head: The last head that it told.
+        is_checked: True if its chain id was checked.
+    """
+
+    source: Source
+    failures: int = 0
+    lies: int = 0
+    until: float = 0.0
+    problem: str = ""
+    head: int = -1
+    is_checked: bool = False
+
+
+@dataclass
+class Pool:
+    """The endpoints of one chain.
+
+    Args:
+        chain_id: The chain.
+        sources: The endpoints, the preferred one first.
+        report: Called with an endpoint's host and its problem when it is benched.
+    """
+
+    chain_id: int
+    sources: Sequence[Source]
+    report: Callable[[str, str], None] = lambda *_: None
+    _places: list[_Place] = field(init=False)
+    _finalized: tuple[float, int | None] = (float("-inf"), None)
+
+    def __post_init__(self) -> None:
+        """Give every endpoint its place."""
+        self._places = [_Place(source) for source in self.sources]
+
+    def choose(self) -> Source:
+        """Return the endpoint to use: the first that is not benched and is of the right chain.
+
+        Raises:
+            NoEndpointError: All are benched.
+            WrongChainError: Every endpoint is of another chain.
+        """
+        now = time.monotonic()
+        for place in self._places:
+            if place.until <= now and self._is_of_chain(place):
+                return place.source
+        raise NoEndpointError(self.chain_id, "; ".join(f"{it.source.name}: {it.problem}" for it in self._places))
+
+    def second(self, source: Source) -> Source:
+        """Return another endpoint for a second look, one that lost no logs if possible; the same if it is alone."""
+        now = time.monotonic()
+        others = [it for it in self._places if it.source is not source and it.until <= now and self._is_of_chain(it)]
+        others.sort(key=lambda it: it.source.loses_logs)
+        return others[0].source if others else source
+
+    def bench(self, source: Source, problem: Exception) -> None:
+        """Keep an endpoint from being used for a while, longer each time.
+
+        Args:
+            source: The endpoint.
+            problem: Its problem. One that lies again waits for an hour, if another one is usable.
+        """
+        place, now = self._place(source), time.monotonic()
+        seconds = _BENCH_SECONDS[min(place.failures, len(_BENCH_SECONDS) - 1)]
+        if isinstance(problem, EndpointLiesError):
+            place.lies += 1
+            if place.lies > 1 and any(it is not place and it.until <= now for it in self._places):
+                seconds = _LIAR_SECONDS
+        place.failures += 1
+        place.problem = str(problem)
+        place.until = now + seconds
+        self.report(source.name, place.problem)
+
+    def head(self, source: Source) -> int:
+        """Return the head that an endpoint tells, and remember it."""
+        place = self._place(source)
+        place.head = source.head()
+        return place.head
+
+    def succeeded(self, source: Source) -> None:
+        """Take note that a step with an endpoint went well."""
+        self._place(source).failures = 0
+
+    def require_chain(self, source: Source) -> None:
+        """Check an endpoint's chain id again.
+
+        Raises:
+            EndpointLiesError: It shows another chain than before.
+        """
+        chain_id = source.chain_id()
+        if chain_id != self.chain_id:
+            self._place(source).is_checked = False
+            raise EndpointLiesError(source.name, f"it shows chain {chain_id} instead of {self.chain_id}")
+
+    def finalized(self, source: Source) -> int | None:
+        """Return the number of the last finalized block; None if the endpoint does not say. Asked twice a minute."""
+        asked, known = self._finalized
+        if time.monotonic() - asked < _FINALIZED_EVERY:
+            return known
+        try:
+            header = source.header("finalized")
+        except Exception:  # noqa: BLE001  # many nodes do not know the tag: it only informs
+            header = None
+        self._finalized = time.monotonic(), None if header is None else header.block.number
+        return self._finalized[1]
+
+    def _place(self, source: Source) -> _Place:
+        """Return the place of an endpoint."""
+        return next(it for it in self._places if it.source is source)
+
+    def _is_of_chain(self, place: _Place) -> bool:
+        """Check an endpoint's chain id, once."""
+        if place.is_checked:
+            return True
+        try:
+            chain_id = place.source.chain_id()
+            if chain_id != self.chain_id:
+                raise WrongChainError(self.chain_id, chain_id)  # noqa: TRY301
+        except Exception as problem:  # noqa: BLE001  # whatever is wrong with it, the next one may do
+            self.bench(place.source, problem)
+            return False
+        place.is_checked = True
+        return True

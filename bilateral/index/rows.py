@@ -1,0 +1,233 @@
+"""Rows in bulk: insert, replace, delete and select by key, on SQLite and PostgreSQL.
+
+This is the one seam between the engines. A row is a tuple in the order of the table's columns, with Python's integers;
+`Rows` converts those that the engine cannot hold as they are.
+"""
+
+# ruff: noqa: S608  # the names in these statements are those of `schema`; values are parameters
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from sqlalchemy.dialects import postgresql, sqlite
+
+from bilateral.index.columns import WideInteger, python_integer, sqlite_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection, Dialect, Table
+
+Row: TypeAlias = tuple[Any, ...]
+
+_MAX_BIGINT: Final = 2**63 - 1
+
+
+class Rows(ABC):
+    """Reads and writes rows of tables within the transaction of a connection.
+
+    Args:
+        connection: The connection, in a transaction.
+    """
+
+    _insert: Callable[[Table], Any]
+
+    def __init__(self, connection: Connection) -> None:
+        """See the class."""
+        self._connection = connection
+
+    def _fetched(self, query: str) -> list[Row]:
+        """Return the rows of a query, as the driver gives them."""
+        driver: Any = self._connection.connection.driver_connection
+        rows: list[Row] = driver.execute(query).fetchall()
+        return rows
+
+    @abstractmethod
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        """Insert rows with keys that the table does not have."""
+
+    def insert_unless_known(self, table: Table, values: Mapping[str, Any]) -> bool:
+        """Insert a row, unless the table has one with its key.
+
+        Returns:
+            True if the row was inserted.
+        """
+        statement = self._insert(table).values(values).on_conflict_do_nothing().returning(*table.primary_key)
+        return self._connection.execute(statement).first() is not None
+
+    @abstractmethod
+    def replace(self, table: Table, rows: Sequence[Row]) -> None:
+        """Insert rows, or replace those that have their keys."""
+
+    @abstractmethod
+    def delete(self, table: Table, keys: Sequence[Row]) -> None:
+        """Delete the rows with these primary keys; keys that the table does not have are ignored."""
+
+    @abstractmethod
+    def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
+        """Return the rows whose columns have one of several combinations of values.
+
+        Args:
+            table: The table.
+            columns: The columns; an index begins with them.
+            keys: The combinations, each once.
+
+        Returns:
+            Whole rows, in no order.
+        """
+
+
+def rows_of(connection: Connection) -> Rows:
+    """Return the access to rows for the engine of a connection."""
+    return SqliteRows(connection) if connection.dialect.name == "sqlite" else PostgresRows(connection)
+
+
+def key_columns(table: Table) -> tuple[str, ...]:
+    """Return the names of a table's primary key."""
+    return tuple(column.name for column in table.primary_key)
+
+
+@cache
+def _wide(table: Table, columns: tuple[str, ...] | None = None) -> tuple[int, ...]:
+    """Return the positions of the columns that may hold more than 64 bits."""
+    names = columns or tuple(table.c.keys())
+    return tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, WideInteger))
+
+
+def _names(columns: Iterable[str]) -> str:
+    """Return a list of quoted names."""
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+@cache
+def _temporary_table(table: Table, columns: tuple[str, ...], dialect: Dialect, suffix: str) -> tuple[str, str]:
+    """Return the name of a temporary table with some columns of another, and the statement that creates it."""
+    name = f"{table.name}_{suffix}"
+    types = ", ".join(f'"{column}" {table.c[column].type.compile(dialect)}' for column in columns)
+    end = " ON COMMIT DELETE ROWS" if dialect.name == "postgresql" else ""
+    return name, f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({types}){end}"
+
+
+class SqliteRows(Rows):
+    """Rows of SQLite, by `executemany` of the driver."""
+
+    _insert = staticmethod(sqlite.insert)
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        """See `Rows.insert`."""
+        self._write("INSERT", table, rows)
+
+    def replace(self, table: Table, rows: Sequence[Row]) -> None:
+        """See `Rows.replace`."""
+        self._write("INSERT OR REPLACE", table, rows)
+
+    def delete(self, table: Table, keys: Sequence[Row]) -> None:
+        """See `Rows.delete`."""
+        if keys:
+            names = key_columns(table)
+            where = " AND ".join(f'"{name}" = ?' for name in names)
+            self._execute(f'DELETE FROM "{table.name}" WHERE {where}', _narrowed(keys, _wide(table, names)))
+
+    def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
+        """See `Rows.select`."""
+        wanted = list(keys)
+        if not wanted:
+            return []
+        columns = tuple(columns)
+        name, create = _temporary_table(table, columns, self._connection.dialect, "wanted")
+        self._connection.exec_driver_sql(create)
+        self._connection.exec_driver_sql(f"DELETE FROM {name}")
+        places = ", ".join("?" * len(columns))
+        self._execute(f"INSERT INTO {name} VALUES ({places})", _narrowed(wanted, _wide(table, columns)))
+        # CROSS JOIN makes SQLite go through the wanted keys, and look each up in the other table's index.
+        on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
+        query = f'SELECT found.* FROM {name} wanted CROSS JOIN "{table.name}" found ON {on}'
+        return _widened(self._fetched(query), _wide(table))
+
+    def _write(self, verb: str, table: Table, rows: Sequence[Row]) -> None:
+        """Write whole rows."""
+        if rows:
+            places = ", ".join("?" * len(table.c))
+            self._execute(f'{verb} INTO "{table.name}" VALUES ({places})', _narrowed(rows, _wide(table)))
+
+    def _execute(self, statement: str, rows: Sequence[Row]) -> None:
+        """Execute a statement for each row."""
+        self._connection.exec_driver_sql(statement, list(rows))
+
+
+class PostgresRows(Rows):
+    """Rows of PostgreSQL, by COPY."""
+
+    _insert = staticmethod(postgresql.insert)
+
+    def insert(self, table: Table, rows: Sequence[Row]) -> None:
+        """See `Rows.insert`."""
+        if rows:
+            self._copy(table.name, tuple(table.c.keys()), rows)
+
+    def replace(self, table: Table, rows: Sequence[Row]) -> None:
+        """See `Rows.replace`."""
+        if not rows:
+            return
+        columns, key = tuple(table.c.keys()), key_columns(table)
+        name = self._fill(table, columns, rows, "new")
+        others = [column for column in columns if column not in key]
+        action = ", ".join(f'"{it}" = EXCLUDED."{it}"' for it in others)
+        self._connection.exec_driver_sql(
+            f'INSERT INTO "{table.name}" SELECT * FROM {name} ON CONFLICT ({_names(key)}) '
+            + (f"DO UPDATE SET {action}" if others else "DO NOTHING")
+        )
+
+    def delete(self, table: Table, keys: Sequence[Row]) -> None:
+        """See `Rows.delete`."""
+        if keys:
+            columns = key_columns(table)
+            name = self._fill(table, columns, keys, "gone")
+            on = " AND ".join(f'kept."{it}" = gone."{it}"' for it in columns)
+            self._connection.exec_driver_sql(f'DELETE FROM "{table.name}" kept USING {name} gone WHERE {on}')
+
+    def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
+        """See `Rows.select`."""
+        wanted = list(keys)
+        if not wanted:
+            return []
+        name = self._fill(table, tuple(columns), wanted, "wanted")
+        on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
+        query = f'SELECT found.* FROM {name} wanted JOIN "{table.name}" found ON {on}'
+        return _widened(self._fetched(query), _wide(table))
+
+    def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
+        """Fill a temporary table, and return its name."""
+        name, create = _temporary_table(table, columns, self._connection.dialect, suffix)
+        self._connection.exec_driver_sql(create)
+        self._connection.exec_driver_sql(f"DELETE FROM {name}")
+        self._copy(name, columns, rows)
+        self._connection.exec_driver_sql(f"ANALYZE {name}")
+        return name
+
+    def _copy(self, name: str, columns: Iterable[str], rows: Sequence[Row]) -> None:
+        """Copy rows into a table."""
+        driver: Any = self._connection.connection.driver_connection
+        with driver.cursor() as cursor, cursor.copy(f'COPY "{name}" ({_names(columns)}) FROM STDIN') as copy:
+            for row in rows:
+                copy.write_row(row)
+
+
+def _narrowed(rows: Sequence[Row], wide: Sequence[int]) -> Sequence[Row]:
+    """Convert the integers that SQLite cannot hold."""
+    for at in wide:
+        rows = [
+            row if -_MAX_BIGINT <= row[at] <= _MAX_BIGINT else (*row[:at], sqlite_integer(row[at]), *row[at + 1 :])
+            for row in rows
+        ]
+    return rows
+
+
+def _widened(rows: list[Row], wide: Sequence[int]) -> list[Row]:
+    """Convert the values that the driver returned for wide integers to Python's."""
+    if all(type(row[at]) is int for row in rows for at in wide):
+        return rows
+    return [tuple(python_integer(it) if at in wide else it for at, it in enumerate(row)) for row in rows]

@@ -1,0 +1,129 @@
+"""Settings of the index: which chains it follows, through which endpoints, into which database."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bilateral.contracts import Deployment
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class ChainSettings:
+    """The settings of one chain.
+
+    Attributes:
+        rpc_urls: The URLs of its nodes' JSON-RPC, the preferred one first.
+        deployments: Its registries; the packaged ones of the nodes' chain if empty.
+        from_block: The first block to index; None for the block in which the registries appeared.
+    """
+
+    rpc_urls: tuple[str, ...]
+    deployments: tuple[Deployment, ...] = ()
+    from_block: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse settings that describe no chain."""
+        if not self.rpc_urls:
+            raise InvalidArgumentError("a chain needs at least one rpc_url")
+        if len({it.chain_id for it in self.deployments}) > 1:
+            raise InvalidArgumentError("the deployments of one chain have different chain ids")
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """The settings of one process.
+
+    Attributes:
+        chains: The chains to follow.
+        database: The SQLAlchemy URL of the database; None for the default one.
+        poll_seconds: The seconds between two looks for a new block.
+    """
+
+    chains: tuple[ChainSettings, ...]
+    database: str | None = None
+    poll_seconds: float = 1.0
+
+
+class _ChainTable(BaseModel):
+    """A `[[chain]]` of the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rpc_urls: Annotated[list[str], Field(min_length=1)]
+    deployments: list[str] = []
+    from_block: Annotated[int | None, Field(ge=0)] = None
+
+
+class _File(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    chain: Annotated[list[_ChainTable], Field(min_length=1)]
+    database: str | None = None
+    poll_seconds: Annotated[float, Field(gt=0, le=3600)] = 1.0
+
+
+def read_settings(path: Path) -> IndexSettings:
+    """Read settings from a TOML file.
+
+    Args:
+        path: The file. Paths of deployment records in it are relative to its folder.
+
+    Returns:
+        The settings.
+
+    Raises:
+        InvalidArgumentError: The file cannot be read, or a setting is unknown, missing or out of its limits.
+        DeploymentRecordError: A deployment record cannot be read.
+    """
+    try:
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = _File.model_validate(content)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
+    except ValidationError as problem:
+        raise InvalidArgumentError(f"{path}: {_first_problem(problem)}") from None
+    chains = tuple(_chain_settings(it, path.parent) for it in found.chain)
+    return IndexSettings(chains, found.database, found.poll_seconds)
+
+
+def read_deployments(paths: Sequence[Path]) -> tuple[Deployment, ...]:
+    """Read deployment records.
+
+    Args:
+        paths: The files.
+
+    Raises:
+        InvalidArgumentError: A file cannot be read.
+        DeploymentRecordError: A file is not a deployment record.
+    """
+    found = []
+    for path in paths:
+        try:
+            found.append(Deployment.from_record(path.read_bytes()))
+        except OSError as problem:
+            raise InvalidArgumentError(f"the deployment record {path} cannot be read: {problem.strerror}") from None
+    return tuple(found)
+
+
+def _chain_settings(found: _ChainTable, folder: Path) -> ChainSettings:
+    """Return the settings of one chain; its deployment records are found from a folder."""
+    deployments = read_deployments([folder / name for name in found.deployments])
+    return ChainSettings(tuple(found.rpc_urls), deployments, found.from_block)
+
+
+def _first_problem(problem: ValidationError) -> str:
+    """Return the first problem of a file, with the name of the setting."""
+    first = problem.errors()[0]
+    place: Sequence[Any] = first["loc"]
+    return f"{'.'.join(map(str, place))}: {first['msg']}"

@@ -1,0 +1,332 @@
+"""A chain as one endpoint shows it: headers and logs, checked as far as one endpoint can be checked."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count, pairwise
+from typing import TYPE_CHECKING, Final
+
+from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
+from bilateral.events import LogPosition, RawLog
+from bilateral.identifiers import checksummed
+from bilateral.index.bloom import may_hold
+from bilateral.index.endpoint import Endpoint, HeaderEntry, LogEntry
+from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
+from bilateral.index.ranges import RangeSize, Reaction, judge
+from bilateral.index.store import Block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+MOST_BLOCKS: Final = 10_000
+"""The most blocks to ask for at once: what most public endpoints allow."""
+
+HEADERS_AT_ONCE: Final = 100
+"""The headers to ask for in one batch."""
+
+_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
+_MAX_NUMBER: Final = 2**63 - 1
+_MAX_LOG_INDEX: Final = 2**31 - 1
+_WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")
+_MAX_TOPICS: Final = 4
+_WORD_BYTES: Final = 32
+_WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A block's header.
+
+    Attributes:
+        block: The block.
+        parent_hash: The hash of the block before it.
+        bloom: Its filter of addresses and topics of logs; None if the node does not give it.
+    """
+
+    block: Block
+    parent_hash: bytes
+    bloom: bytes | None
+
+
+class Source:
+    """A chain as one endpoint shows it.
+
+    Args:
+        endpoint: The endpoint.
+        addresses: The registries whose logs are wanted, in checksum form.
+        topics: The first topics of the wanted events; empty for all.
+        wait: Waits some seconds; returns False to give up, as at the end of the process.
+
+    Attributes:
+        size: The number of blocks to ask for.
+        loses_logs: True once the endpoint left out logs. Then its ranges are read twice.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        addresses: Sequence[str],
+        topics: Sequence[bytes] = (),
+        wait: Callable[[float], bool] | None = None,
+    ) -> None:
+        """See the class."""
+        self.endpoint = endpoint
+        self.size = RangeSize(MOST_BLOCKS)
+        self.loses_logs = False
+        self._addresses = list(addresses)
+        self._address_bytes = [bytes.fromhex(address[2:]) for address in addresses]
+        self._topics = ["0x" + topic.hex() for topic in topics]
+        self._wait = wait or _sleep
+
+    @property
+    def name(self) -> str:
+        """The endpoint's host."""
+        return self.endpoint.name
+
+    def chain_id(self) -> int:
+        """Return the chain's id."""
+        return _quantity(self.endpoint.request("eth_chainId", (), str))
+
+    def head(self) -> int:
+        """Return the number of the last block."""
+        return _quantity(self.endpoint.request("eth_blockNumber", (), str))
+
+    def has_code(self, address: str, block: int) -> bool:
+        """Check that there is a contract at an address after a block. Old blocks need a node that keeps old states."""
+        return self.endpoint.request("eth_getCode", (address, hex(block)), str) not in ("0x", "0x0", "")
+
+    def header(self, block: int | str) -> Header | None:
+        """Return the header of a block.
+
+        Args:
+            block: Its number, or a tag such as `finalized`.
+
+        Returns:
+            The header; None if the endpoint does not have the block.
+        """
+        name = hex(block) if isinstance(block, int) else block
+        found = self.endpoint.request("eth_getBlockByNumber", (name, False), HeaderEntry | None)  # type: ignore[arg-type]
+        header = None if found is None else _header(found)
+        if header is not None and isinstance(block, int) and header.block.number != block:
+            raise EndpointLiesError(self.name, f"asked for block {block}, it answers with block {header.block.number}")
+        return header
+
+    def headers(self, first: int, last: int) -> list[Header]:
+        """Return the headers of a range of blocks, each linked to the one before it by its parent's hash.
+
+        Raises:
+            MalformedNodeAnswerError: A block is missing.
+            EndpointLiesError: The blocks do not form a chain: a reorganisation is under way, or the endpoint lies.
+        """
+        found = self.headers_of(range(first, last + 1))
+        for number, header in zip(range(first, last + 1), found, strict=True):
+            if header.block.number != number:
+                raise EndpointLiesError(
+                    self.name, f"asked for block {number}, it answers with block {header.block.number}"
+                )
+        for before, after in pairwise(found):
+            if after.parent_hash != before.block.hash:
+                raise EndpointLiesError(
+                    self.name, f"block {after.block.number} does not follow block {before.block.number}"
+                )
+        return found
+
+    def headers_of(self, numbers: Sequence[int]) -> list[Header]:
+        """Return the headers of some blocks.
+
+        Raises:
+            MalformedNodeAnswerError: A block is missing.
+        """
+        found: list[Header] = []
+        for start in range(0, len(numbers), HEADERS_AT_ONCE):
+            found += self._headers_at_once(numbers[start : start + HEADERS_AT_ONCE])
+        return found
+
+    def logs(self, first: int, last: int) -> tuple[list[RawLog], int]:
+        """Return the registries' logs from the beginning of a range of blocks, as many blocks as the endpoint gives.
+
+        Args:
+            first: The first block.
+            last: The last block that is wanted.
+
+        Returns:
+            The logs in the order of the chain, and the last block of the part of the range that they are complete for.
+
+        Raises:
+            EndpointRefusesError: The endpoint refuses a single block, or for a reason that asking differently does not
+                change.
+            EndpointLiesError: It answers with logs that were not asked for.
+        """
+        waits = iter(_WAITS)
+        for refusals in count():
+            end = min(last, first + self.size.blocks - 1)
+            try:
+                logs = self._logs_at_once(first, end)
+            except (NodeError, NodeTimeoutError, MalformedNodeAnswerError) as error:
+                last = self._react(error, first, end, refusals, waits) or last
+            else:
+                self.size.accepted(end - first + 1, len(logs))
+                return logs, end
+        raise AssertionError  # `count` does not end
+
+    def _react(self, error: Exception, first: int, last: int, refusals: int, waits: Iterator[float]) -> int | None:
+        """React to a refusal: shrink the range, wait, or give up.
+
+        Returns:
+            The chain's last block, if the refusal means that the range ends after it.
+        """
+        asked = last - first + 1
+        if isinstance(error, MalformedNodeAnswerError):  # an answer over the limit on its size, or cut off
+            if asked == 1:
+                raise error
+            self.size.refused(asked, None)
+            return None
+        assert isinstance(error, NodeError | NodeTimeoutError)  # noqa: S101  # as the caller catches
+        verdict = judge(error, first, last)
+        reaction = verdict.reaction
+        if verdict.repeats is not None and refusals >= verdict.repeats:
+            reaction = verdict.otherwise
+        if reaction is Reaction.SPLIT and asked > 1:
+            self.size.refused(asked, verdict.blocks)
+            return None
+        if reaction is Reaction.HEAD and refusals < len(_WAITS) and first <= (head := self.head()):
+            return head
+        seconds = next(waits, None) if reaction in (Reaction.WAIT, Reaction.SPLIT) else None
+        if seconds is None or not self._wait(seconds):
+            raise EndpointRefusesError(self.name, first, last, str(error)) from error
+        return None
+
+    def _logs_at_once(self, first: int, last: int) -> list[RawLog]:
+        """Ask for the logs of a range by one call."""
+        query: dict[str, object] = {"address": self._addresses, "fromBlock": hex(first), "toBlock": hex(last)}
+        if self._topics:
+            query["topics"] = [self._topics]
+        entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
+        try:
+            logs = [_log(entry) for entry in entries]
+        except ValueError as problem:
+            raise MalformedNodeAnswerError(f"{self.name} answers with a log that cannot be read: {problem}") from None
+        logs.sort(key=lambda log: (log.position.block_number, log.position.log_index))
+        wanted = set(self._addresses)
+        previous, block_hash = (first, -1), ""
+        for log in logs:
+            place = log.position.block_number, log.position.log_index
+            if log.position.address not in wanted or not first <= place[0] <= last:
+                raise EndpointLiesError(self.name, f"it gives a log of {log.position.address} in block {place[0]}")
+            if place <= previous:
+                raise EndpointLiesError(self.name, f"it gives log {place[1]} of block {place[0]} twice")
+            if place[0] == previous[0] and block_hash not in ("", log.position.block_hash):
+                raise EndpointLiesError(self.name, f"it gives logs of two blocks with the number {place[0]}")
+            previous, block_hash = place, log.position.block_hash
+        return logs
+
+    def lacks(self, header: Header, logs: Sequence[RawLog]) -> bool:
+        """Check whether a block's filter announces logs of a registry of which the endpoint gave none.
+
+        The filter may announce logs that do not exist, but never hides one. So the answer asks for a second look.
+        """
+        if header.bloom is None:
+            return False
+        given = {log.position.address for log in logs}
+        return any(
+            address not in given and may_hold(header.bloom, raw)
+            for address, raw in zip(self._addresses, self._address_bytes, strict=True)
+        )
+
+    def _headers_at_once(self, numbers: Sequence[int]) -> list[Header]:
+        """Ask for headers by a batch; one by one where the endpoint refuses batches."""
+        calls = [(hex(number), False) for number in numbers]
+        kind = HeaderEntry | None
+        try:
+            entries: list[HeaderEntry | None] = self.endpoint.batch("eth_getBlockByNumber", calls, kind)  # type: ignore[arg-type]
+        except (NodeError, MalformedNodeAnswerError):
+            entries = [self.endpoint.request("eth_getBlockByNumber", call, kind) for call in calls]  # type: ignore[arg-type]
+        if any(entry is None for entry in entries):
+            raise MalformedNodeAnswerError(f"{self.name} lacks a block of {numbers[0]} to {numbers[-1]}")
+        return [_header(entry) for entry in entries if entry is not None]
+
+
+def _sleep(seconds: float) -> bool:
+    """Wait."""
+    time.sleep(seconds)
+    return True
+
+
+def _header(entry: HeaderEntry) -> Header:
+    """Read a header."""
+    block = Block(_quantity(entry.number), _word(entry.hash), _quantity(entry.timestamp))
+    bloom = None if not entry.logsBloom else _bytes(entry.logsBloom)
+    return Header(block, _word(entry.parentHash), bloom)
+
+
+def _log(entry: LogEntry) -> RawLog:
+    """Read a log."""
+    topics = tuple([bytes.fromhex(topic[2:]) for topic in entry.topics])
+    if entry.removed or len(topics) > _MAX_TOPICS or any(len(topic) != _WORD_BYTES for topic in topics):
+        raise ValueError("it was removed, or has other topics than logs have")
+    index = _small_quantity(entry.logIndex)
+    if index > _MAX_LOG_INDEX:
+        raise ValueError(f"its index is {index}")
+    position = LogPosition(
+        _address(entry.address),
+        _small_quantity(entry.blockNumber),
+        _lower_word(entry.blockHash),
+        _lower_word(entry.transactionHash),
+        index,
+        None if entry.blockTimestamp is None else _small_quantity(entry.blockTimestamp),
+    )
+    return RawLog(position, topics, _bytes(entry.data))
+
+
+_ADDRESSES: dict[str, str] = {}
+
+
+def _address(text: str) -> str:
+    """Return an address in checksum form. The registries' few addresses are remembered."""
+    known = _ADDRESSES.get(text)
+    if known is None:
+        known = checksummed(text)
+        if len(_ADDRESSES) < 1024:  # noqa: PLR2004  # a foreign endpoint must not fill the memory
+            _ADDRESSES[text] = known
+    return known
+
+
+def _bytes(text: str) -> bytes:
+    """Read bytes of any length."""
+    try:
+        value = bytes.fromhex(text[2:])  # it also takes blanks
+    except ValueError:
+        value = b""
+    if text[:2] != "0x" or 2 * len(value) + 2 != len(text):
+        raise MalformedNodeAnswerError("the node answers with another form of bytes")
+    return value
+
+
+def _quantity(text: str) -> int:
+    """Read a number."""
+    number = int(text, 16) if _QUANTITY.fullmatch(text) else -1
+    if not 0 <= number <= _MAX_NUMBER:
+        raise MalformedNodeAnswerError(f"the node answers with {text[:80]!r} instead of a number of at most 63 bits")
+    return number
+
+
+_small_quantity = lru_cache(maxsize=1 << 12)(_quantity)  # logs share blocks, times and indices
+
+
+@lru_cache(maxsize=1 << 10)  # the logs of a block share its hash, those of a transaction its hash
+def _lower_word(text: str) -> str:
+    """Check that a text is 32 bytes in hexadecimal digits, and return it in lower case."""
+    if not _WORD.fullmatch(text):
+        raise ValueError("a hash or topic is not 32 bytes")
+    return text.lower()
+
+
+def _word(text: str) -> bytes:
+    """Read 32 bytes."""
+    try:
+        return bytes.fromhex(_lower_word(text)[2:])
+    except ValueError:
+        raise MalformedNodeAnswerError("the node answers with another form of hash") from None

@@ -1,0 +1,85 @@
+"""The progress of the index, chain by chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from bilateral.index import schema
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+
+@dataclass(frozen=True)
+class ChainStatus:
+    """The progress of one chain.
+
+    Attributes:
+        chain_id: The chain.
+        first_block: The first block that is indexed.
+        block: The last block that is indexed.
+        block_time: Its time.
+        head: The head of the chain when the index last looked.
+        lag: The blocks between the two.
+        finalized: The last finalized block, if the node says.
+        event_rows: The number of stored logs.
+        endpoint: The host of the endpoint in use.
+        updated_at: The time of the last look.
+        reorganizations: The number of reorganisations that removed blocks.
+        last_reorganization_at: The time of the last one; None before the first.
+        last_reorganization_depth: The number of blocks that it removed.
+    """
+
+    chain_id: int
+    first_block: int
+    block: int
+    block_time: datetime
+    head: int
+    lag: int
+    finalized: int | None
+    event_rows: int
+    endpoint: str
+    updated_at: datetime
+    reorganizations: int
+    last_reorganization_at: datetime | None
+    last_reorganization_depth: int | None
+
+
+def chain_statuses(engine: Engine) -> list[ChainStatus]:
+    """Return the status of every chain, by chain id.
+
+    Args:
+        engine: The database.
+    """
+    table = schema.chain
+    with engine.connect() as connection:
+        rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
+    return [
+        ChainStatus(
+            chain_id=row["chain_id"],
+            first_block=row["first_block"],
+            block=row["block_number"],
+            block_time=_moment(row["block_time"]),
+            head=row["head_number"],
+            lag=max(0, row["head_number"] - row["block_number"]),
+            finalized=row["finalized_number"],
+            event_rows=row["event_rows"],
+            endpoint=row["endpoint"],
+            updated_at=_moment(row["updated_at"]),
+            reorganizations=row["reorganizations"],
+            last_reorganization_at=(
+                None if row["last_reorganization_at"] is None else _moment(row["last_reorganization_at"])
+            ),
+            last_reorganization_depth=row["last_reorganization_depth"],
+        )
+        for row in rows
+    ]
+
+
+def _moment(seconds: int) -> datetime:
+    """Return a moment in UTC."""
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,359 @@
+"""The rows of one chain: batches of blocks go in whole, and reorganised blocks come out whole.
+
+Rows, derived rows and the cursor move in one transaction. The cursor moves by compare-and-set, so of two workers on one
+chain one wins and the other learns of it; nothing is stored twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, fields
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Text, delete, select, update
+
+from bilateral.events import Event, UndecodedLog
+from bilateral.index import schema
+from bilateral.index.agents import AgentTables
+from bilateral.index.derived import Journal, undo
+from bilateral.index.errors import CursorMovedError
+from bilateral.index.found import Found
+from bilateral.index.history import stored_batches
+from bilateral.index.rows import Row, Rows, rows_of
+from bilateral.index.summaries import SummaryTables
+from bilateral.index.text import is_exact, storable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sqlalchemy import Connection, Engine, Table
+
+
+JOURNAL_BLOCKS: Final = 128
+"""Blocks below the head for which a rollback needs no rebuilding of derived tables."""
+
+_CHECKPOINT_BLOCKS: Final = 256
+"""Blocks of which one hash is kept, deep in the chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of the chain.
+
+    Attributes:
+        number: Its number.
+        hash: Its hash, 32 bytes.
+        time: Its time, in Unix seconds.
+    """
+
+    number: int
+    hash: bytes
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A range of blocks with all logs of the registries in it.
+
+    Attributes:
+        end: The last block of the range.
+        found: The logs, in the order of the chain.
+        checkpoints: Blocks of the range whose hashes are kept, to find the fork of a later reorganisation.
+        head: The number of the chain's last block, as known now.
+        finalized: The number of the last block that the node calls finalized; None if it does not say.
+    """
+
+    end: Block
+    found: Sequence[Found]
+    checkpoints: Sequence[Block]
+    head: int
+    finalized: int | None = None
+
+
+class ChainStore:
+    """The rows of one chain.
+
+    Args:
+        engine: The database.
+        chain_id: The chain.
+    """
+
+    def __init__(self, engine: Engine, chain_id: int) -> None:
+        """See the class."""
+        self._engine = engine
+        self._chain_id = chain_id
+
+    def cursor(self) -> Block | None:
+        """Return the last block that is indexed; None before the first."""
+        table = schema.chain
+        query = select(table.c.block_number, table.c.block_hash, table.c.block_time)
+        with self._engine.connect() as connection:
+            row = connection.execute(query.where(table.c.chain_id == self._chain_id)).one_or_none()
+        return None if row is None else Block(*row)
+
+    def begin(self, block: Block) -> None:
+        """Set the cursor before the first block to index, unless the chain has a cursor already.
+
+        Args:
+            block: The block before the first one.
+        """
+        table = schema.chain
+        with self._engine.begin() as connection:
+            values = {
+                "chain_id": self._chain_id,
+                "first_block": block.number + 1,
+                "journal_from": block.number + 1,
+                "head_number": block.number,
+                "updated_at": int(time.time()),
+                **_cursor_columns(block),
+            }
+            rows = rows_of(connection)
+            if rows.insert_unless_known(table, values):
+                rows.insert(schema.block, [(self._chain_id, block.number, block.hash)])
+
+    def append(self, cursor: Block, batch: Batch) -> None:
+        """Store a batch and move the cursor to its end.
+
+        Args:
+            cursor: The cursor as the caller knows it; the batch begins behind it.
+            batch: The batch.
+
+        Raises:
+            CursorMovedError: Another worker moved the cursor. Nothing was stored.
+        """
+        journal_from = max(cursor.number + 1, batch.head - JOURNAL_BLOCKS + 1)
+        with self._engine.begin() as connection:
+            rows = rows_of(connection)
+            chain = schema.chain
+            values: dict[Any, Any] = {
+                **_cursor_columns(batch.end),
+                "head_number": batch.head,
+                "finalized_number": batch.finalized,
+                "updated_at": int(time.time()),
+                "event_rows": chain.c.event_rows + len(batch.found),
+            }
+            if journal_from > cursor.number + 1:  # some blocks of the batch are not in the journal
+                values["journal_from"] = min(journal_from, batch.end.number + 1)
+            self._move(connection, cursor, values)  # first: it makes another worker wait, and then give way
+            self._derive(rows, batch.found, journal_from)
+            for table, new in event_rows(self._chain_id, batch.found).items():
+                rows.insert(table, new)
+            rows.insert(schema.block, [(self._chain_id, it.number, it.hash) for it in batch.checkpoints])
+            self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
+            self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
+
+    def checkpoints(self, before: int) -> list[Block]:
+        """Return the blocks whose hashes are kept, the latest first.
+
+        Args:
+            before: Only blocks before this number.
+        """
+        table = schema.block
+        query = (
+            select(table.c.block_number, table.c.block_hash)
+            .where(table.c.chain_id == self._chain_id, table.c.block_number < before)
+            .order_by(table.c.block_number.desc())
+        )
+        with self._engine.connect() as connection:
+            return [Block(number, hash_, 0) for number, hash_ in connection.execute(query)]
+
+    def roll_back(self, cursor: Block, target: Block, progress: Callable[[int], None] = lambda _: None) -> None:
+        """Remove all blocks after a block, and bring the derived tables to the state after it.
+
+        Args:
+            cursor: The cursor as the caller knows it.
+            target: The block, which becomes the cursor.
+            progress: Called with the number of a block now and then, where derived tables must be rebuilt.
+
+        Raises:
+            CursorMovedError: Another worker moved the cursor. Nothing was changed.
+        """
+        chain = schema.chain
+        with self._engine.begin() as connection:
+            rows = rows_of(connection)
+            floor = self._lock(connection, cursor)
+            after = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
+            removed = sum(connection.execute(self._after(table, target.number)).rowcount for table in after)
+            connection.execute(self._after(schema.block, target.number))
+            if target.number + 1 >= floor:
+                undo(connection, rows, self._chain_id, target.number)
+            else:
+                self._rebuild(connection, rows, progress)
+                floor = target.number + 1
+            now = int(time.time())
+            values: dict[Any, Any] = {
+                **_cursor_columns(target),
+                "updated_at": now,
+                "event_rows": chain.c.event_rows - removed,
+                "reorganizations": chain.c.reorganizations + 1,
+                "last_reorganization_at": now,
+                "last_reorganization_depth": cursor.number - target.number,
+                "journal_from": floor,
+            }
+            self._move(connection, cursor, values)
+
+    def rebuild(self, progress: Callable[[int], None] = lambda _: None) -> None:
+        """Compute the derived tables anew from the tables of events.
+
+        Args:
+            progress: Called with the number of a block now and then.
+
+        Raises:
+            CursorMovedError: Another worker moved the cursor meanwhile. Nothing was changed.
+        """
+        cursor = self.cursor()
+        if cursor is None:
+            return
+        with self._engine.begin() as connection:
+            self._move(connection, cursor, {"journal_from": cursor.number + 1})
+            self._rebuild(connection, rows_of(connection), progress)
+
+    def _derive(self, rows: Rows, found: Iterable[Found], journal_from: int) -> None:
+        """Bring the derived tables up to date with further logs."""
+        events = [(it.time, it.event) for it in found if isinstance(it.event, Event)]
+        journal = Journal(self._chain_id, journal_from)
+        agents, summaries = AgentTables(self._chain_id, journal), SummaryTables(self._chain_id, journal)
+        all_events = [event for _, event in events]
+        agents.load(rows, all_events)
+        summaries.load(rows, all_events)
+        for number, group in groupby(events, key=lambda it: it[1].position.block_number):
+            journal.begin_block(number)
+            in_block = list(group)
+            of_block = [event for _, event in in_block]
+            agents.apply(in_block[0][0], of_block)
+            summaries.apply(of_block)
+        agents.write(rows)
+        summaries.write(rows)
+        journal.write(rows)
+
+    def _rebuild(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
+        """Empty the derived tables of the chain, and fill them from the tables of events."""
+        for table in (*schema.DERIVED_TABLES, schema.journal):
+            connection.execute(delete(table).where(table.c.chain_id == self._chain_id))
+        for found in stored_batches(connection, self._chain_id):
+            self._derive(rows, found, journal_from=1 << 62)
+            progress(found[-1].log.position.block_number)
+
+    def _after(self, table: Table, block: int) -> Any:
+        """Return the statement that deletes a table's rows of later blocks."""
+        return delete(table).where(table.c.chain_id == self._chain_id, table.c.block_number > block)
+
+    def _lock(self, connection: Connection, cursor: Block) -> int:
+        """Keep other workers from moving the cursor until the end of the transaction.
+
+        Returns:
+            The first block that the journal covers.
+
+        Raises:
+            CursorMovedError: The cursor is not where the caller knows it.
+        """
+        self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
+        query = select(schema.chain.c.journal_from).where(schema.chain.c.chain_id == self._chain_id)
+        return int(connection.execute(query).scalar_one())
+
+    def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> None:
+        """Move the cursor, if it still is where the caller knows it.
+
+        Raises:
+            CursorMovedError: It is not.
+        """
+        table = schema.chain
+        moved = connection.execute(
+            update(table)
+            .where(
+                table.c.chain_id == self._chain_id,
+                table.c.block_number == cursor.number,
+                table.c.block_hash == cursor.hash,
+            )
+            .values(values)
+        )
+        if moved.rowcount != 1:
+            raise CursorMovedError(self._chain_id, cursor.number)
+
+    def _prune(self, connection: Connection, before: int) -> None:
+        """Forget the journal of blocks that are deep in the chain."""
+        table = schema.journal
+        connection.execute(delete(table).where(table.c.chain_id == self._chain_id, table.c.block_number < before))
+        chain = schema.chain
+        connection.execute(
+            update(chain)
+            .where(chain.c.chain_id == self._chain_id, chain.c.journal_from < before)
+            .values(journal_from=before)
+        )
+
+    def _thin(self, connection: Connection, first: int, before: int) -> None:
+        """Forget most checkpoints among blocks that have become deep: one of each `_CHECKPOINT_BLOCKS` stays."""
+        table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
+        known = (table.c.chain_id == self._chain_id) & (table.c.block_number >= start) & (table.c.block_number < before)
+        kept: dict[int, int] = {}
+        found = list(connection.execute(select(table.c.block_number).where(known)).scalars())
+        for number in sorted(found):
+            kept[number // _CHECKPOINT_BLOCKS] = number
+        gone = [(self._chain_id, number) for number in found if kept[number // _CHECKPOINT_BLOCKS] != number]
+        rows_of(connection).delete(table, gone)
+
+
+def event_rows(chain_id: int, found: Iterable[Found]) -> dict[Table, list[Row]]:
+    """Return the rows of logs, by table.
+
+    Args:
+        chain_id: The chain.
+        found: The logs.
+    """
+    rows: dict[Table, list[Row]] = defaultdict(list)
+    for it in found:
+        position = it.log.position
+        place = (
+            chain_id,
+            position.block_number,
+            position.log_index,
+            bytes.fromhex(position.block_hash[2:]),
+            it.time,
+            bytes.fromhex(position.transaction_hash[2:]),
+            position.address,
+        )
+        if isinstance(it.event, UndecodedLog):
+            row = (*place, b"".join(it.log.topics), it.log.data, it.event.problem)
+            rows[schema.undecodable_log].append(row)
+        else:
+            rows[schema.EVENT_TABLES[type(it.event)]].append((*place, *_fields(it.event, it.log.data)))
+    return rows
+
+
+def _cursor_columns(block: Block) -> dict[Any, Any]:
+    """Return the columns of the cursor."""
+    return {"block_number": block.number, "block_hash": block.hash, "block_time": block.time}
+
+
+def _fields(event: Event, data: bytes) -> Row:
+    """Return the values of an event's columns, behind those of its place."""
+    values_of, texts = _COLUMNS[type(event)]
+    values: Row = values_of(event)
+    if not texts:
+        return values
+    row, raw = list(values), None
+    for at in texts:
+        text = row[at]
+        if "\0" in text or "\N{REPLACEMENT CHARACTER}" in text:
+            raw = raw if is_exact(text) else data
+            row[at] = storable(text)
+        else:
+            row[at] = str(text)  # drivers take longer for a subclass
+    return (*row, raw)
+
+
+def _columns(kind: type[Event]) -> tuple[Callable[[Event], Row], tuple[int, ...]]:
+    """Return what reads an event's values, and the positions of its texts."""
+    names = [field.name for field in fields(kind)][1:]
+    table = schema.EVENT_TABLES[kind]
+    texts = tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, Text))
+    if len(names) == 1:
+        (name,) = names
+        return lambda event: (getattr(event, name),), texts
+    return attrgetter(*names), texts
+
+
+_COLUMNS: Final = {kind: _columns(kind) for kind in schema.EVENT_TABLES}

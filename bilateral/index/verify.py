@@ -1,0 +1,124 @@
+"""Compare what is stored with what an endpoint says, row by row."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import select
+
+from bilateral.events import decode_logs
+from bilateral.index import schema
+from bilateral.index.found import Found
+from bilateral.index.store import event_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sqlalchemy import Engine, Table
+
+    from bilateral.contracts import Registry
+    from bilateral.events import RawLog
+    from bilateral.index.rows import Row
+    from bilateral.index.source import Source
+
+RANGE_BLOCKS: Final = 2_000
+"""The blocks that are compared at once."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The comparison of one range of blocks.
+
+    Attributes:
+        first: The first block.
+        last: The last block.
+        rows: The number of rows that were compared.
+        missing: The rows that the chain has and the index lacks: table, block and log index.
+        stale: The rows that the index has and the chain lacks, or has otherwise.
+    """
+
+    first: int
+    last: int
+    rows: int
+    missing: tuple[str, ...]
+    stale: tuple[str, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """True if the index and the chain hold the same."""
+        return not self.missing and not self.stale
+
+
+class Verifier:
+    """Reads ranges of blocks again, and compares them with the rows.
+
+    Args:
+        engine: The database.
+        source: The chain as an endpoint shows it; best another one than the index was read from.
+        registries: The registry at each address.
+    """
+
+    def __init__(self, engine: Engine, source: Source, registries: Mapping[str, Registry]) -> None:
+        """See the class."""
+        self._engine = engine
+        self._source = source
+        self._registries = registries
+        self._chain_id = source.chain_id()
+
+    def compare(self, first: int, last: int, *, samples: int | None = None, seed: int = 0) -> Iterator[Comparison]:
+        """Compare blocks.
+
+        Args:
+            first: The first block.
+            last: The last block.
+            samples: The number of ranges to choose at random; None for all.
+            seed: The seed of the choice.
+
+        Yields:
+            The comparison of each range.
+
+        Raises:
+            EndpointRefusesError: The endpoint refuses the logs.
+            EndpointLiesError: The endpoint contradicts itself.
+        """
+        starts = list(range(first, last + 1, RANGE_BLOCKS))
+        if samples is not None and samples < len(starts):
+            starts = sorted(random.Random(seed).sample(starts, samples))  # noqa: S311  # a sample, not a secret
+        for start in starts:
+            stop, end = min(start + RANGE_BLOCKS - 1, last), start - 1
+            while end < stop:  # an endpoint may give less at once
+                begin = end + 1
+                logs, end = self._source.logs(begin, stop)
+                yield self._compare_range(begin, end, logs)
+
+    def _compare_range(self, first: int, last: int, logs: Sequence[RawLog]) -> Comparison:
+        """Compare one range with its logs."""
+        numbers = sorted({log.position.block_number for log in logs})
+        times = {header.block.number: header.block.time for header in self._source.headers_of(numbers)}
+        decoded = decode_logs(self._registries, logs)
+        found = [Found(log, event, times[log.position.block_number]) for log, event in zip(logs, decoded, strict=True)]
+        expected, stored = _named(event_rows(self._chain_id, found)), _named(self._stored(first, last))
+        missing, stale = expected - stored, stored - expected
+        return Comparison(first, last, expected.total(), _places(missing), _places(stale))
+
+    def _stored(self, first: int, last: int) -> dict[Table, list[Row]]:
+        """Read the rows of a range."""
+        found = {}
+        with self._engine.connect() as connection:
+            for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
+                of_range = (table.c.chain_id == self._chain_id) & table.c.block_number.between(first, last)
+                found[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]
+        return found
+
+
+def _named(rows: Mapping[Table, Sequence[Row]]) -> Counter[tuple[str, Row]]:
+    """Return rows with the names of their tables, and how often each occurs."""
+    return Counter((table.name, tuple(row)) for table, found in rows.items() for row in found)
+
+
+def _places(rows: Counter[tuple[str, Row]]) -> tuple[str, ...]:
+    """Return the places of rows, for people."""
+    return tuple(f"{name} block {row[1]} log {row[2]}" for name, row in sorted(rows, key=lambda it: it[1][1:3]))

@@ -1,0 +1,233 @@
+"""Workers: one thread a chain, which follows it until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.contracts import Deployment, Registry, packaged_deployment
+from bilateral.errors import (
+    MalformedNodeAnswerError,
+    NodeError,
+    NodeTimeoutError,
+    NodeUnreachableError,
+    UnexpectedAnswerError,
+    UnknownDeploymentError,
+    WrongChainError,
+)
+from bilateral.index import schema
+from bilateral.index.endpoint import Endpoint
+from bilateral.index.errors import DatabaseUnavailableError, NoEndpointError
+from bilateral.index.follow import Follower, Outcome, Step
+from bilateral.index.pool import Pool
+from bilateral.index.rows import rows_of
+from bilateral.index.source import Source
+from bilateral.index.store import ChainStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from sqlalchemy import Engine
+
+    from bilateral.index.settings import ChainSettings
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
+_RETRY_SECONDS: Final = 2.0
+_NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of one chain.
+
+    Attributes:
+        chain_id: The chain.
+        step: The last step.
+        rate: Blocks a second, since the worker began.
+        seconds_left: The seconds to the head at this rate; None at the head, or before a rate is known.
+    """
+
+    chain_id: int
+    step: Step
+    rate: float
+    seconds_left: float | None
+
+
+class Worker:
+    """Follows one chain.
+
+    Args:
+        engine: The database.
+        settings: The chain's settings.
+        stop: Set to make the worker end after its step.
+        poll_seconds: The seconds between two looks for a new block.
+        report: Called with the progress after every step that changed something.
+
+    Attributes:
+        chain_id: The chain.
+
+    Raises:
+        NoEndpointError: No endpoint says which chain it is of.
+        UnknownDeploymentError: No deployment was given, and none is packaged for the chain.
+        WrongChainError: A deployment is of another chain.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: ChainSettings,
+        *,
+        stop: threading.Event,
+        poll_seconds: float = 1.0,
+        report: Callable[[Progress], None] = lambda _: None,
+    ) -> None:
+        """See the class."""
+        endpoints = [Endpoint(url) for url in settings.rpc_urls]
+        self.chain_id = _chain_id(endpoints)
+        deployments = deployments_of(settings, self.chain_id)
+        registries = registries_of(deployments)
+        sources = [Source(it, list(registries), wait=lambda seconds: not stop.wait(seconds)) for it in endpoints]
+        first = settings.from_block
+        if first is None:
+            first = min(it.first_block for it in deployments) or first_block_of(sources[0], deployments)
+        self._stop = stop
+        self._poll_seconds = poll_seconds
+        self._report = report
+        self._pool = Pool(self.chain_id, sources, self._report_problem)
+        self._follower = Follower(ChainStore(engine, self.chain_id), self._pool, registries, first)
+        _record_registries(engine, deployments, first)
+
+    def run(self, *, until_head: bool = False) -> None:
+        """Follow the chain until the worker is told to stop.
+
+        Args:
+            until_head: True to end at the head.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be written.
+        """
+        began, indexed = time.monotonic(), 0
+        before: int | None = None
+        while not self._stop.is_set():
+            try:
+                step = self._follower.step()
+            except NoEndpointError as problem:
+                _LOGGER.warning("chain=%d outcome=no_endpoint problem=%r", self.chain_id, str(problem))
+                self._stop.wait(_RETRY_SECONDS)
+                continue
+            except DBAPIError as problem:
+                raise DatabaseUnavailableError(f"the database cannot be written: {problem.orig}") from None
+            if step.outcome is Outcome.WAITED:
+                if until_head:
+                    return
+                self._stop.wait(self._poll_seconds)
+                continue
+            indexed += 0 if before is None else max(0, step.block - before)
+            before = step.block
+            rate = indexed / max(time.monotonic() - began, 1e-9)
+            left = (step.head - step.block) / rate if rate and step.head > step.block else None
+            self._report(Progress(self.chain_id, step, rate, left))
+            _LOGGER.info(
+                "chain=%d outcome=%s block=%d head=%d events=%d depth=%d endpoint=%s rate=%.1f",
+                *(self.chain_id, step.outcome, step.block, step.head, step.events, step.depth, step.endpoint, rate),
+            )
+
+    def _report_problem(self, endpoint: str, problem: str) -> None:
+        """Log that an endpoint was benched."""
+        _LOGGER.warning("chain=%d endpoint=%s benched=%r", self.chain_id, endpoint, problem)
+
+
+def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
+    """Return the deployments of a chain: those of the settings, or the packaged one.
+
+    Args:
+        settings: The chain's settings.
+        chain_id: The chain, as its nodes say it.
+
+    Raises:
+        UnknownDeploymentError: None is given, and none is packaged for the chain.
+        WrongChainError: One is of another chain.
+    """
+    packaged = packaged_deployment(chain_id)
+    deployments = settings.deployments or (() if packaged is None else (packaged,))
+    if not deployments:
+        raise UnknownDeploymentError(chain_id)
+    for deployment in deployments:
+        if deployment.chain_id != chain_id:
+            raise WrongChainError(deployment.chain_id, chain_id)
+    return deployments
+
+
+def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
+    """Return the registry at each address of some deployments, in checksum form."""
+    found: dict[str, Registry] = {}
+    for deployment in deployments:
+        places = (
+            (deployment.identity, Registry.IDENTITY),
+            (deployment.reputation, Registry.BIDIRECTIONAL),  # it has all events of the one without ratings
+            (deployment.authorized, Registry.AUTHORIZED),
+            (deployment.validation, Registry.VALIDATION),
+        )
+        found |= {address: registry for address, registry in places if address is not None}
+    return found
+
+
+def first_block_of(source: Source, deployments: Sequence[Deployment]) -> int:
+    """Find the block in which the first registry appeared, by bisection on its code.
+
+    Args:
+        source: The chain as an endpoint shows it. It must know the state of old blocks.
+        deployments: The deployments.
+
+    Returns:
+        The block; 0 if the endpoint does not know old states, so that nothing is left out.
+
+    Raises:
+        UnexpectedAnswerError: There is no contract at an identity registry's address.
+    """
+    head = source.head()
+    addresses = [deployment.identity for deployment in deployments]
+    for address in addresses:
+        if not source.has_code(address, head):
+            raise UnexpectedAnswerError(f"there is no contract at {address}, where an identity registry should be")
+    try:
+        return min(_appearance(source, address, head) for address in addresses)
+    except _NODE_FAILURES as problem:
+        _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
+        return 0
+
+
+def _appearance(source: Source, address: str, head: int) -> int:
+    """Return the first block after which there is code at an address, at which there is some now."""
+    without, with_code = -1, head
+    while with_code - without > 1:
+        middle = (without + with_code) // 2
+        without, with_code = (without, middle) if source.has_code(address, middle) else (middle, with_code)
+    return with_code
+
+
+def _chain_id(endpoints: Sequence[Endpoint]) -> int:
+    """Return the chain of the first endpoint that answers; the pool compares the others with it."""
+    problems = []
+    for endpoint in endpoints:
+        try:
+            return Source(endpoint, ()).chain_id()
+        except _NODE_FAILURES as problem:
+            problems.append(str(problem))
+    raise NoEndpointError(None, "; ".join(problems))
+
+
+def _record_registries(engine: Engine, deployments: Sequence[Deployment], first_block: int) -> None:
+    """Write down which registries are indexed, and which identity registry each belongs to."""
+    rows: Mapping[str, tuple[object, ...]] = {
+        address: (it.chain_id, address, registry.value, it.identity, it.first_block or first_block)
+        for it in deployments
+        for address, registry in registries_of([it]).items()
+    }
+    with engine.begin() as connection:
+        rows_of(connection).replace(schema.registry, list(rows.values()))

@@ -1,0 +1,52 @@
+"""Compare the index with the chain, and its derived tables with those computed anew."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from bench.index.generator import ADDRESSES
+from bilateral.index import schema
+from tests.index.model import Model, stored_tables
+
+
+def chain_keys(event_chain, first_block=0):
+    """Return block hash, index and address of every log that the chain holds from a block on."""
+    query = {"fromBlock": hex(first_block), "toBlock": "latest", "address": list(ADDRESSES.values())}
+    logs = event_chain.rpc("eth_getLogs", query)
+    return sorted((it["blockHash"], int(it["logIndex"], 16), it["address"].lower()) for it in logs)
+
+
+def stored_keys(engine):
+    """Return the same of every row of the tables of events."""
+    found = []
+    with engine.connect() as connection:
+        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
+            rows = connection.execute(select(table.c.block_hash, table.c.log_index, table.c.registry))
+            found += [("0x" + hash_.hex(), index, registry.lower()) for hash_, index, registry in rows]
+    return sorted(found)
+
+
+def derived_rows(engine):
+    """Return all rows of the derived tables."""
+    with engine.connect() as connection:
+        return {
+            table.name: sorted(map(repr, connection.execute(select(table)).all())) for table in schema.DERIVED_TABLES
+        }
+
+
+def assert_equals_model(engine, event_chain):
+    """Check that every table holds exactly the rows that the plain model makes of the chain's logs."""
+    query = {"fromBlock": "0x0", "toBlock": "latest", "address": list(ADDRESSES.values())}
+    expected = Model(int(event_chain.rpc("eth_chainId"), 16), event_chain.rpc("eth_getLogs", query)).tables
+    found = stored_tables(engine)
+    for name, rows in expected.items():
+        assert found[name] == rows, name
+    assert found.keys() == expected.keys()
+
+
+def assert_exact(engine, store, event_chain):
+    """Check that no row is missing, stale or double, and that derived rows equal those computed anew."""
+    assert_equals_model(engine, event_chain)
+    derived = derived_rows(engine)
+    store.rebuild()
+    assert derived_rows(engine) == derived

@@ -1,0 +1,133 @@
+"""A chain whose registries emit generated events, and a fresh database on each engine."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import pgserver
+import pytest
+from sqlalchemy import create_engine, text
+
+from bench.index.chain import OPTIONS, EventChain
+from bench.index.generator import ADDRESSES, Generator
+from bilateral.index.database import open_database
+from bilateral.index.endpoint import Endpoint
+from bilateral.index.follow import Follower, Outcome
+from bilateral.index.pool import Pool
+from bilateral.index.source import Source
+from bilateral.index.store import ChainStore
+from scripts._anvil import running_anvil
+from tests.index.proxy import Proxy
+
+CHAIN_ID = 31337
+REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
+
+
+@pytest.fixture(scope="session")
+def emitter_code(project):
+    return project.MockLogEmitter.contract_type.runtime_bytecode.bytecode
+
+
+@pytest.fixture
+def event_chain(emitter_code):
+    """A chain of its own: tests reorganise it."""
+    with running_anvil(*OPTIONS) as url:
+        yield EventChain(url, emitter_code)
+
+
+@pytest.fixture(scope="session")
+def settled_chain(emitter_code):
+    """A chain of 1,100 blocks that no test changes: 220 logs, every few blocks.
+
+    Attributes `head` and `logs` hold its last block's number and all logs as the node reports them.
+    """
+    with running_anvil(*OPTIONS) as url:
+        chain, events = EventChain(url, emitter_code), Generator(seed=2, hostile=0.02)
+        for _ in range(55):
+            chain.mine(events.logs(4)[:4])
+            chain.rpc("anvil_mine", hex(19))
+        chain.head = int(chain.rpc("eth_blockNumber"), 16)
+        chain.logs = chain.rpc("eth_getLogs", {"fromBlock": "0x0", "address": list(REGISTRIES)})
+        yield chain
+
+
+@pytest.fixture
+def proxy(settled_chain):
+    """An endpoint of the settled chain that behaves as the test says."""
+    with Proxy(settled_chain.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def generator():
+    return Generator(seed=1, hostile=0.05)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory):
+    """A PostgreSQL server that this run starts."""
+    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request, tmp_path):
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'index.sqlite'}"
+        return
+    with _fresh_schema(request.getfixturevalue("postgres"), tmp_path.name) as url:
+        yield url
+
+
+@contextmanager
+def _fresh_schema(url, name):
+    """Give a test a schema of its own on the shared server."""
+    schema = "".join(it if it.isalnum() else "_" for it in name.lower())
+    url = url.replace("postgresql://", "postgresql+psycopg://")
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f'CREATE SCHEMA "{schema}"'))
+    yield f"{url}&options=-csearch_path%3D{schema}"
+    with engine.connect() as connection:
+        connection.execute(text(f'DROP SCHEMA "{schema}" CASCADE'))
+    engine.dispose()
+
+
+@pytest.fixture
+def engine(database_url):
+    engine = open_database(database_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def store(engine):
+    return ChainStore(engine, CHAIN_ID)
+
+
+@pytest.fixture
+def follow(store, event_chain):
+    """Make a follower of the chain, through further URLs if they are given."""
+
+    def make(*urls):
+        sources = [Source(Endpoint(url), list(REGISTRIES)) for url in urls or (event_chain.url,)]
+        return Follower(store, Pool(CHAIN_ID, sources), REGISTRIES, first_block=0)
+
+    return make
+
+
+@pytest.fixture
+def catch_up(follow):
+    """Follow the chain to its head, and return the steps that it took."""
+    follower = None
+
+    def run():
+        nonlocal follower
+        follower = follower or follow()
+        steps = []
+        while not steps or steps[-1].outcome is not Outcome.WAITED:
+            steps.append(follower.step())
+        return steps
+
+    return run

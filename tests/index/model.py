@@ -1,0 +1,196 @@
+"""A plain model of the index: it goes through the chain's logs one by one, and keeps everything in Python."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import fields
+from fractions import Fraction
+from hashlib import sha256
+from itertools import groupby
+from math import sqrt
+
+from sqlalchemy import select
+
+from bench.index.generator import ADDRESSES
+from bilateral.events import (
+    AgentRegistered,
+    AgentStates,
+    AgentUpdated,
+    ClientRated,
+    FeedbackRevoked,
+    MetadataSet,
+    NewAuthorizedFeedback,
+    NewFeedback,
+    PrimaryAgentSet,
+    RawLog,
+    Registered,
+    Transfer,
+    UndecodedLog,
+    URIUpdated,
+    ValidatorRated,
+    decode_logs,
+)
+from bilateral.index import schema
+from bilateral.text import ChainText
+from bilateral.values import STANDARD_TAGS
+
+REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
+IDENTITY_EVENTS = (AgentRegistered, AgentUpdated, MetadataSet, PrimaryAgentSet, Registered, Transfer, URIUpdated)
+
+
+def stored_text(text):
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def key_of(text):
+    text = stored_text(text)
+    return text if len(text.encode()) <= 400 else f"{text[:64]}…{sha256(text.encode()).hexdigest()}"
+
+
+class Model:
+    """The rows that the tables should hold, by table.
+
+    Args:
+        chain_id: The chain.
+        entries: Its logs, in the form of JSON-RPC, in their order.
+    """
+
+    def __init__(self, chain_id, entries):
+        self.chain_id = chain_id
+        self.times = {int(it["blockNumber"], 16): int(it["blockTimestamp"], 16) for it in entries}
+        logs = [RawLog.from_json(entry) for entry in entries]
+        events = list(zip(logs, decode_logs(REGISTRIES, logs), strict=True))
+        self.tables = {table.name: [] for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log)}
+        for log, event in events:
+            self._event_row(log, event)
+        decoded = [event for _, event in events if not isinstance(event, UndecodedLog)]
+        self._agents([it for it in decoded if isinstance(it, IDENTITY_EVENTS)])
+        self._summaries(decoded)
+        self.tables = {name: sorted(map(repr, rows)) for name, rows in self.tables.items()}
+
+    def _event_row(self, log, event):
+        place = log.position
+        row = (
+            *(self.chain_id, place.block_number, place.log_index, bytes.fromhex(place.block_hash[2:])),
+            *(self.times[place.block_number], bytes.fromhex(place.transaction_hash[2:]), place.address),
+        )
+        if isinstance(event, UndecodedLog):
+            self.tables["undecodable_log"].append((*row, b"".join(log.topics), log.data, event.problem))
+            return
+        values = [getattr(event, field.name) for field in fields(event)[1:]]
+        texts = [it for it in values if isinstance(it, ChainText)]
+        kept = None if all(it.raw == stored_text(it).encode() for it in texts) else log.data
+        values = [stored_text(it) if isinstance(it, ChainText) else it for it in values]
+        self.tables[schema.EVENT_TABLES[type(event)].name].append((*row, *values, *([kept] if texts else [])))
+
+    def _agents(self, events):
+        states, agents, metadata = defaultdict(AgentStates), {}, {}
+        for number, in_block in groupby(events, key=lambda it: it.position.block_number):
+            by_registry = defaultdict(list)
+            for event in in_block:
+                by_registry[event.position.address].append(event)
+            for registry, changes in by_registry.items():
+                for _, in_transaction in groupby(changes, key=lambda it: it.position.transaction_hash):
+                    states[registry].apply(list(in_transaction))
+                for event in changes:
+                    if isinstance(event, MetadataSet) and event.metadata_key != "agentWallet":
+                        metadata[registry, event.agent_id, key_of(event.metadata_key)] = event.metadata_value
+                for agent in {it.agent_id for it in changes if not isinstance(it, PrimaryAgentSet)}:
+                    mine = [it for it in changes if it.agent_id == agent and not isinstance(it, PrimaryAgentSet)]
+                    self._change_agent(agents, states[registry], (registry, agent), number, mine)
+        self.tables["agent"] = [(self.chain_id, *key, *row) for key, row in agents.items()]
+        self.tables["agent_metadata"] = [(self.chain_id, *key, value) for key, value in metadata.items()]
+        self.tables["primary_agent"] = [
+            (self.chain_id, registry, account, agent)
+            for registry, state in states.items()
+            for account, agent in state.primary_agents.items()
+        ]
+
+    def _change_agent(self, agents, state, key, number, events):
+        owner, time = state.owners.get(key[1]), self.times[number]
+        if owner is None:
+            agents.pop(key, None)
+            return
+        _, _, uri, domain, *registered = agents.get(key, (None, None, "", "", number, time, None, None))
+        for event in events:
+            if isinstance(event, Registered | URIUpdated):
+                uri = stored_text(event.agent_uri if isinstance(event, Registered) else event.new_uri)
+            if isinstance(event, AgentRegistered | AgentUpdated):
+                domain = stored_text(event.agent_domain)
+        agents[key] = (owner, state.wallets.get(key[1]), uri, domain, *registered[:2], number, time)
+
+    def _summaries(self, events):
+        given, live = {}, defaultdict(list)
+        for event in events:
+            place = event.position.address
+            if isinstance(event, NewFeedback):
+                subject = (place, event.agent_id, "server", key_of(event.tag1))
+                if event.value_decimals <= 18:
+                    value = Fraction(event.value, 10**event.value_decimals)
+                    live[subject].append((event.client_address, value))
+                    given[place, event.agent_id, event.client_address, event.feedback_index] = subject, value
+            elif isinstance(event, FeedbackRevoked):
+                feedback = (place, event.agent_id, event.client_address, event.feedback_index)
+                if feedback in given:
+                    subject, value = given.pop(feedback)
+                    live[subject].remove((event.client_address, value))
+            elif isinstance(event, NewAuthorizedFeedback):
+                tag = stored_text(event.tag1.rstrip(b"\0").decode(errors="replace"))
+                live[place, event.agent_id, "server", tag].append((event.client_address, Fraction(event.score)))
+            elif isinstance(event, ClientRated | ValidatorRated):
+                is_client = isinstance(event, ClientRated)
+                side, subject = ("client", event.client_id) if is_client else ("validator", event.validator_id)
+                live[place, subject, side, ""].append((f"agent {event.server_id}", Fraction(event.rating)))
+        self.tables["summary"], self.tables["counterpart"] = [], []
+        for subject, entries in live.items():
+            if entries:
+                self._summary((self.chain_id, *subject), entries)
+
+    def _summary(self, subject, entries):
+        scale = scale_of(subject[-1])
+        shares = defaultdict(list)
+        for account, value in entries:
+            shares[account].append(0 if scale is None else share_of(value, *scale))
+        self.tables["counterpart"] += [(*subject, it, len(mine), sum(mine)) for it, mine in shares.items()]
+        total = sum(value for _, value in entries)
+        share_sum = sum(sum(mine) // len(mine) for mine in shares.values())
+        bound = None if scale is None else wilson(Fraction(share_sum, 10**6), len(shares), *scale)
+        mean = float(total / len(entries))
+        value_sum = int(total * 10**18)
+        row = (*subject, len(entries), len(shares), value_sum, share_sum, mean, rounded(bound))
+        self.tables["summary"].append(row)
+
+
+def scale_of(tag):
+    standard = STANDARD_TAGS.get(tag)
+    if standard is None:
+        return 0, 100
+    return None if None in (standard.lowest, standard.highest) else (int(standard.lowest), int(standard.highest))
+
+
+def share_of(value, lowest, highest):
+    share = (value - lowest) / (highest - lowest)
+    return int(min(max(share, Fraction(0)), Fraction(1)) * 10**6)
+
+
+def wilson(total, count, lowest, highest):
+    """Return the lower end of Wilson's score interval at 95 %, solved from its quadratic equation."""
+    z2, p = 1.6448536269514722**2, float(total / count)
+    a, b, c = 1 + z2 / count, -(2 * p + z2 / count), p * p
+    return lowest + max(0.0, (-b - sqrt(max(0.0, b * b - 4 * a * c))) / (2 * a)) * (highest - lowest)
+
+
+def rounded(bound):
+    return None if bound is None else round(bound, 6) + 0.0
+
+
+def stored_tables(engine):
+    """Return all rows of the tables of events and of the derived tables, in the form of the model."""
+    found = {}
+    with engine.connect() as connection:
+        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log, *schema.DERIVED_TABLES):
+            rows = [tuple(row) for row in connection.execute(select(table))]
+            if table is schema.summary:
+                rows = [(*row[:-1], rounded(row[-1])) for row in rows]
+            found[table.name] = sorted(map(repr, rows))
+    return found

@@ -1,0 +1,150 @@
+"""`bilateral index …`, run as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete
+
+from bench.index.generator import ADDRESSES
+from bilateral.contracts import Registry
+from bilateral.index import schema
+from bilateral.index.database import open_database
+
+COMMAND = [str(Path(sys.executable).with_name("bilateral")), "index"]
+
+
+def bilateral(*arguments):
+    """Run a command, and return its exit code, its output and its messages."""
+    command = [*COMMAND, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  # ours
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def record(tmp_path):
+    """A deployment record of the chain's registries."""
+    path = tmp_path / "31337.json"
+    contracts = {str(name): {"address": address, "block": 1} for name, address in ADDRESSES.items()}
+    assert Registry.IDENTITY in contracts
+    path.write_text(json.dumps({"chainId": 31337, "contracts": contracts}))
+    return path
+
+
+@pytest.fixture
+def database(tmp_path):
+    return f"sqlite:///{tmp_path / 'index.sqlite'}"
+
+
+@pytest.fixture
+def run(event_chain, record, database):
+    """Run a command, and return its exit code, its output and its messages."""
+
+    def run_command(*arguments):
+        options = {"--rpc-url": event_chain.url, "--deployment": record} if arguments[0] in ("run", "verify") else {}
+        given = [it for option in options.items() for it in option]
+        return bilateral(*arguments, *given, "--database", database)
+
+    return run_command
+
+
+@pytest.fixture
+def grown(event_chain, generator):
+    for _ in range(20):
+        event_chain.mine(generator.logs(5))
+    return event_chain
+
+
+def test_run_indexes_until_the_head_and_logs_a_line_a_step(run, grown):
+    code, shown, told = run("run", "--until-head", "--json")
+    assert code == 0
+    (status,) = json.loads(shown)
+    assert (status["chain_id"], status["block"], status["lag"]) == (31337, 20, 0)
+    assert "chain=31337 outcome=advanced block=20 head=20" in told
+
+
+def test_run_goes_on_where_it_ended(run, grown, generator):
+    run("run", "--until-head")
+    grown.mine(generator.logs(5))
+    _, shown, told = run("run", "--until-head", "--json")
+    assert json.loads(shown)[0]["block"] == 21
+    assert told.count("outcome=advanced") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_cleanly(grown, record, database, number):
+    arguments = ["run", "--rpc-url", grown.url, "--deployment", record, "--database", database]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*COMMAND, *arguments], **pipes) as process:  # noqa: S603  # ours
+        assert "outcome=advanced" in process.stderr.readline()
+        time.sleep(0.2)
+        process.send_signal(number)
+        assert process.wait(timeout=20) == 0
+
+
+def test_verify_finds_equal_rows_equal(run, grown):
+    run("run", "--until-head")
+    code, shown, _ = run("verify", "--json")
+    assert code == 0
+    found = json.loads(shown)
+    assert found["rows"] >= 100
+    assert found["missing"] == found["stale"] == []
+
+
+def test_verify_names_a_missing_row(run, grown, database):
+    run("run", "--until-head")
+    table = schema.metadata.tables["registered"]
+    with open_database(database).begin() as connection:
+        connection.execute(delete(table).where(table.c.agent_id == 1))
+    code, shown, _ = run("verify", "--json")
+    assert code == 1
+    assert json.loads(shown)["missing"] == ["registered block 1 log 1"]
+
+
+def test_rebuild_repairs_a_derived_table(run, grown, database):
+    run("run", "--until-head")
+    engine = open_database(database)
+    with engine.begin() as connection:
+        before = sorted(connection.execute(schema.agent.select()).all())
+        connection.execute(delete(schema.agent))
+    assert run("rebuild", "--chain-id", "31337")[0] == 0
+    with engine.connect() as connection:
+        assert sorted(connection.execute(schema.agent.select()).all()) == before
+
+
+def test_several_chains_come_from_a_file(grown, record, database, tmp_path):
+    path = tmp_path / "index.toml"
+    chain = f'[[chain]]\nrpc_urls = ["{grown.url}"]\ndeployments = ["{record.name}"]\n'
+    path.write_text(f'database = "{database}"\n{chain}')
+    _, shown, _ = bilateral("run", "--settings", path, "--until-head", "--json")
+    assert json.loads(shown)[0]["block"] == 20
+
+
+def test_an_unknown_setting_is_named(grown, tmp_path):
+    path = tmp_path / "index.toml"
+    path.write_text('[[chain]]\nrpc_url = "http://localhost"\n')
+    code, _, told = bilateral("run", "--settings", path)
+    assert code == 3
+    assert "chain.0.rpc_urls: Field required" in told
+
+
+def test_an_unreachable_node_is_named(record, database):
+    arguments = ("run", "--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database)
+    code, _, told = bilateral(*arguments)
+    assert code == 5
+    assert "127.0.0.1:9 cannot be reached" in told
+
+
+def test_a_newer_schema_is_refused(run, grown, database):
+    run("run", "--until-head")
+    with open_database(database).begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    code, _, told = run("status")
+    assert code == 11
+    assert "the tables have version 9999, and this package knows 0001: upgrade the package" in told

@@ -1,0 +1,81 @@
+"""The index holds exactly what the chain holds, whatever the chain does."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select
+
+from bilateral.index import schema
+from bilateral.index.follow import Outcome
+from bilateral.index.store import JOURNAL_BLOCKS
+from tests.index.comparison import assert_exact, stored_keys
+
+
+def grow(event_chain, generator, blocks, logs=5):
+    for _ in range(blocks):
+        event_chain.mine(generator.logs(logs))
+
+
+def test_every_log_becomes_a_row(event_chain, generator, engine, store, catch_up):
+    grow(event_chain, generator, 30, logs=20)
+    catch_up()
+    assert len(stored_keys(engine)) >= 600
+    assert_exact(engine, store, event_chain)
+
+
+def test_blocks_deep_in_the_chain_are_read_exactly(event_chain, generator, engine, store, catch_up):
+    grow(event_chain, generator, 10)
+    event_chain.rpc("anvil_mine", hex(JOURNAL_BLOCKS + 20))
+    grow(event_chain, generator, 10)
+    catch_up()
+    assert_exact(engine, store, event_chain)
+
+
+@pytest.mark.parametrize("depth", [1, 5, 40])
+def test_a_reorganisation_replaces_the_rows_of_its_blocks(event_chain, generator, engine, store, catch_up, depth):
+    grow(event_chain, generator, 50)
+    catch_up()
+    event_chain.rpc("anvil_rollback", depth)
+    grow(event_chain, generator, depth + 1)
+    steps = catch_up()
+    assert [step.depth for step in steps if step.outcome is Outcome.ROLLED_BACK] == [depth]
+    assert_exact(engine, store, event_chain)
+
+
+def test_a_reorganisation_deeper_than_the_journal_is_exact(event_chain, generator, engine, store, catch_up):
+    grow(event_chain, generator, 20)
+    catch_up()
+    event_chain.rpc("anvil_mine", hex(JOURNAL_BLOCKS + 30))
+    catch_up()
+    event_chain.rpc("anvil_rollback", JOURNAL_BLOCKS + 40)
+    grow(event_chain, generator, 5)
+    catch_up()
+    assert_exact(engine, store, event_chain)
+
+
+def test_a_chain_that_got_shorter_loses_its_rows(event_chain, generator, engine, store, catch_up):
+    grow(event_chain, generator, 30)
+    catch_up()
+    event_chain.rpc("anvil_rollback", 10)
+    catch_up()
+    assert store.cursor().number == 20
+    assert_exact(engine, store, event_chain)
+
+
+def test_a_second_worker_stores_nothing_twice(event_chain, generator, engine, store, follow):
+    grow(event_chain, generator, 30)
+    workers = [follow(), follow()]
+    outcomes = [workers[turn % 2].step().outcome for turn in range(6)]
+    assert Outcome.ADVANCED in outcomes
+    assert_exact(engine, store, event_chain)
+
+
+def test_text_that_cannot_be_stored_is_replaced_and_its_bytes_are_kept(event_chain, generator, engine, catch_up):
+    grow(event_chain, generator, 30, logs=40)
+    catch_up()
+    table = schema.metadata.tables["new_feedback"]
+    with engine.connect() as connection:
+        rows = connection.execute(select(table.c.tag1, table.c.raw_data).where(table.c.raw_data.is_not(None))).all()
+    assert rows
+    assert any("\N{REPLACEMENT CHARACTER}" in tag for tag, _ in rows)
+    assert all(b"\xff\xfe" in raw or b"a\0b" in raw or b"\xf0\x9f\x98" in raw for _, raw in rows)
