@@ -1,0 +1,105 @@
+"""`make evaluate DATA=folder`: measures the trust analysis, records the figures, and writes them into docs/trust.md.
+
+Without DATA, the figures of real data stay as they were recorded. The data are not part of the project:
+
+* `bitcoin/soc-sign-bitcoinotc.csv` is from SNAP (Kumar and others, ICDM 2016), `bitcoin/otc_gt.csv` from the release of
+  REV2 (WSDM 2018).
+* `hop/` is from the repository hop-protocol/hop-airdrop: `eligibleAddresses.txt`, `eliminatedSybilAttackers.csv` and
+  the transfers as `transfers.parquet` with the columns from, to, kind, chain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from sklearn.metrics import roc_auc_score
+
+from bench.trust import hop, otc, page, study
+from bench.trust.claims import price, sybil_networks
+from bench.trust.speed import speed
+
+
+def worlds(console: Console) -> dict[str, Any]:
+    """Return the figures of worlds."""
+    out: dict[str, Any] = {"sets": {}}
+    for kind, seeds in (("visible", range(1001, 1004)), ("seen", range(1011, 1014)), ("unseen", range(1021, 1024))):
+        console.print(f"worlds with {kind} families")
+        out["sets"][kind] = study.study(kind, seeds)
+    out["honest"] = study.honest_only(range(1031, 1034))
+    out["rotated"] = study.rotated(range(1041, 1043))
+    out["claims"] = sybil_networks()
+    out["price"] = price()
+    return out
+
+
+def real(folder: Path, console: Console) -> dict[str, Any]:
+    """Return the figures of real data.
+
+    Args:
+        folder: The folder of the data.
+        console: Shows what is measured.
+    """
+    console.print("Bitcoin-OTC")
+    data = otc.Otc.read(folder / "bitcoin")
+    active = np.bincount(data.rater, minlength=data.size)[data.nodes] > 0
+    own, side = otc.unsupervised(data), otc.rater_side(data)
+    out: dict[str, Any] = {
+        "otc": {
+            "label edges removed": data.removed,
+            "unsupervised": _resampled(data.label, own[data.nodes]),
+            "baselines": {
+                name: _resampled(data.label, score[data.nodes]) for name, score in otc.baselines(data).items()
+            },
+            "supervised": otc.supervised(data, received=True),
+            "rater side": _resampled(data.label[active], side[data.nodes][active]),
+            "rater side, supervised": otc.supervised(data, received=False),
+        }
+    }
+    console.print("Hop")
+    transfers = hop.Hop.read(folder / "hop")
+    score, label = hop.by_component(transfers)
+    out["hop"] = {
+        "by component": _resampled(label, score, draws=200),
+        "by component, recall": hop.recall_at(score, label),
+        "by seeds": hop.by_seeds(transfers, 20),
+    }
+    return out
+
+
+def _resampled(label: np.ndarray, score: np.ndarray, draws: int = 1000) -> tuple[float, float, float]:
+    """Return an AUC and an interval that holds in 95 of 100 cases, by resampling."""
+    random = np.random.default_rng(0)
+    values = []
+    for _ in range(draws):
+        chosen = random.integers(len(label), size=len(label))
+        if 0 < label[chosen].sum() < len(chosen):
+            values.append(roc_auc_score(label[chosen], score[chosen]))
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(roc_auc_score(label, score)), float(low), float(high)
+
+
+def main() -> None:
+    """Measure, record and write the page."""
+    parser = argparse.ArgumentParser(prog="make evaluate", description="Measure the trust analysis.")
+    parser.add_argument("data", nargs="?", type=Path, help="the folder of the real data; see the top of this module")
+    parser.add_argument("--large", action="store_true", help="measure the speed at ten million opinions, too")
+    arguments = parser.parse_args()
+    console = Console()
+    figures = page.recorded()
+    figures["worlds"] = worlds(console)
+    if arguments.data is not None:
+        figures["real"] = real(arguments.data, console)
+    console.print("speed")
+    figures["speed"] = {**figures.get("speed", {}), **speed([1_000_000, *([10_000_000] if arguments.large else [])])}
+    page.FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
+    page.write(figures)
+    console.print(f"written: {page.PAGE.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The two claims of EIP-8004a, tested where they hold and where they fail, and the price of a fake reputation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from bench.trust.baselines import baselines
+from bench.trust.measures import Truth
+from bench.trust.worlds.attacks import FAMILIES
+from bench.trust.worlds.honest import honest_world
+from bilateral.trust.engine import Engine
+
+GAS: Final = Path(__file__).parents[1] / "gas.json"
+
+
+def sybil_networks(seed: int = 500) -> dict[str, dict[str, float]]:
+    """Return the share of network members that each method finds at 1 % false positives, by what the network does.
+
+    Args:
+        seed: The seed of the world.
+    """
+    out: dict[str, dict[str, float]] = {}
+    for name, family in (
+        ("one funder, nothing else", "star"),
+        ("one funder, ordinary ratings too", "modest_star"),
+        ("funded by exchanges", "exchange_star"),
+        ("ring without cover", "ring"),
+        ("ring with cover", "camouflaged_ring"),
+        ("ring funded by exchanges, with cover", "exchange_ring"),
+        ("directed cycle", "cycle"),
+    ):
+        made = honest_world(seed)
+        for size in (5, 10, 20):
+            FAMILIES[family](made, made.begin(family, size))
+        tables, truth = made.tables()
+        engine = Engine().fit(tables)
+        known = Truth.of(engine, truth)
+        honest, guilty = known.judged & (known.attack < 0), known.judged & (known.attack >= 0)
+        methods = baselines(engine.context_)
+        row = {}
+        for method in ("components of funding", "reciprocity"):
+            score = methods[method]
+            row[method] = float((score[guilty] > np.quantile(score[honest], 0.99)).mean())
+        row["Bilateral"] = float(
+            (engine.suspicion_.total[guilty] > np.quantile(engine.suspicion_.total[honest], 0.99)).mean()
+        )
+        out[name] = row
+    return out
+
+
+def price(agents: int = 10, gwei: float = 0.01, ether: float = 3000.0) -> dict[str, float]:
+    """Return the price in dollars of registering agents that all rate each other once, at measured gas.
+
+    Args:
+        agents: The number of agents.
+        gwei: The price of gas in gwei.
+        ether: The price of an ether in dollars.
+    """
+    gas = json.loads(GAS.read_text())
+    registration = _first(gas, "IdentityRegistry", "register(uri)")
+    feedback = _first(gas, "BidirectionalReputationRegistry", "giveFeedback")
+    total = agents * registration + agents * (agents - 1) * feedback
+    return {
+        "gas of a registration": registration,
+        "gas of a feedback": feedback,
+        "gas": total,
+        "dollars": total * gwei * 1e-9 * ether,
+        "dollars at 20 gwei": total * 20e-9 * ether,
+    }
+
+
+def _first(gas: dict[str, dict[str, int]], registry: str, call: str) -> float:
+    """Return the gas of the first case of a call."""
+    return float(next(value for name, value in gas[registry].items() if name.startswith(call)))

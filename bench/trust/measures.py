@@ -1,0 +1,164 @@
+"""Measures of an analysis against the truth of a world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from bilateral.trust.ledger import Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bilateral.trust.arrays import Flags, Floats, Ints
+    from bilateral.trust.engine import Engine
+
+
+_CLAIMED = 0.5
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The truth, in the order of an engine's accounts and agents.
+
+    Attributes:
+        attack: The attack of each account, its agents included; -1 for honest ones.
+        judged: Marks the accounts that are judged: they wrote an opinion or own an agent. Exchanges, mules and
+            vouchers are left out.
+        group: The group of look-alikes of each account.
+        family: The family of each attack.
+        agent_attack: The attack of each agent.
+        quality: The quality of each agent now.
+        turned: Marks the agents that turned.
+        false: The ids of false feedback.
+    """
+
+    attack: Ints
+    judged: Flags
+    group: list[str]
+    family: dict[int, str]
+    agent_attack: Ints
+    quality: Floats
+    turned: Flags
+    false: Ints
+
+    @classmethod
+    def of(cls, engine: Engine, truth: dict[str, pa.Table]) -> Truth:
+        """Bring the truth into order.
+
+        Args:
+            engine: A fitted engine.
+            truth: The truth of the world.
+        """
+        ledger = engine.context_.ledger
+        rows = {row["address"]: row for row in truth["accounts"].to_pylist()}
+        known = [rows.get(address) for address in ledger.addresses.to_pylist()]
+        attack = np.array([-1 if row is None else row["attack"] for row in known])
+        roles = np.array(["" if row is None else row["role"] for row in known])
+        agents = {row["agent_id"]: row for row in truth["agents"].to_pylist()}
+        of_agents = [agents[int(agent)] for agent in ledger.agent_ids]
+        agent_attack = np.array([row["attack"] for row in of_agents])
+        guilty = (agent_attack >= 0) & (attack[ledger.owner] < 0)
+        attack[ledger.owner[guilty]] = agent_attack[guilty]
+        feedback = truth["feedback"].to_pylist()
+        return cls(
+            attack=attack,
+            judged=engine.judged() & ~np.isin(roles, ["exchange", "mule", "noise"]),
+            group=["" if row is None else row["group"] for row in known],
+            family={row["attack"]: row["family"] for row in truth["attacks"].to_pylist()},
+            agent_attack=agent_attack,
+            quality=np.array([row["quality"] for row in of_agents]),
+            turned=np.array([row["turned"] for row in of_agents]),
+            false=np.array([row["id"] for row in feedback if row["attack"] >= 0], np.int64),
+        )
+
+
+def limits(score: Floats, honest: Flags, rate: float) -> float:
+    """Return the score that a share of honest accounts exceeds.
+
+    Args:
+        score: The scores.
+        honest: Marks the honest accounts.
+        rate: The share.
+    """
+    return float(np.quantile(score[honest], 1 - rate, method="higher"))
+
+
+def ranking(score: Floats, truth: Truth, families: frozenset[str] | None = None) -> dict[str, float]:
+    """Return AUC, recall at 1 % and 0.1 % false positives, and the share of networks of which half is found.
+
+    Args:
+        score: The suspicion of each account, higher for worse.
+        truth: The truth.
+        families: The families that count; all if None. Members of others are left out.
+    """
+    honest = truth.judged & (truth.attack < 0)
+    numbers = [n for n, family in truth.family.items() if families is None or family in families]
+    guilty = truth.judged & np.isin(truth.attack, numbers)
+    both = honest | guilty
+    top, peak = limits(score, honest, 0.01), limits(score, honest, 0.001)
+    shares = [
+        (score[guilty & (truth.attack == number)] > top).mean()
+        for number in numbers
+        if (guilty & (truth.attack == number)).any()
+    ]
+    return {
+        "AUC": float(roc_auc_score(guilty[both], score[both])),
+        "recall at 1 %": float((score[guilty] > top).mean()),
+        "recall at 0.1 %": float((score[guilty] > peak).mean()),
+        "networks found": float(np.mean([share >= 0.5 for share in shares])),  # noqa: PLR2004
+    }
+
+
+def threshold(engine: Engine, truth: Truth) -> dict[str, float]:
+    """Return precision, recall and false positives at the engine's own threshold, by group of look-alikes.
+
+    Args:
+        engine: A fitted engine.
+        truth: The truth.
+    """
+    flagged = engine.suspicion_.flagged & truth.judged
+    guilty = truth.judged & (truth.attack >= 0)
+    honest = truth.judged & (truth.attack < 0)
+    out = {
+        "precision": float(guilty[flagged].mean()) if flagged.any() else 1.0,
+        "recall": float(flagged[guilty].mean()),
+        "false positives": float(flagged[honest].mean()),
+    }
+    group = np.array(truth.group)
+    for name in np.unique(group[honest]):
+        label = name or "ordinary"
+        out[f"false positives: {label}"] = float(flagged[honest & (group == name)].mean())
+    return out
+
+
+def scoring(engine: Engine, truth: Truth) -> dict[str, float]:
+    """Return the errors of scores, the attackers among the best, wrong abstentions, and the precision of evidence.
+
+    Args:
+        engine: A fitted engine.
+        truth: The truth.
+    """
+    ledger, opinions, scores = engine.context_.ledger, engine.context_.ledger.opinions, engine.scores_
+    size = ledger.agents
+    feedback = opinions.kind == Kind.FEEDBACK
+    count = np.bincount(opinions.subject[feedback], minlength=size)[:size]
+    total = np.bincount(opinions.subject[feedback], weights=opinions.percent[feedback], minlength=size)[:size]
+    plain = total / np.maximum(count, 1)
+    honest = (truth.agent_attack < 0) & ~truth.turned & (count >= 5)  # noqa: PLR2004
+    turned = truth.turned & (count >= 5)  # noqa: PLR2004
+    error = np.abs(scores.score[:size] - truth.quality)
+    best = np.argsort(-scores.lower[:size], kind="stable")[:100]
+    claimed = (engine.suspicion_.row >= _CLAIMED) & engine.suspicion_.flagged[opinions.rater]
+    claimed &= (opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG)
+    return {
+        "mean error, honest agents": float(error[honest].mean()),
+        "mean error of the plain mean": float(np.abs(plain - truth.quality)[honest].mean()),
+        "mean error, agents that turned": float(error[turned].mean()) if turned.any() else float("nan"),
+        "honest agents abstained on": float(scores.abstain[:size][honest].mean()),
+        "attackers among the 100 best": float((truth.agent_attack[best] >= 0).mean()),
+        "precision of evidence": float(np.isin(opinions.row[claimed], truth.false).mean()) if claimed.any() else 1.0,
+    }

@@ -1,0 +1,223 @@
+"""Bitcoin-OTC: ratings of traders, with labels that were made from the ratings.
+
+The labels of benign and fraudulent traders follow from the ratings of user 1 and of those whom user 1 rates 5 or more.
+A score that sees these edges repeats the labels. So all edges from these raters to labelled traders are removed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import rankdata
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import QuantileTransformer
+
+from bench.trust.hop import recall_at
+from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
+from bilateral.trust.propagation import EigenTrust
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Otc:
+    """The ratings that are left, and the labels.
+
+    Attributes:
+        rater, rated: The ends of each rating, numbered from 0.
+        value: The rating, from -1 to 1.
+        ts: Its time.
+        removed: The number of label edges that were removed.
+        nodes: The labelled traders.
+        label: 1 for fraud.
+        size: The number of traders.
+    """
+
+    rater: Ints
+    rated: Ints
+    value: Floats
+    ts: Floats
+    removed: int
+    nodes: Ints
+    label: Ints
+    size: int
+
+    @classmethod
+    def read(cls, folder: Path) -> Otc:
+        """Read the data without the label edges.
+
+        Args:
+            folder: The folder `bitcoin` of the data.
+        """
+        table = np.loadtxt(folder / "soc-sign-bitcoinotc.csv", delimiter=",")
+        truth = np.loadtxt(folder / "otc_gt.csv", delimiter=",", dtype=np.int64)
+        source, target, value = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
+        core = np.append(target[(source == 1) & (value >= 5)], 1)  # noqa: PLR2004
+        leaking = np.isin(source, core) & np.isin(target, truth[:, 0])
+        names = np.unique(np.concatenate([source, target]))
+        kept = ~leaking
+        return cls(
+            np.searchsorted(names, source[kept]),
+            np.searchsorted(names, target[kept]),
+            value[kept] / 10,
+            table[kept, 3],
+            int(leaking.sum()),
+            np.searchsorted(names, truth[:, 0]),
+            (truth[:, 1] < 0).astype(np.int64),
+            len(names),
+        )
+
+
+def fairness(otc: Otc, rounds: int = 20) -> tuple[Floats, Floats]:
+    """Return the goodness of each rated and the fairness of each rater (as REV2, Kumar and others 2018).
+
+    Args:
+        otc: The ratings.
+        rounds: The number of rounds.
+    """
+    fair = np.ones(otc.size)
+    good = np.zeros(otc.size)
+    count = np.bincount(otc.rater, minlength=otc.size)
+    for _ in range(rounds):
+        weight = fair[otc.rater]
+        good = (group_sums(weight * otc.value, otc.rated, otc.size) + 0.05) / (
+            group_sums(weight, otc.rated, otc.size) + 1
+        )
+        distance = group_sums(np.abs(otc.value - good[otc.rated]), otc.rater, otc.size)
+        fair = np.clip(1 - (distance + 0.3) / (count + 1) / 2, 0, 1)
+    return good, fair
+
+
+def standing(otc: Otc) -> Floats:
+    """Return the trust of each trader if everybody is trusted alike at first."""
+    weight = np.maximum(otc.value, 0.0)
+    fit = EigenTrust(iterations=60).fit(otc.rater, otc.rated, weight, np.arange(otc.size), otc.size)
+    return fit.trust_
+
+
+def balance(otc: Otc, trust: Floats) -> Floats:
+    """Return complaints less praise of each trader, weighted by the standing of who says it."""
+    bad = group_sums(np.maximum(-otc.value, 0) * trust[otc.rater], otc.rated, otc.size)
+    praise = group_sums(np.maximum(otc.value, 0) * trust[otc.rater], otc.rated, otc.size)
+    return np.asarray((bad - praise) / (bad + praise + 1 / otc.size))
+
+
+def span(otc: Otc) -> Floats:
+    """Return the time between the first and the last rating that each trader gave."""
+    first, last = np.full(otc.size, np.inf), np.full(otc.size, -np.inf)
+    np.minimum.at(first, otc.rater, otc.ts)
+    np.maximum.at(last, otc.rater, otc.ts)
+    return np.where(np.isfinite(first), last - first, 0.0)
+
+
+def unsupervised(otc: Otc) -> Floats:
+    """Return our score without labels: the ranks by goodness and by weighted balance, with equal weight."""
+    good, _ = fairness(otc)
+    return np.asarray(rankdata(-good) + rankdata(balance(otc, standing(otc))))
+
+
+def rater_side(otc: Otc) -> Floats:
+    """Return our score from given ratings alone: the ranks by unfairness and by short activity, with equal weight."""
+    _, fair = fairness(otc)
+    return np.asarray(rankdata(-fair) + rankdata(-span(otc)))
+
+
+def features(otc: Otc, *, received: bool) -> Floats:
+    """Return what each trader does, and with `received` also what others say of it.
+
+    Args:
+        otc: The ratings.
+        received: True to look at received ratings too.
+    """
+    good, fair = fairness(otc)
+    trust = standing(otc)
+    columns = [fair, good, np.log(trust + 1e-9)] if received else [fair]
+    sides = [(otc.rater, otc.rated, good, fair)] + ([(otc.rated, otc.rater, fair, good)] if received else [])
+    for own, other, first, second in sides:
+        count = np.bincount(own, minlength=otc.size)
+        usual = np.maximum(count, 1)
+
+        def mean(values: Floats | Flags, own: Ints = own, usual: Ints = usual) -> Floats:
+            return np.asarray(group_sums(np.asarray(values, np.float64), own, otc.size) / usual)
+
+        total = mean(otc.value) * count
+        first_at, last_at = np.full(otc.size, otc.ts.max()), np.full(otc.size, otc.ts.min())
+        np.minimum.at(first_at, own, otc.ts)
+        np.maximum.at(last_at, own, otc.ts)
+        columns += [
+            np.log1p(count),
+            total / (count + 1),
+            np.sign(total) * np.log1p(np.abs(total)),
+            mean(otc.value < 0) * count,
+            mean(otc.value < 0),
+            mean(otc.value <= -0.9),  # noqa: PLR2004
+            mean(otc.value >= 0.5),  # noqa: PLR2004
+            mean(np.abs(otc.value - 0.1) < 0.01),  # noqa: PLR2004
+            mean(first[other]),
+            mean(second[other]),
+            mean(np.log(trust[other] + 1e-9)),
+            mean(good[otc.rated] - otc.value),
+            mean(np.abs(good[otc.rated] - otc.value)),
+            np.log1p(np.maximum(last_at - first_at, 0)),
+            first_at,
+            last_at,
+        ]
+        if own is otc.rated:
+            columns.append(balance(otc, trust))
+    return np.asarray(np.nan_to_num(np.column_stack(columns)), np.float64)
+
+
+def supervised(otc: Otc, *, received: bool, repeats: int = 5) -> list[tuple[float, float]]:
+    """Return AUC and recall at 1 % of a cross-validation in ten parts, for several divisions.
+
+    Args:
+        otc: The ratings.
+        received: True to look at received ratings too; without it, only traders who rate are judged.
+        repeats: The number of divisions.
+    """
+    active = np.bincount(otc.rater, minlength=otc.size)[otc.nodes] > 0
+    chosen = np.ones(len(otc.nodes), bool) if received else active
+    table, label = features(otc, received=received)[otc.nodes[chosen]], otc.label[chosen]
+    out = []
+    for seed in range(repeats):
+        score = np.zeros(len(label))
+        for fit, held in StratifiedKFold(10, shuffle=True, random_state=seed).split(table, label):
+            trees = ExtraTreesClassifier(400, min_samples_leaf=2, random_state=seed).fit(table[fit], label[fit])
+            linear = make_pipeline(
+                QuantileTransformer(n_quantiles=100, output_distribution="normal"),
+                LogisticRegression(C=0.05, max_iter=2000),
+            ).fit(table[fit], label[fit])
+            score[held] = 0.7 * trees.predict_proba(table[held])[:, 1] + 0.3 * linear.predict_proba(table[held])[:, 1]
+        out.append((float(roc_auc_score(label, score)), recall_at(score, label)))
+    return out
+
+
+def baselines(otc: Otc) -> dict[str, Floats]:
+    """Return the scores of simple and of known methods, higher for fraud.
+
+    Args:
+        otc: The ratings.
+    """
+    good, _ = fairness(otc)
+    received = np.bincount(otc.rated, minlength=otc.size)
+    total = group_sums(otc.value, otc.rated, otc.size)
+    mutual = sparse.csr_matrix((np.ones(len(otc.rater)), (otc.rater, otc.rated)), (otc.size, otc.size))
+    both = np.asarray((mutual.multiply(mutual.T) > 0).sum(axis=1)).ravel()
+    last = np.full(otc.size, -np.inf)
+    np.maximum.at(last, otc.rated, otc.ts)
+    return {
+        "plain mean of received ratings": -total / np.maximum(received, 1),
+        "REV2 (goodness)": -good,
+        "EigenTrust": -standing(otc),
+        "reciprocity": -both / np.maximum(received, 1),
+        "degree (popularity only)": -received.astype(np.float64),
+        "time only": np.where(np.isfinite(last), last, 0.0),
+    }

@@ -1,0 +1,138 @@
+"""The study of worlds: families seen while the engine was built, families not seen, and honest worlds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from bench.trust.baselines import baselines
+from bench.trust.measures import Truth, ranking, scoring, threshold
+from bench.trust.worlds.attacks import FAMILIES, VISIBLE
+from bench.trust.worlds.honest import honest_world
+from bench.trust.worlds.unseen import UNSEEN
+from bilateral.trust.arrays import Floats
+from bilateral.trust.engine import Engine
+
+Row = dict[str, float]
+
+SIZES: Final = (5, 10, 20)
+PLENTY: Final = {"retaliation": (6,), "self_rating": (8,), "framing": (8,)}
+
+SETS: Final[dict[str, tuple[str, ...]]] = {
+    "visible": VISIBLE,
+    "seen": tuple(name for name in FAMILIES if name not in VISIBLE),
+    "unseen": tuple(UNSEEN),
+}
+"""The families of each kind of world."""
+
+
+def run(kind: str, seed: int) -> tuple[Engine, Truth]:
+    """Build a world and analyse it.
+
+    Args:
+        kind: One of `SETS`.
+        seed: The seed.
+    """
+    made = honest_world(seed)
+    every = {**FAMILIES, **UNSEEN}
+    for family in SETS[kind]:
+        for size in PLENTY.get(family, SIZES):
+            every[family](made, made.begin(family, size))
+    tables, truth = made.tables()
+    engine = Engine().fit(tables)
+    return engine, Truth.of(engine, truth)
+
+
+def study(kind: str, seeds: range) -> dict[str, dict[str, list[float]]]:
+    """Return the measures of each method over several worlds.
+
+    Args:
+        kind: One of `SETS`.
+        seeds: The seeds.
+
+    Returns:
+        For "Bilateral", for each baseline and for each family, the values of each measure, one a world.
+    """
+    out: dict[str, dict[str, list[float]]] = {}
+    for seed in seeds:
+        engine, truth = run(kind, seed)
+        total = engine.suspicion_.total
+        _add(out, "Bilateral", {**ranking(total, truth), **threshold(engine, truth), **scoring(engine, truth)})
+        for name, score in baselines(engine.context_).items():
+            _add(out, name, ranking(_finite(score), truth))
+        for family in SETS[kind]:
+            _add(out, f"family {family}", ranking(total, truth, frozenset({family})))
+        for group in sorted({name for name in truth.group if name}):
+            without = Truth(**{**vars(truth), "judged": truth.judged & (np.array(truth.group) != group)})
+            _add(out, f"without {group}", ranking(total, without))
+    return out
+
+
+def rotated(kind_seeds: range) -> Row:
+    """Choose the threshold on one half of the seen families, and report precision and recall on the other half.
+
+    Args:
+        kind_seeds: The seeds.
+    """
+    gaps, precision, recall = [], [], []
+    for seed in kind_seeds:
+        engine, truth = run("seen", seed)
+        total = engine.suspicion_.total - engine.suspicion_.parts["praised by flagged"]
+        honest = truth.judged & (truth.attack < 0)
+        names = np.random.default_rng(seed).permutation(sorted(set(truth.family.values())))
+        halves = (set(names[: len(names) // 2]), set(names[len(names) // 2 :]))
+        for tuned, tested in (halves, halves[::-1]):
+            members = [
+                truth.judged & np.isin(truth.attack, [n for n, family in truth.family.items() if family in half])
+                for half in (tuned, tested)
+            ]
+            grid = np.arange(0.5, 6.1, 0.25)
+            balanced = [_balanced(total >= limit, members[0], honest) for limit in grid]
+            flagged = total >= grid[int(np.argmax(balanced))]
+            gaps.append(max(balanced) - _balanced(flagged, members[1], honest))
+            precision.append(float(members[1][flagged & (members[1] | honest)].mean()))
+            recall.append(float(flagged[members[1]].mean()))
+    return {"gap": float(np.mean(gaps)), "precision": float(np.mean(precision)), "recall": float(np.mean(recall))}
+
+
+def honest_only(seeds: range) -> float:
+    """Return the share of accounts that are flagged in worlds without attacks.
+
+    Args:
+        seeds: The seeds.
+    """
+    shares = []
+    for seed in seeds:
+        engine = Engine().fit(honest_world(seed).tables()[0])
+        shares.append(float(engine.suspicion_.flagged[engine.judged()].mean()))
+    return float(np.mean(shares))
+
+
+def interval(values: list[float]) -> tuple[float, float, float]:
+    """Return the mean and an interval that holds in 95 of 100 cases, by resampling.
+
+    Args:
+        values: The values.
+    """
+    known = np.array([value for value in values if np.isfinite(value)])
+    if not len(known):
+        return (float("nan"),) * 3
+    draws = np.random.default_rng(0).choice(known, (2000, len(known))).mean(axis=1)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return float(known.mean()), float(low), float(high)
+
+
+def _balanced(flagged: np.ndarray, guilty: np.ndarray, honest: np.ndarray) -> float:
+    """Return the harmonic mean of precision and recall."""
+    hits, false = (flagged & guilty).sum(), (flagged & honest).sum()
+    return float(2 * hits / max(2 * hits + false + (guilty & ~flagged).sum(), 1))
+
+
+def _finite(score: Floats) -> Floats:
+    return np.asarray(np.nan_to_num(score, nan=0.0, posinf=1e18, neginf=-1e18), np.float64)
+
+
+def _add(out: dict[str, dict[str, list[float]]], name: str, row: Row) -> None:
+    for measure, value in row.items():
+        out.setdefault(name, {}).setdefault(measure, []).append(value)

@@ -1,0 +1,1 @@
+"""Labelled worlds: honest markets with look-alikes of attackers, and attacks of many families on them."""

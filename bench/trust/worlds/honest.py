@@ -1,0 +1,202 @@
+"""The honest part of a world, with groups that look like attackers and are not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Settings, World
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def honest_world(seed: int, settings: Settings | None = None) -> World:
+    """Return a world without attacks.
+
+    Args:
+        seed: The seed.
+        settings: The size and habits.
+    """
+    world = World(seed, settings or Settings())
+    world.exchanges = [world.account(START, role="exchange") for _ in range(world.settings.exchanges)]
+    _people(world)
+    _platforms(world)
+    _airdrop(world)
+    _validators(world)
+    world.servers = [agent for agent in world.agents if not agent.is_validator]
+    _launch_crowd(world)
+    _team(world)
+    _turn(world)
+    _business(world, [a for a in world.honest if a.group != "launch crowd"])
+    _clubs(world)
+    _vouchers(world)
+    _validations(world)
+    return world
+
+
+def person(world: World, born: float, group: str = "") -> Account:
+    """Return an honest account with a character of its own."""
+    draw, habits = world.random, world.settings
+    kind = draw.random()
+    bad = draw.random() < habits.bad_clients
+    return world.account(
+        born,
+        bias=-25.0 if kind <= habits.harsh else float(draw.normal(0, 6)),
+        generous=bool(kind > 1 - habits.generous),
+        quality=float(draw.uniform(10, 40) if bad else draw.uniform(60, 98)),
+        community=int(draw.integers(habits.communities)),
+        group=group or ("bad client" if bad else ""),
+    )
+
+
+def _people(world: World) -> None:
+    draw, habits = world.random, world.settings
+    for _ in range(habits.clients + habits.owners):
+        one = person(world, world.time(START, START + 0.7 * habits.days * DAY))
+        world.fund(one)
+        world.honest.append(one)
+    for place in draw.choice(len(world.honest), habits.owners, replace=False):
+        owner = world.honest[place]
+        count = 1 if draw.random() < 0.85 else int(min(draw.zipf(2.2) + 1, 12))  # noqa: PLR2004
+        for _ in range(count):
+            quality = float(np.clip(draw.beta(5, 1.6) * 100, 5, 99))
+            popularity = float(draw.pareto(1.3) + 0.2)
+            world.agent(
+                owner, owner.born + draw.exponential(3 * DAY), quality, community=owner.community, popularity=popularity
+            )
+
+
+def _platforms(world: World) -> None:
+    """Add platforms that register many agents at once, with wallets that their treasury funds."""
+    draw = world.random
+    for _ in range(world.settings.platforms):
+        owner = person(world, world.time(START, START + 60 * DAY), "platform")
+        world.fund(owner)
+        world.honest.append(owner)
+        for _ in range(int(draw.integers(40, 150))):
+            at = owner.born + DAY
+            wallet = world.account(at, group="platform")
+            world.transfer(owner, wallet, 5.0, at)
+            quality = float(np.clip(draw.normal(80, 8), 20, 99))
+            world.agent(
+                owner,
+                at + draw.uniform(0, HOUR),
+                quality,
+                community=owner.community,
+                popularity=float(draw.pareto(1.8) + 0.05),
+                wallet=wallet,
+            )
+
+
+def _airdrop(world: World) -> None:
+    """Add a wave of honest newcomers, funded by one exchange with one amount within hours."""
+    at = world.time(START + 30 * DAY, START + 120 * DAY)
+    for _ in range(150):
+        one = person(world, at + world.random.uniform(0, 6 * HOUR), "airdrop")
+        world.fund(one, world.exchanges[0], 10.0)
+        world.honest.append(one)
+
+
+def _launch_crowd(world: World) -> None:
+    """Add newcomers who come for the launch of one good agent, use it, and later use others."""
+    draw, at = world.random, world.time(START + 30 * DAY, START + 120 * DAY)
+    agent = world.agent(world.honest[draw.integers(len(world.honest))], at, 88.0, popularity=3.0)
+    world.servers.append(agent)
+    crowd = []
+    for _ in range(40):
+        one = person(world, at + draw.exponential(2 * DAY), "launch crowd")
+        world.fund(one)
+        world.meet(one, agent, one.born + draw.exponential(2 * DAY))
+        for _ in range(int(min(draw.zipf(1.9), 30))):
+            world.meet(one, world.servers[draw.integers(len(world.servers))], world.time(one.born))
+        crowd.append(one)
+    world.honest += crowd
+
+
+def _turn(world: World) -> None:
+    """Let some good agents turn bad. Their ratings are honest: this tests scores, not the search for liars."""
+    popular = [agent for agent in world.servers if agent.popularity > 1 and agent.quality > 60]  # noqa: PLR2004
+    for place in world.random.choice(len(popular), min(12, len(popular)), replace=False):
+        popular[place].turns = (world.time(START + 60 * DAY, START + 120 * DAY), float(world.random.uniform(10, 35)))
+
+
+def _team(world: World) -> None:
+    """Add a company whose treasury funds its workers; they use popular agents for their work."""
+    draw = world.random
+    treasury = person(world, world.time(START, START + 60 * DAY), "team")
+    world.fund(treasury)
+    world.honest.append(treasury)
+    tools = sorted(world.servers, key=lambda agent: -agent.popularity)[:30]
+    for _ in range(12):
+        one = person(world, treasury.born + draw.uniform(0, 60 * DAY), "team")
+        world.fund(one, treasury)
+        for place in draw.choice(len(tools), 5, replace=False):
+            world.meet(one, tools[place], world.time(max(one.born, tools[place].ts)))
+        world.honest.append(one)
+
+
+def _validators(world: World) -> None:
+    for _ in range(20):
+        owner = world.honest[world.random.integers(len(world.honest))]
+        agent = world.agent(owner, START + world.random.uniform(0, 20 * DAY), 90.0, popularity=0.01, is_validator=True)
+        world.validators.append(agent)
+
+
+def _business(world: World, clients: Sequence[Account]) -> None:
+    """Let honest clients use agents, mostly of their community, the popular ones most."""
+    draw = world.random
+    popularity = np.array([agent.popularity for agent in world.servers])
+    community = np.array([agent.community for agent in world.servers])
+    every = popularity / popularity.sum()
+    places = [np.flatnonzero(community == number) for number in range(world.settings.communities)]
+    inside = [popularity[place] / popularity[place].sum() for place in places]
+    for client in clients:
+        count = int(min(draw.zipf(1.9), 120))
+        near = draw.choice(places[client.community], count, p=inside[client.community])
+        chosen = np.where(draw.random(count) < 0.7, near, draw.choice(len(popularity), count, p=every))  # noqa: PLR2004
+        for place in chosen:
+            agent = world.servers[place]
+            if agent.owner is not client:
+                world.meet(client, agent, world.time(max(client.born, agent.ts) + 600))
+        if draw.random() < 0.15:  # noqa: PLR2004
+            other = world.honest[draw.integers(len(world.honest))]
+            world.transfer(client, other, draw.lognormal(2, 1), world.time(client.born))
+
+
+def _clubs(world: World) -> None:
+    """Add clubs: owners who really trade with each other, and so look like rings."""
+    draw = world.random
+    for _ in range(6):
+        members: dict[str, Agent] = {}
+        for place in draw.choice(len(world.servers), int(draw.integers(5, 12)), replace=False):
+            agent = world.servers[place]
+            if agent.wallet is agent.owner:
+                members[agent.owner.address] = agent
+        for first in members.values():
+            first.owner.group = "club"
+            for second in members.values():
+                if first is not second and draw.random() < 0.7:  # noqa: PLR2004
+                    for _ in range(int(draw.integers(1, 4))):
+                        world.meet(first.owner, second, world.time(max(second.ts, START + 20 * DAY)))
+
+
+def _vouchers(world: World) -> None:
+    """Add machines that vouch for many agents with one constant value."""
+    for _ in range(30):
+        one = world.account(world.time(START, START + 30 * DAY), role="noise", group="voucher")
+        world.fund(one)
+        for place in world.random.choice(len(world.servers), min(100, len(world.servers)), replace=False):
+            agent = world.servers[place]
+            world.say(one, agent, 1, world.time(max(one.born, agent.ts)), tag="miner-vouch")
+
+
+def _validations(world: World) -> None:
+    draw = world.random
+    for agent in world.servers:
+        if draw.random() < world.settings.validated:
+            validator = world.validators[draw.integers(len(world.validators))]
+            world.validate(validator, agent, agent.quality + draw.normal(0, 5), world.time(agent.ts))
+            if draw.random() < 0.4:  # noqa: PLR2004
+                world.rate_validator(validator, agent, 85 + draw.normal(0, 8), world.time(agent.ts))

@@ -1,0 +1,278 @@
+"""The world under construction: its primitives, and how it is written as tables with the truth beside them.
+
+Everything is drawn from one seeded generator, so a world depends on its seed and settings alone. Addresses are hashes
+and rows are sorted by time, so neither an id nor an order gives a label away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from bilateral.trust.tables import COLUMNS, Tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY: Final = 86400.0
+HOUR: Final = 3600.0
+START: Final = 1_770_000_000.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The size and habits of a world.
+
+    Attributes:
+        days: The length in days.
+        clients: The number of ordinary clients.
+        owners: The number of ordinary owners of agents.
+        platforms: The number of platforms that register agents in batches.
+        communities: The number of communities in which clients and agents meet.
+        exchanges: The number of exchanges.
+        paid: The share of interactions that are paid.
+        spoken: The share of interactions that lead to feedback.
+        proven: The share of paid feedback with a proof.
+        answered: The share of interactions after which the server rates the client.
+        validated: The share of agents that ask for a validation.
+        bad_clients: The share of clients that deserve low ratings.
+        generous: The share of raters who always give 100.
+        harsh: The share of raters who give 25 points less.
+    """
+
+    days: int = 180
+    clients: int = 3000
+    owners: int = 1200
+    platforms: int = 4
+    communities: int = 8
+    exchanges: int = 6
+    paid: float = 0.6
+    spoken: float = 0.45
+    proven: float = 0.5
+    answered: float = 0.3
+    validated: float = 0.25
+    bad_clients: float = 0.06
+    generous: float = 0.10
+    harsh: float = 0.05
+
+
+@dataclass
+class Account:
+    """An account and the truth about it."""
+
+    address: str
+    born: float
+    role: str = "honest"
+    attack: int = -1
+    group: str = ""
+    bias: float = 0.0
+    generous: bool = False
+    quality: float = 85.0
+    community: int = 0
+
+
+@dataclass
+class Agent:
+    """An agent and the truth about it."""
+
+    owner: Account
+    wallet: Account
+    ts: float
+    quality: float
+    community: int = 0
+    popularity: float = 1.0
+    role: str = "honest"
+    attack: int = -1
+    is_validator: bool = False
+    turns: tuple[float, float] | None = None
+    number: int = -1
+
+
+@dataclass
+class Attack:
+    """One attack."""
+
+    number: int
+    family: str
+    size: int
+
+
+@dataclass
+class World:
+    """A world under construction."""
+
+    seed: int
+    settings: Settings = field(default_factory=Settings)
+    accounts: list[Account] = field(default_factory=list)
+    agents: list[Agent] = field(default_factory=list)
+    attacks: list[Attack] = field(default_factory=list)
+    feedback: list[tuple[Any, ...]] = field(default_factory=list)
+    ratings: list[tuple[Any, ...]] = field(default_factory=list)
+    validations: list[tuple[Any, ...]] = field(default_factory=list)
+    payments: list[tuple[Any, ...]] = field(default_factory=list)
+    transfers: list[tuple[Any, ...]] = field(default_factory=list)
+    exchanges: list[Account] = field(default_factory=list)
+    honest: list[Account] = field(default_factory=list)
+    servers: list[Agent] = field(default_factory=list)
+    validators: list[Agent] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Start the generator."""
+        self.random = np.random.default_rng(self.seed)
+        self.end = START + self.settings.days * DAY
+
+    def time(self, low: float | None = None, high: float | None = None) -> float:
+        """Return a random time between two."""
+        return float(self.random.uniform(START if low is None else low, self.end if high is None else high))
+
+    def account(self, born: float, **truth: Any) -> Account:
+        """Make an account, without funds."""
+        digest = hashlib.sha256(f"{self.seed}/{len(self.accounts)}".encode()).hexdigest()
+        made = Account("0x" + digest[:40], born, **truth)
+        self.accounts.append(made)
+        return made
+
+    def fund(self, account: Account, source: Account | None = None, amount: float | None = None) -> None:
+        """Send an account its first money: from an exchange, or sometimes from an honest account."""
+        if source is None:
+            from_exchange = self.random.random() < 0.75 or not self.honest  # noqa: PLR2004
+            pool = self.exchanges if from_exchange else self.honest
+            source = pool[self.random.integers(len(pool))]
+            at = account.born - self.random.uniform(600, 3 * DAY)
+        else:
+            at = account.born
+        self.transfer(source, account, self.random.lognormal(3, 1) if amount is None else amount, at)
+
+    def transfer(self, source: Account, target: Account, amount: float, ts: float) -> None:
+        """Record a transfer."""
+        self.transfers.append((source.address, target.address, float(amount), float(ts)))
+
+    def agent(self, owner: Account, ts: float, quality: float, **other: Any) -> Agent:
+        """Register an agent."""
+        made = Agent(owner, other.pop("wallet", owner), min(float(ts), self.end - HOUR), float(quality), **other)
+        made.number = len(self.agents)
+        self.agents.append(made)
+        return made
+
+    def pay(self, client: Account, agent: Agent, amount: float, ts: float) -> str:
+        """Record a payment and return its transaction."""
+        digest = hashlib.sha256(f"{self.seed}/payment/{len(self.payments)}".encode()).hexdigest()
+        ts = self._within(ts, agent.ts)
+        self.payments.append(("0x" + digest, client.address, agent.wallet.address, agent.number, float(amount), ts))
+        return "0x" + digest
+
+    def say(self, client: Account, agent: Agent, value: float, ts: float, **other: Any) -> None:
+        """Record feedback. `attack` marks it as false."""
+        ts = self._within(ts, max(agent.ts, client.born))
+        tag, proof, attack = other.get("tag", "starred"), other.get("proof"), other.get("attack", -1)
+        value = value if other.get("unclipped") else float(np.clip(round(value), 0, 100))
+        self.feedback.append((client.address, agent.number, value, tag, ts, proof, attack))
+
+    def rate_client(self, client: Account, server: Agent, value: float, ts: float, attack: int = -1) -> None:
+        """Record a server's rating of a client."""
+        ts = self._within(ts, max(server.ts, client.born))
+        self.ratings.append(
+            ("client", client.address, None, server.number, float(np.clip(round(value), 0, 100)), ts, attack)
+        )
+
+    def rate_validator(self, validator: Agent, server: Agent, value: float, ts: float, attack: int = -1) -> None:
+        """Record a server's rating of a validator."""
+        ts = self._within(ts, max(server.ts, validator.ts))
+        value = float(np.clip(round(value), 0, 100))
+        self.ratings.append(("validator", None, validator.number, server.number, value, ts, attack))
+
+    def validate(self, validator: Agent, agent: Agent, value: float, ts: float, attack: int = -1) -> None:
+        """Record a validation."""
+        ts = self._within(ts, max(validator.ts, agent.ts))
+        self.validations.append((validator.number, agent.number, float(np.clip(round(value), 0, 100)), ts, attack))
+
+    def meet(self, client: Account, agent: Agent, ts: float, value: float | None = None) -> None:
+        """Let a client use an agent: perhaps with a payment, feedback and a rating of the client."""
+        draw, habits = self.random, self.settings
+        proof = self.pay(client, agent, draw.lognormal(-1, 1.2), ts) if draw.random() < habits.paid else None
+        quality = agent.turns[1] if agent.turns is not None and ts >= agent.turns[0] else agent.quality
+        if value is None and draw.random() < 0.05:  # noqa: PLR2004  # a failed job
+            value = draw.uniform(0, 30)
+        elif value is None:
+            value = 100 if client.generous else quality + client.bias + draw.normal(0, 8)
+        if draw.random() < habits.spoken:
+            keeps = draw.random() < habits.proven
+            self.say(client, agent, value, ts + draw.exponential(6 * HOUR), proof=proof if keeps else None)
+        if draw.random() < habits.answered:
+            self.rate_client(client, agent, client.quality + draw.normal(0, 8), ts + draw.exponential(12 * HOUR))
+
+    def begin(self, family: str, size: int) -> Attack:
+        """Start an attack."""
+        attack = Attack(len(self.attacks), family, size)
+        self.attacks.append(attack)
+        return attack
+
+    def _within(self, ts: float, earliest: float) -> float:
+        """Return a time after another and before the end."""
+        ts = max(ts, min(earliest + 60, self.end - 1))
+        return float(
+            ts if ts <= self.end else self.end - self.random.uniform(0, 1) * min(5 * DAY, max(self.end - earliest, 1))
+        )
+
+    def tables(self) -> tuple[Tables, dict[str, pa.Table]]:
+        """Return the tables, and the truth about accounts, agents and feedback."""
+        order = sorted(self.agents, key=lambda agent: agent.ts)
+        ids = {agent.number: place + 1 for place, agent in enumerate(order)}
+        feedback = sorted(self.feedback, key=lambda row: (row[4], row[0]))
+        ratings = sorted(self.ratings, key=lambda row: (row[5], str(row[1])))
+        rows: dict[str, list[tuple[Any, ...]]] = {
+            "agents": [
+                (
+                    ids[a.number],
+                    a.owner.address,
+                    a.wallet.address,
+                    f"ipfs://{self.seed}/{a.number}",
+                    a.ts,
+                    a.is_validator,
+                )
+                for a in order
+            ],
+            "feedback": [(n, r[0], ids[r[1]], float(r[2]), *r[3:6]) for n, r in enumerate(feedback)],
+            "ratings": [(n, r[0], r[1], ids.get(r[2]), ids[r[3]], *r[4:6]) for n, r in enumerate(ratings)],
+            "validations": [(ids[r[0]], ids[r[1]], *r[2:4]) for r in sorted(self.validations, key=lambda r: r[3])],
+            "payments": [(*r[:3], ids[r[3]], *r[4:]) for r in sorted(self.payments, key=lambda r: r[5])],
+            "transfers": sorted(self.transfers, key=lambda row: row[3]),
+        }
+        tables = {name: _table(rows[name], columns) for name, columns in COLUMNS.items()}
+        truth = {
+            "accounts": pa.Table.from_pylist(
+                [{"address": a.address, "role": a.role, "attack": a.attack, "group": a.group} for a in self.accounts]
+            ),
+            "agents": pa.Table.from_pylist(
+                [
+                    {
+                        "agent_id": ids[a.number],
+                        "role": a.role,
+                        "attack": a.attack,
+                        "quality": a.turns[1] if a.turns else a.quality,
+                        "turned": a.turns is not None,
+                    }
+                    for a in order
+                ]
+            ),
+            "feedback": pa.Table.from_pylist([{"id": n, "attack": r[6]} for n, r in enumerate(feedback)]),
+            "attacks": pa.Table.from_pylist(
+                [{"attack": a.number, "family": a.family, "size": a.size} for a in self.attacks],
+                schema=pa.schema([("attack", pa.int64()), ("family", pa.string()), ("size", pa.int64())]),
+            ),
+        }
+        return Tables.of(**tables), truth
+
+    def write(self, folder: Path) -> None:
+        """Write the tables to a folder."""
+        self.tables()[0].write(folder)
+
+
+def _table(rows: list[tuple[Any, ...]], columns: dict[str, pa.DataType]) -> pa.Table:
+    """Return rows as a table."""
+    values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
+    return pa.table({n: pa.array(list(v), kind) for (n, kind), v in zip(columns.items(), values, strict=True)})

@@ -1,0 +1,85 @@
+"""`bilateral trust …`: who lies in ratings, and which scores remain without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+
+app = make_group("trust")
+
+_Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of the results.", show_default=False)]
+
+
+@command(
+    app,
+    "analyse",
+    "bilateral trust analyse --tables tables --out results",
+    "bilateral trust analyse --tables tables --out results --reviews cases.json",
+    is_local=True,
+)
+def analyse(
+    invocation: Invocation,
+    tables: Annotated[
+        Path, typer.Option("--tables", metavar="DIR", help="The folder of the tables, as Parquet.", show_default=False)
+    ],
+    out: _Out,
+    reviews: Annotated[
+        Path | None,
+        typer.Option("--reviews", metavar="FILE", help="A JSON list of cases: account, verdict, reason."),
+    ] = None,
+    trusted: Annotated[
+        list[str] | None,
+        typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated."),
+    ] = None,
+) -> None:
+    """Analyse a folder of tables, and write the results as Parquet."""
+    from bilateral.trust.engine import Engine  # noqa: PLC0415  # scipy is heavy, and an extra
+    from bilateral.trust.results import Results  # noqa: PLC0415
+    from bilateral.trust.reviews import Reviews  # noqa: PLC0415
+    from bilateral.trust.tables import Tables  # noqa: PLC0415
+
+    cases = Reviews.read(reviews) if reviews is not None else None
+    engine = Engine().fit(Tables.read(tables), cases, trusted or [])
+    Results.of(engine).write(out)
+    ledger = engine.context_.ledger
+    strong = [finding for finding in engine.findings_ if finding.strength >= engine.threshold]
+    invocation.output.result(
+        {
+            "agents": ledger.agents,
+            "opinions": len(ledger.opinions),
+            "left_out": ledger.dropped,
+            "findings": len(engine.findings_),
+            "strong_findings": len(strong),
+            "flagged": int(engine.suspicion_.flagged.sum()),
+            "trust_list": len(trusted or []),
+            "out": str(out),
+        },
+        title="Trust analysis",
+    )
+
+
+@command(
+    app,
+    "explain",
+    "bilateral trust explain 42 --out results",
+    "bilateral trust explain 0x8004B663056A597Dffe9eCcC1965A193B7388713 --out results",
+    "bilateral trust explain co-targeting-1f0a2b3c4d --out results --json",
+    is_local=True,
+)
+def explain(
+    invocation: Invocation,
+    identifier: Annotated[
+        str, typer.Argument(metavar="ID", help="A finding, an address or the number of an agent.", show_default=False)
+    ],
+    out: _Out = Path("results"),
+) -> None:
+    """Explain a finding, an account or an agent in plain sentences."""
+    from bilateral.trust.explain import explain as explained  # noqa: PLC0415  # pyarrow is heavy, and an extra
+    from bilateral.trust.results import Results  # noqa: PLC0415
+
+    invocation.output.result(explained(Results.read(out), identifier), title=identifier)

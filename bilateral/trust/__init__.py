@@ -1,0 +1,14 @@
+"""Trust analysis: find coordinated and false ratings, explain each finding, and score agents without them.
+
+The package takes tables and returns tables. It needs the extra `trust`.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from bilateral.errors import MissingExtraError
+
+_MISSING = [name for name in ("numpy", "scipy", "pyarrow", "sklearn") if find_spec(name) is None]
+if _MISSING:
+    raise MissingExtraError("trust", _MISSING)

@@ -1,0 +1,120 @@
+"""Small array operations that several detectors share: groups, counts, joins and percentiles of sorted edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.floating[Any]]
+Flags = npt.NDArray[np.bool_]
+
+
+def pairs(left: Ints, right: Ints, size: int) -> Ints:
+    """Return one 64-bit key a pair of codes.
+
+    Args:
+        left: Codes below 2**31.
+        right: Codes from 0 below `size`.
+        size: The number of codes on the right.
+    """
+    return left.astype(np.int64) * np.int64(max(size, 1)) + right
+
+
+def unpaired(keys: Ints, size: int) -> tuple[Ints, Ints]:
+    """Return the codes of pairs, as `pairs` joined them.
+
+    Args:
+        keys: The keys.
+        size: The number of codes on the right.
+    """
+    left, right = np.divmod(keys, np.int64(max(size, 1)))
+    return left, right
+
+
+def group_sums(values: Floats | Flags, groups: Ints, size: int) -> Floats:
+    """Return the sum of values by group.
+
+    Args:
+        values: One value a row.
+        groups: The group of each row, from 0 below `size`.
+        size: The number of groups.
+    """
+    return np.bincount(groups, weights=values.astype(np.float64), minlength=size)[:size].astype(np.float64)
+
+
+def dense(keys: Ints) -> tuple[Ints, int]:
+    """Renumber non-negative keys from 0, and leave negative ones at -1.
+
+    Args:
+        keys: Any integers.
+
+    Returns:
+        The new numbers, and how many there are.
+    """
+    out = np.full(len(keys), -1, np.int64)
+    chosen = keys >= 0
+    found, inverse = np.unique(keys[chosen], return_inverse=True)
+    out[chosen] = inverse
+    return out, len(found)
+
+
+def runs(groups: Ints, times: Floats, gap: float) -> Ints:
+    """Split each group into runs without a gap in time.
+
+    Args:
+        groups: The group of each row; rows below 0 belong to none.
+        times: The time of each row in seconds.
+        gap: The longest pause within a run in seconds.
+
+    Returns:
+        The number of each row's run, from 0; -1 for rows without a group.
+    """
+    out = np.full(len(groups), -1, np.int64)
+    rows = np.flatnonzero(groups >= 0)
+    if not len(rows):
+        return out
+    order = rows[np.lexsort((times[rows], groups[rows]))]
+    starts = np.ones(len(order), bool)
+    starts[1:] = (np.diff(groups[order]) != 0) | (np.diff(times[order]) > gap)
+    out[order] = np.cumsum(starts) - 1
+    return out
+
+
+def percentiles(values: Floats) -> Floats:
+    """Return the share of rows with a value up to each row's own, in (0, 1].
+
+    Args:
+        values: One value a row.
+    """
+    if not len(values):
+        return np.zeros(0)
+    ordered = np.sort(values)
+    return np.searchsorted(ordered, values, side="right") / len(values)
+
+
+def first_of(order_keys: Ints) -> Flags:
+    """Mark the first row of each run of equal keys.
+
+    Args:
+        order_keys: Sorted keys.
+    """
+    out = np.ones(len(order_keys), bool)
+    out[1:] = order_keys[1:] != order_keys[:-1]
+    return out
+
+
+def contained(keys: Ints, among: Ints) -> Flags:
+    """Mark the keys that occur among others.
+
+    Args:
+        keys: Any integers.
+        among: Sorted integers.
+    """
+    if not len(among):
+        return np.zeros(len(keys), bool)
+    places = np.minimum(np.searchsorted(among, keys), len(among) - 1)
+    found: Flags = among[places] == keys
+    return found

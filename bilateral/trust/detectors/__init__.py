@@ -1,0 +1,1 @@
+"""The detectors, a module each. All have the interface of `Detector`."""

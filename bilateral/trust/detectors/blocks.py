@@ -1,0 +1,204 @@
+"""Blocks: accounts that judge each other, or the same rare subjects, as a closed circle.
+
+A circle of friends who trade with each other looks the same in the graph. So a block counts only as far as something
+else is odd with it: its opinions are not paid for, or they are far from what others say, or its accounts are young.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy import sparse, stats
+from scipy.sparse.csgraph import connected_components
+
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, pairs
+from bilateral.trust.context import inflation_odds, unpaid_odds
+from bilateral.trust.detectors.base import Detector
+from bilateral.trust.findings import Finding
+from bilateral.trust.ledger import Kind
+from bilateral.trust.significance import adjusted, excess, fisher
+
+if TYPE_CHECKING:
+    from bilateral.trust.context import Context
+
+_PAIRS: Final = 20_000_000
+"""Pairs of raters that are compared at most. Beyond that, only the rarest subjects count."""
+
+
+class Blocks(Detector):
+    """Looks for blocks, mutual praise and cycles."""
+
+    name = "blocks"
+    reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
+
+    def __init__(self, level: float = 0.01, clustering: float = 6.0, limit: int = 2000) -> None:
+        """Set the parameters.
+
+        Args:
+            level: The false discovery rate.
+            clustering: The factor by which honest accounts of one community meet more often than at random.
+            limit: The largest number of findings.
+        """
+        self.level = level
+        self.clustering = clustering
+        self.limit = limit
+
+    def _find(self, context: Context) -> list[Finding]:
+        ledger, opinions = context.ledger, context.ledger.opinions
+        rows = context.pair[opinions.kind[context.pair] != Kind.CONSTANT_TAG]
+        if not len(rows):
+            return []
+        account = ledger.subject_account[opinions.subject]
+        rater = opinions.rater.astype(np.int64)
+        left, right, q_value = _joined(
+            self._mutual(context, rows), *(self._together(context, rows, most) for most in (8, 60))
+        )
+        cycles = self._cycles(context, rows)
+        findings = []
+        for members, strongest in _components(left, right, q_value, ledger.accounts):
+            inside = np.zeros(ledger.accounts, bool)
+            inside[members] = True
+            own = rows[inside[rater[rows]]]
+            shared = np.bincount(opinions.subject[own], minlength=ledger.subjects)
+            chosen = own[(shared[opinions.subject[own]] > 1) | inside[account[own]]]
+            findings.append(self._finding(context, members, chosen, strongest, "judge each other or the same subjects"))
+        for members, chosen, q_of_cycle in cycles:
+            findings.append(self._finding(context, members, chosen, q_of_cycle, "judge each other in a cycle"))
+        return sorted(findings, key=lambda one: -one.strength)[: self.limit]
+
+    def _mutual(self, context: Context, rows: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return the pairs of accounts that judge each other, with corrected p-values."""
+        ledger, opinions = context.ledger, context.ledger.opinions
+        feedback = rows[opinions.kind[rows] == Kind.FEEDBACK]
+        account = ledger.subject_account[opinions.subject[feedback]].astype(np.int64)
+        rater = opinions.rater[feedback].astype(np.int64)
+        forth = np.unique(pairs(rater, account, ledger.accounts)[rater != account])
+        left, right = forth // max(ledger.accounts, 1), forth % max(ledger.accounts, 1)
+        mutual = contained(pairs(right, left, ledger.accounts), forth) & (left < right)
+        left, right = left[mutual], right[mutual]
+        out = np.bincount(rater, minlength=ledger.accounts)
+        into = np.bincount(account, minlength=ledger.accounts)
+        total = max(len(feedback), 1)
+        one = np.minimum(self.clustering * out[left] * into[right] / total, 1.0)
+        other = np.minimum(self.clustering * out[right] * into[left] / total, 1.0)
+        chosen = one * other < 0.1  # noqa: PLR2004  # the circle as a whole is tested below
+        left, right = left[chosen], right[chosen]
+        circle = np.arange(ledger.accounts)
+        if len(left):
+            graph = sparse.csr_matrix((np.ones(len(left)), (left, right)), (ledger.accounts,) * 2)
+            circle = connected_components(graph, directed=False)[1]
+        inside = circle[rater] == circle[account]
+        internal = np.bincount(circle[rater[inside & (rater != account)]], minlength=ledger.accounts)
+        written = np.bincount(circle[rater], minlength=ledger.accounts)
+        received = np.bincount(circle[account], minlength=ledger.accounts)
+        circles = np.unique(circle[left])
+        expected = self.clustering * written[circles] * received[circles] / total
+        q_value = np.ones(ledger.accounts)
+        q_value[circles] = adjusted(excess(internal[circles], expected), max(len(circles), int((internal > 0).sum())))
+        return left, right, q_value[circle[left]]
+
+    def _together(self, context: Context, rows: Ints, most: int) -> tuple[Ints, Ints, Floats]:
+        """Return the pairs of raters that share too many rare subjects, with corrected p-values."""
+        ledger, opinions = context.ledger, context.ledger.opinions
+        subject, rater = opinions.subject[rows], opinions.rater[rows]
+        judged = np.bincount(subject, minlength=ledger.subjects)
+        sizes = np.sort(judged[judged > 1])
+        allowed = np.searchsorted(np.cumsum(sizes.astype(np.float64) ** 2), _PAIRS)
+        cap = int(min(sizes[min(int(allowed), len(sizes) - 1)], most)) if len(sizes) else 0
+        written = np.bincount(rater, minlength=ledger.accounts)
+        usable = (judged[subject] > 1) & (judged[subject] <= cap) & (written[rater] > 1) & (written[rater] <= 500)  # noqa: PLR2004
+        if not usable.any():
+            return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        active, codes = np.unique(rater[usable], return_inverse=True)
+        matrix = sparse.csr_matrix(
+            (np.ones(usable.sum(), np.int32), (codes, subject[usable])), (len(active), ledger.subjects)
+        )
+        common = sparse.triu(matrix @ matrix.T, 1).tocoo()
+        many = common.data > 1
+        left, right, count = common.row[many], common.col[many], common.data[many]
+        degree = np.asarray(matrix.sum(axis=1)).ravel().astype(np.float64)
+        rare = np.bincount(subject[usable], minlength=ledger.subjects).astype(np.float64)
+        meeting = (rare * np.maximum(rare - 1, 0)).sum() / max(rare.sum(), 1) ** 2
+        expected = self.clustering * degree[left] * degree[right] * meeting
+        q_value = adjusted(excess(count, expected), int(len(active) ** 1.5))
+        return active[left], active[right], q_value
+
+    def _cycles(self, context: Context, rows: Ints) -> list[tuple[Ints, Ints, float]]:
+        """Return the cycles among accounts that judge few and are judged by few."""
+        ledger, opinions = context.ledger, context.ledger.opinions
+        feedback = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] > 50)]  # noqa: PLR2004
+        account = ledger.subject_account[opinions.subject[feedback]].astype(np.int64)
+        rater = opinions.rater[feedback].astype(np.int64)
+        into = np.bincount(account, minlength=ledger.accounts)
+        out = np.bincount(rater, minlength=ledger.accounts)
+        found: list[tuple[Ints, Ints, float]] = []
+        for most in (2, 4):
+            small = (into > 0) & (out > 0) & (into <= most) & (out <= most + 2)
+            edge = small[rater] & small[account] & (rater != account)
+            if not edge.any():
+                continue
+            size = max(int(small.sum()), 1)
+            branching = min(edge.sum() / size, 0.95)
+            graph = sparse.csr_matrix((np.ones(edge.sum()), (rater[edge], account[edge])), (ledger.accounts,) * 2)
+            _, label = connected_components(graph, directed=True, connection="strong")
+            numbers, counts = np.unique(label, return_counts=True)
+            for number, length in zip(numbers[counts > 2], counts[counts > 2], strict=True):  # noqa: PLR2004
+                members = np.flatnonzero(label == number)
+                inside = np.isin(rater, members) & np.isin(account, members)
+                found.append((members, feedback[inside], float(max(branching**length / (1 - branching), 1e-12))))
+        return found
+
+    def _finding(self, context: Context, members: Ints, rows: Ints, q_value: float, what: str) -> Finding:
+        ledger, opinions = context.ledger, context.ledger.opinions
+        unpaid, inflated = unpaid_odds(context, rows), inflation_odds(context, rows)
+        young = _youth_odds(context, rows)
+        odds = float(fisher(np.array([unpaid, inflated, young])))
+        weight = float(np.clip((-np.log10(odds) - 1.5) / 4.5, 0.0, 1.0))
+        inside = np.zeros(ledger.accounts, bool)
+        inside[members] = True
+        account = ledger.subject_account[opinions.subject[rows]]
+        return Finding(
+            detector=self.name,
+            statistic=f"unpaid p={unpaid:.2g}, distance to others p={inflated:.2g}, youth p={young:.2g}",
+            q_value=q_value,
+            actors=members,
+            beneficiaries=np.unique(account[inside[account]]),
+            subjects=np.unique(account[~inside[account]]),
+            opinions=rows,
+            weight=weight,
+            sentence=f"{len(members)} accounts {what}, {len(rows)} times.",
+        )
+
+
+def _youth_odds(context: Context, rows: Ints) -> float:
+    """Return the probability that raters are so young at so many opinions by chance; each rater counts once."""
+    raters, inverse = np.unique(context.ledger.opinions.rater[rows], return_inverse=True)
+    if not len(raters):
+        return 1.0
+    youngest = np.ones(len(raters))
+    np.minimum.at(youngest, inverse, context.freshness[rows])
+    number = np.bincount(inverse)
+    smallest = 1 - (1 - np.minimum(youngest, 1 - 1e-9)) ** number
+    return float(stats.chi2.sf(-2 * np.log(np.maximum(smallest, 1e-12)).sum(), 2 * len(raters)))
+
+
+def _joined(*parts: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
+    """Return several lists of pairs as one."""
+    left, right, value = (np.concatenate([part[place] for part in parts]) for place in range(3))
+    return left, right, value
+
+
+def _components(left: Ints, right: Ints, q_value: Floats, size: int, level: float = 0.01) -> list[tuple[Ints, float]]:
+    """Return the connected groups of significant pairs, with each group's smallest value."""
+    chosen: Flags = q_value < level
+    if not chosen.any():
+        return []
+    graph = sparse.csr_matrix((np.ones(chosen.sum()), (left[chosen], right[chosen])), (size, size))
+    _, label = connected_components(graph, directed=False)
+    members = np.unique(np.concatenate([left[chosen], right[chosen]]))
+    order = members[np.argsort(label[members], kind="stable")]
+    parts = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
+    strongest = np.ones(size)
+    np.minimum.at(strongest, label[left[chosen]], q_value[chosen])
+    return [(np.sort(part), float(strongest[label[part[0]]])) for part in parts]

@@ -1,0 +1,203 @@
+"""Lockstep: many raters of one subject are young, thin and unpaid, or they come in one burst.
+
+Each opinion is ranked among all opinions by how little its rater risks: a young account, with few other opinions, that
+did not pay. A subject with too many of the lowest ranks is found. A newcomer's single opinion is never enough.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bilateral.trust.arrays import Floats, Ints
+from bilateral.trust.context import THIN, inflation_odds, unpaid_odds
+from bilateral.trust.detectors.base import Detector
+from bilateral.trust.findings import Finding
+from bilateral.trust.ledger import Kind
+from bilateral.trust.significance import adjusted, excess, fisher, share
+
+if TYPE_CHECKING:
+    from bilateral.trust.context import Context
+
+_PRAISE: Final = 60.0
+_RECORDED: Final = 0.2
+"""The share of paid feedback from which payments count as recorded here."""
+
+_EXCESS: Final = 2.5
+"""The factor over the expected number from which a difference matters, however certain it is."""
+
+_SHARES: Final = (0.01, 0.03, 0.1, 0.2)
+_SIZES: Final = (4, 8, 16, 32)
+
+
+class Lockstep(Detector):
+    """Tests each subject's raters for thin accounts and for bursts."""
+
+    name = "lockstep"
+    reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
+
+    def __init__(self, level: float = 0.01, limit: int = 5000) -> None:
+        """Set the parameters.
+
+        Args:
+            level: The false discovery rate.
+            limit: The largest number of findings.
+        """
+        self.level = level
+        self.limit = limit
+
+    def _find(self, context: Context) -> list[Finding]:
+        opinions = context.ledger.opinions
+        rows = context.pair[opinions.kind[context.pair] != Kind.CONSTANT_TAG]
+        if len(rows) < 50:  # noqa: PLR2004  # ranks among fewer mean little
+            return []
+        rank = context.youth[rows]
+        found = self._thin(context, rows, rank) + self._bursts(context, rows) + self._unpaid(context, rows)
+        return sorted(found, key=lambda one: -one.strength)[: self.limit]
+
+    def _thin(self, context: Context, rows: Ints, rank: Floats) -> list[Finding]:
+        """Return the subjects with too many raters of the lowest ranks."""
+        ledger, opinions = context.ledger, context.ledger.opinions
+        subject = opinions.subject[rows]
+        judged = np.bincount(subject, minlength=ledger.subjects)
+        counts = np.array([np.bincount(subject[rank <= part], minlength=ledger.subjects) for part in _SHARES])
+        candidates = np.flatnonzero((counts >= 3).any(axis=0))  # noqa: PLR2004  # fewer cannot be told from chance
+        parts = np.array(_SHARES)[:, None]
+        p_values = share(counts[:, candidates], judged[candidates][None, :], 1.3 * parts)
+        few = counts[:, candidates] < np.maximum(3, _EXCESS * parts * judged[candidates])
+        p_values[few] = 1.0
+        best = p_values.argmin(axis=0)
+        q_values = adjusted(p_values.min(axis=0) * len(_SHARES), int((judged > 0).sum()))
+        findings = []
+        for place in np.argsort(q_values)[: self.limit]:
+            if q_values[place] >= self.level:
+                break
+            number, part = int(candidates[place]), float(_SHARES[best[place]])
+            start, stop = np.searchsorted(subject, [number, number + 1])
+            chosen = rows[start:stop][rank[start:stop] <= part]
+            expected = part * judged[number]
+            findings.append(
+                Finding(
+                    detector=self.name,
+                    statistic=f"{len(chosen)} of {judged[number]} raters are among the {part:.0%} youngest, "
+                    f"{expected:.3g} expected",
+                    q_value=float(q_values[place]),
+                    actors=np.unique(opinions.rater[chosen]),
+                    subjects=np.array([ledger.subject_account[number]]),
+                    opinions=chosen,
+                    weight=0.8 * _oddness(context, chosen),
+                    confidence=np.full(
+                        len(np.unique(opinions.rater[chosen])), np.clip(1 - expected / len(chosen), 0, 1)
+                    ),
+                    sentence=(
+                        f"{len(chosen)} of {judged[number]} raters of one subject are young accounts with few other "
+                        "opinions."
+                    ),
+                )
+            )
+        return findings
+
+    def _unpaid(self, context: Context, rows: Ints) -> list[Finding]:
+        """Return the owners whose feedback is hardly ever paid for. Free services exist, so this only adds weight."""
+        ledger, opinions = context.ledger, context.ledger.opinions
+        praise = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] >= _PRAISE)]
+        base = float(context.paid[praise].mean()) if len(praise) else 0.0
+        if base < _RECORDED:
+            return []
+        owner = ledger.subject_account[opinions.subject[praise]]
+        order = np.argsort(owner, kind="stable")
+        praise, owner = praise[order], owner[order]
+        count = np.bincount(owner, minlength=ledger.accounts)
+        unpaid = np.bincount(owner[~context.paid[praise]], minlength=ledger.accounts)
+        clear = unpaid >= np.maximum(4, (1 - base / 4) * count)  # fewer cannot be told from chance
+        candidates = np.flatnonzero(clear)
+        q_values = adjusted(share(unpaid[candidates], count[candidates], 1 - base), int((count > 0).sum()))
+        findings = []
+        for place in np.flatnonzero(q_values < 10 * self.level)[: self.limit]:
+            account = int(candidates[place])
+            start, stop = np.searchsorted(owner, [account, account + 1])
+            chosen = praise[start:stop][~context.paid[praise[start:stop]]]
+            findings.append(
+                Finding(
+                    detector=self.name,
+                    statistic=f"{unpaid[account]} of {count[account]} raters did not pay, {1 - base:.0%} is usual",
+                    q_value=float(q_values[place]),
+                    actors=np.unique(opinions.rater[chosen]),
+                    subjects=np.array([account]),
+                    opinions=chosen,
+                    weight=0.12,
+                    sentence=f"{unpaid[account]} of {count[account]} who praise one owner's agents never paid them.",
+                )
+            )
+        return findings
+
+    def _bursts(self, context: Context, rows: Ints) -> list[Finding]:
+        """Return the subjects whose raters come within a time that is too short."""
+        ledger, opinions = context.ledger, context.ledger.opinions
+        order = rows[np.lexsort((opinions.ts[rows], opinions.subject[rows]))]
+        subject, times = opinions.subject[order], opinions.ts[order]
+        judged = np.bincount(subject, minlength=ledger.subjects)
+        start = np.full(ledger.subjects, np.inf)
+        np.minimum.at(start, subject, times)
+        agent = ledger.subject_agent
+        start = np.where(
+            agent >= 0, np.minimum(start, ledger.registered[np.maximum(agent, 0)] if ledger.agents else 0), start
+        )
+        length = np.maximum(times.max() - start, 1.0)
+        places, p_values, sizes = [], [], []
+        for size in _SIZES:
+            if len(order) < size:
+                continue
+            last = np.arange(size - 1, len(order))
+            first = last - size + 1
+            same = subject[first] == subject[last]
+            first, last = first[same], last[same]
+            number = subject[first]
+            window = times[last] - times[first] + 60.0
+            rate = judged[number] * np.minimum(window / length[number], 1.0)
+            places.append(first)
+            p_values.append(np.minimum(judged[number] * excess(np.full(len(first), size - 1), 3 * rate), 1.0))
+            sizes.append(np.full(len(first), size))
+        if not places:
+            return []
+        place, p_value, size_of = np.concatenate(places), np.concatenate(p_values), np.concatenate(sizes)
+        best = np.lexsort((p_value, subject[place]))
+        _, first_best = np.unique(subject[place][best], return_index=True)
+        chosen = best[first_best]
+        q_values = adjusted(np.minimum(p_value[chosen] * len(_SIZES), 1.0), int((judged > 0).sum()))
+        findings = []
+        for row in np.flatnonzero(q_values < self.level / 10):
+            number = int(subject[place[chosen[row]]])
+            found = order[place[chosen[row]] : place[chosen[row]] + size_of[chosen[row]]]
+            reach = opinions.ts[found].max() - opinions.ts[found].min()
+            low, high = np.searchsorted(subject, [number, number + 1])
+            inside = (times[low:high] >= opinions.ts[found].min() - reach) & (
+                times[low:high] <= opinions.ts[found].max() + reach
+            )
+            found = order[low:high][inside]
+            thin = float((context.activity[opinions.rater[found]] <= THIN).mean())
+            findings.append(
+                Finding(
+                    detector=self.name,
+                    statistic=f"{len(found)} of {judged[number]} raters within {reach / 3600:.1f} hours",
+                    q_value=float(q_values[row]),
+                    actors=np.unique(opinions.rater[found]),
+                    subjects=np.array([ledger.subject_account[number]]),
+                    opinions=found,
+                    weight=(0.2 + 0.5 * thin) * _oddness(context, found),
+                    sentence=(
+                        f"{len(found)} of {judged[number]} raters of one subject come within {reach / 3600:.1f} hours."
+                    ),
+                )
+            )
+        return findings
+
+
+def _oddness(context: Context, rows: Ints) -> float:
+    """Return from 0.12 to 1 how odd some opinions are beside their time: unpaid, or far from what others say.
+
+    A launch brings many newcomers at once. They pay, and what they say agrees with what others say.
+    """
+    odds = float(fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)])))
+    return float(np.clip((-np.log10(odds) - 1.0) / 2.0, 0.12, 1.0))

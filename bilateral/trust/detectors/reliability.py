@@ -1,0 +1,111 @@
+"""Reliability of raters: bias and noise of each rater, beside the quality of each subject.
+
+A value is modelled as the subject's quality plus the rater's bias plus noise. A rater who always gives the same value
+tells nothing. Bias differs from fraud: harsh and generous raters exist, so it corrects scores and flags nobody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+
+from bilateral.trust.arrays import Floats, Ints, group_sums
+from bilateral.trust.detectors.base import Detector
+
+if TYPE_CHECKING:
+    from bilateral.trust.context import Context
+    from bilateral.trust.findings import Finding
+
+_HUBER: Final = 14.0
+_CONSTANT: Final = 3
+
+
+class BiasModel:
+    """Additive model of qualities and biases, fitted by weighted alternating means.
+
+    Attributes:
+        quality_: The quality of each subject, from 0 to 100; the prior's mean without evidence.
+        bias_: The bias of each rater.
+        information_: The weight of the evidence about each subject, in opinions of an ordinary rater.
+        weight_: The weight of each value.
+        spread_: The standard deviation of an ordinary value.
+    """
+
+    def __init__(self, iterations: int = 12, prior_subject: float = 0.6, prior_rater: float = 2.0) -> None:
+        """Set the parameters.
+
+        Args:
+            iterations: The number of rounds.
+            prior_subject: The weight of the mean of all subjects, in opinions.
+            prior_rater: The weight of a bias of zero, in opinions.
+        """
+        self.iterations = iterations
+        self.prior_subject = prior_subject
+        self.prior_rater = prior_rater
+
+    def fit(self, rater: Ints, subject: Ints, values: Floats, trust: Floats, raters: int, subjects: int) -> Self:  # noqa: PLR0913, PLR0917
+        """Fit the model.
+
+        Args:
+            rater: The rater of each value.
+            subject: The subject of each value.
+            values: Percentages.
+            trust: The weight of each value, from 0 to 1.
+            raters: The number of raters.
+            subjects: The number of subjects.
+        """
+        values = values.astype(np.float64)
+        trust = trust * _informative(rater, values, raters)
+        mean = float(np.average(values, weights=trust)) if trust.sum() > 0 else 50.0
+        bias, quality = np.zeros(raters), np.full(subjects, mean)
+        weight, spread = trust.copy(), 15.0
+        for _ in range(self.iterations):
+            corrected = values - bias[rater]
+            total = group_sums(weight, subject, subjects) + self.prior_subject
+            quality = (group_sums(weight * corrected, subject, subjects) + self.prior_subject * mean) / total
+            residual = values - quality[subject]
+            by_rater = group_sums(weight, rater, raters) + self.prior_rater
+            bias = group_sums(weight * residual, rater, raters) / by_rater
+            rest = np.abs(residual - bias[rater])
+            robust = np.minimum(1.0, _HUBER / np.maximum(rest, 1e-9)) ** 1.5
+            weight = trust * robust
+            spread = float(np.sqrt((weight * rest**2).sum() / max(weight.sum(), 1e-9))) if len(rest) else 15.0
+        self.quality_ = np.clip(quality, 0, 100)
+        self.bias_, self.weight_, self.spread_ = bias, weight, max(spread, 5.0)
+        self.information_ = group_sums(weight, subject, subjects)
+        return self
+
+
+def _informative(rater: Ints, values: Floats, raters: int) -> Floats:
+    """Return a weight for each value: little for raters whose values never differ."""
+    count = np.bincount(rater, minlength=raters)
+    total = group_sums(values, rater, raters)
+    squares = group_sums(values**2, rater, raters)
+    variance = squares / np.maximum(count, 1) - (total / np.maximum(count, 1)) ** 2
+    constant = (count >= _CONSTANT) & (variance < 1.0)
+    full = (count < _CONSTANT)[rater] & (values >= 100.0)  # noqa: PLR2004  # a full mark, of which we see no other
+    return np.where(constant[rater], 0.05, np.where(full, 0.4, 1.0))
+
+
+class Reliability(Detector):
+    """Estimates the bias of each rater.
+
+    Attributes:
+        model_: The fitted model over all opinions.
+        deviation_: The root mean square of each account's residuals; nan without opinions.
+    """
+
+    name = "reliability"
+    reads = frozenset({"agents", "feedback", "ratings", "validations"})
+
+    def _find(self, context: Context) -> list[Finding]:
+        ledger, opinions = context.ledger, context.ledger.opinions
+        rows = np.flatnonzero(np.isfinite(opinions.percent))
+        rater, subject, values = opinions.rater[rows], opinions.subject[rows], opinions.percent[rows]
+        self.model_ = BiasModel().fit(rater, subject, values, np.ones(len(rows)), ledger.accounts, ledger.subjects)
+        rest = values - self.model_.quality_[subject]
+        count = np.bincount(rater, minlength=ledger.accounts)
+        squares = group_sums(rest**2, rater, ledger.accounts)
+        self.deviation_ = np.where(count > 0, np.sqrt(squares / np.maximum(count, 1)), np.nan)
+        return []

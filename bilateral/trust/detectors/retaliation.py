@@ -1,0 +1,100 @@
+"""Retaliation: a server rates clients down who gave it a low feedback, although others find them good.
+
+A server that rates bad clients down is right to do so. So only clients count whom other servers rate well, or whom
+nobody else rates, and the server's rate is compared with that of all servers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs
+from bilateral.trust.detectors.base import Detector
+from bilateral.trust.findings import Finding
+from bilateral.trust.ledger import Kind
+from bilateral.trust.significance import adjusted, share
+
+if TYPE_CHECKING:
+    from bilateral.trust.context import Context
+
+_LOW: Final = 50.0
+_PUNISHING: Final = 25.0
+
+
+class Retaliation(Detector):
+    """Tests how often a server punishes critics in good standing."""
+
+    name = "retaliation"
+    reads = frozenset({"agents", "feedback", "ratings"})
+
+    def __init__(self, level: float = 0.01) -> None:
+        """Set the parameter.
+
+        Args:
+            level: The false discovery rate.
+        """
+        self.level = level
+
+    def _find(self, context: Context) -> list[Finding]:
+        ledger, opinions = context.ledger, context.ledger.opinions
+        ratings = np.flatnonzero(opinions.kind == Kind.CLIENT_RATING)
+        if not len(ratings):
+            return []
+        client = ledger.subject_account[opinions.subject[ratings]]
+        standing = _others(client, opinions.percent[ratings], ledger.accounts)
+        fair = ~(standing < _LOW)
+        critical = self._after_criticism(context, ratings, client)
+        low = opinions.percent[ratings] <= _PUNISHING
+        base = float(np.clip((low & fair).sum() / max(fair.sum(), 1), 0.005, 0.5))
+        server = opinions.rater[ratings]
+        tried = fair & critical
+        trials = np.bincount(server[tried], minlength=ledger.accounts)
+        hits = np.bincount(server[tried & low], minlength=ledger.accounts)
+        candidates = np.flatnonzero(hits > 1)
+        q_values = adjusted(share(hits[candidates], trials[candidates], 2 * base), int((trials > 0).sum()))
+        findings = []
+        for place in np.flatnonzero(q_values < self.level):
+            account = int(candidates[place])
+            rows = ratings[tried & low & (server == account)]
+            findings.append(
+                Finding(
+                    detector=self.name,
+                    statistic=f"{hits[account]} of {trials[account]} critics punished, a share of {base:.1%} is usual",
+                    q_value=float(q_values[place]),
+                    actors=np.array([account]),
+                    subjects=np.unique(ledger.subject_account[opinions.subject[rows]]),
+                    opinions=rows,
+                    sentence=(
+                        f"The owner rates {hits[account]} of {trials[account]} clients down who gave a low feedback "
+                        "and whom nobody else finds bad."
+                    ),
+                )
+            )
+        return findings
+
+    def _after_criticism(self, context: Context, ratings: Ints, client: Ints) -> Flags:
+        """Mark the ratings of clients who gave the server a low feedback before."""
+        ledger, opinions = context.ledger, context.ledger.opinions
+        critics = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & (opinions.percent < _LOW))
+        owner = ledger.subject_account[opinions.subject[critics]]
+        keys = pairs(opinions.rater[critics], owner, ledger.accounts)
+        order = np.lexsort((opinions.ts[critics], keys))
+        keys, times = keys[order], opinions.ts[critics][order]
+        start = first_of(keys)
+        keys, times = keys[start], times[start]
+        wanted = pairs(client, opinions.rater[ratings], ledger.accounts)
+        if not len(keys):
+            return np.zeros(len(ratings), bool)
+        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        after: Flags = (keys[places] == wanted) & (times[places] <= opinions.ts[ratings])
+        return after
+
+
+def _others(client: Ints, percent: Floats, size: int) -> Floats:
+    """Return, for each rating, the mean of the other ratings of its client; nan if there are none."""
+    count = np.bincount(client, minlength=size)
+    total = group_sums(percent.astype(np.float64), client, size)
+    rest = count[client] - 1
+    return np.where(rest > 0, (total[client] - percent) / np.maximum(rest, 1), np.nan)

@@ -1,0 +1,66 @@
+"""Propagation from reviewed cases: accounts that share funds with accounts that people found guilty.
+
+The probability is that of the group's next member, after what was reviewed of the group (Laplace's rule). One case says
+little about a large group; twenty say much. An innocent case in the group takes as much away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bilateral.trust.detectors.base import Detector
+from bilateral.trust.findings import Finding
+from bilateral.trust.reviews import labels
+
+if TYPE_CHECKING:
+    from bilateral.trust.context import Context
+
+
+class ReviewedKin(Detector):
+    """Extends reviewed cases to groups under common control."""
+
+    name = "reviewed kin"
+    reads = frozenset({"agents", "feedback", "ratings", "validations", "payments", "transfers"})
+
+    def __init__(self, verdicts: dict[int, bool] | None = None, largest: int = 500) -> None:
+        """Set the parameters.
+
+        Args:
+            verdicts: The reviewed accounts by number; true for guilty.
+            largest: The largest group that a case says something about.
+        """
+        self.verdicts = verdicts or {}
+        self.largest = largest
+
+    def _find(self, context: Context) -> list[Finding]:
+        label = labels(self.verdicts, context.ledger.accounts)
+        if not (label == 1).any():
+            return []
+        findings = []
+        for grouping in context.kin.groupings:
+            if not grouping.is_control:
+                continue
+            group = grouping.group
+            for number in np.unique(group[(label == 1) & (group >= 0)]):
+                members = np.flatnonzero(group == number)
+                guilty, innocent = int((label[members] == 1).sum()), int((label[members] == 0).sum())
+                unknown = members[label[members] < 0]
+                if not len(unknown) or len(members) > self.largest:
+                    continue
+                doubt = (innocent + 1) / (guilty + innocent + 2)
+                findings.append(
+                    Finding(
+                        detector=self.name,
+                        statistic=f"{guilty} guilty and {innocent} innocent of {len(members)} reviewed",
+                        q_value=doubt,
+                        actors=unknown,
+                        weight=1.0,
+                        sentence=(
+                            f"{len(unknown)} accounts share {grouping.name} with {guilty} that reviewers found guilty "
+                            f"and {innocent} that they found innocent."
+                        ),
+                    )
+                )
+        return findings

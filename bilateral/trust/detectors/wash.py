@@ -1,0 +1,189 @@
+"""Wash payments: money that comes back to whoever paid, so that a proof of payment costs nothing.
+
+A return is a transfer from the agent's wallet or owner to the payer or to the payer's funder, at once or through one
+account between, after the payment. Payments in both directions are a return only if the amounts are equal: people who
+trade with each other pay each other, but not the same sum.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bilateral.trust.arrays import Flags, Floats, Ints, pairs
+from bilateral.trust.detectors.base import Detector
+from bilateral.trust.findings import Finding
+from bilateral.trust.ledger import Kind
+from bilateral.trust.significance import adjusted, excess
+
+if TYPE_CHECKING:
+    from bilateral.trust.context import Context
+    from bilateral.trust.ledger import Ledger
+
+DAY: Final = 86400.0
+_NEAR: Final = 0.05
+"""The share of an amount that fees and rounding take."""
+
+
+class WashPayments(Detector):
+    """Looks for payments whose money returns.
+
+    Attributes:
+        returned_: Marks each payment whose money returns.
+    """
+
+    name = "wash payments"
+    reads = frozenset({"agents", "feedback", "payments", "transfers"})
+
+    def __init__(self, level: float = 0.01, within: float = 30 * DAY, limit: int = 2000) -> None:
+        """Set the parameters.
+
+        Args:
+            level: The false discovery rate.
+            within: The longest time from a payment to its return, in seconds.
+            limit: The largest number of findings.
+        """
+        self.level = level
+        self.within = within
+        self.limit = limit
+
+    def _find(self, context: Context) -> list[Finding]:
+        ledger = context.ledger
+        agent = ledger.paid_agent
+        inside = (ledger.payer >= 0) & (agent >= 0)
+        self.returned_ = np.zeros(len(agent), bool)
+        if not inside.any():
+            return []
+        returns = self._returned(context) & inside
+        self.returned_ = returns
+        count = np.bincount(agent[returns], minlength=ledger.agents)
+        expected = self._expected(context)
+        candidates = np.flatnonzero(count)
+        q_values = adjusted(excess(count[candidates], expected[candidates]), int((expected > 0).sum()))
+        return [
+            self._finding(context, int(candidates[place]), float(q_values[place]), expected)
+            for place in np.argsort(q_values)[: self.limit]
+            if q_values[place] < self.level
+        ]
+
+    def _returned(self, context: Context) -> Flags:
+        """Mark the payments whose money returns in one step, in two, or as an equal payment."""
+        ledger = context.ledger
+        src, dst, _, at = _moves(ledger)
+        out = np.zeros(len(ledger.payer), bool)
+        payers = [ledger.payer, _own_funder(context)[np.maximum(ledger.payer, 0)]]
+        agent = np.maximum(ledger.paid_agent, 0)
+        receivers = [ledger.payee, ledger.owner[agent] if ledger.agents else ledger.payee]
+        for receiver in receivers:
+            for payer in payers:
+                usable = (receiver >= 0) & (payer >= 0) & (receiver != payer)
+                out |= usable & self._after(
+                    pairs(src, dst, ledger.accounts), at, pairs(receiver, payer, ledger.accounts), ledger
+                )
+        step_src, step_dst, step_at = _two_steps(context, self.within)
+        for receiver in receivers:
+            usable = (receiver >= 0) & (ledger.payer >= 0) & (receiver != ledger.payer)
+            keys = pairs(step_src, step_dst, ledger.accounts)
+            out |= usable & self._after(keys, step_at, pairs(receiver, ledger.payer, ledger.accounts), ledger)
+        return out | _equal_payments(ledger)
+
+    def _after(self, keys: Ints, times: Floats, wanted: Ints, ledger: Ledger) -> Flags:
+        """Mark the payments that a move between wanted accounts follows within the time."""
+        if not len(keys):
+            return np.zeros(len(wanted), bool)
+        order = np.lexsort((times, keys))
+        keys, times = keys[order], times[order]
+        found = np.zeros(len(wanted), bool)
+        low = np.searchsorted(keys, wanted, side="left")
+        high = np.searchsorted(keys, wanted, side="right")
+        for row in np.flatnonzero(high > low):
+            place = low[row] + np.searchsorted(times[low[row] : high[row]], ledger.paid_at[row])
+            found[row] = place < high[row] and times[place] - ledger.paid_at[row] <= self.within
+        return found
+
+    def _expected(self, context: Context) -> Floats:
+        """Return the number of payments of each agent that would be followed by such a transfer at random."""
+        ledger = context.ledger
+        funded = ledger.funder[np.maximum(ledger.dst, 0)] == ledger.src
+        free = (ledger.src >= 0) & (ledger.dst >= 0) & ~funded
+        out = np.bincount(ledger.src[free], minlength=ledger.accounts)
+        paid = np.bincount(ledger.paid_agent[ledger.paid_agent >= 0], minlength=ledger.agents)
+        senders = out[ledger.owner] + np.where(ledger.wallet != ledger.owner, out[np.maximum(ledger.wallet, 0)], 0)
+        at_random = paid * (senders + 0.2) * 4 / max(ledger.accounts, 1)
+        return np.where(paid > 0, np.maximum(at_random, 1e-4), 0.0)
+
+    def _finding(self, context: Context, agent: int, q_value: float, expected: Floats) -> Finding:
+        ledger, opinions = context.ledger, context.ledger.opinions
+        payments = np.flatnonzero(self.returned_ & (ledger.paid_agent == agent))
+        actors = np.unique(ledger.payer[payments])
+        start, stop = np.searchsorted(opinions.subject, [agent, agent + 1])
+        rows = np.arange(start, stop)[np.isin(opinions.rater[start:stop], actors)]
+        writers = np.unique(opinions.rater[rows[opinions.kind[rows] == Kind.FEEDBACK]])
+        return Finding(
+            detector=self.name,
+            statistic=f"{len(payments)} payments return, {expected[agent]:.3g} expected",
+            q_value=q_value,
+            actors=writers,
+            beneficiaries=np.array([ledger.owner[agent]]),
+            opinions=rows,
+            payments=payments,
+            weight=1.0 if len(payments) > 1 else 0.6,
+            sentence=(
+                f"{len(payments)} payments of {len(actors)} accounts to agent {int(ledger.agent_ids[agent])} come back "
+                "to the payer."
+            ),
+        )
+
+
+def _moves(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return the transfers between two accounts."""
+    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
+    return (
+        ledger.src[inside].astype(np.int64),
+        ledger.dst[inside].astype(np.int64),
+        ledger.sent[inside],
+        ledger.sent_at[inside],
+    )
+
+
+def _own_funder(context: Context) -> Ints:
+    """Return the funder of each account, unless it is an exchange."""
+    funder = context.ledger.funder
+    return np.where((funder >= 0) & ~context.kin.is_hub[np.maximum(funder, 0)], funder, -1)
+
+
+def _two_steps(context: Context, within: float) -> tuple[Ints, Ints, Floats]:
+    """Return the transfers that pass on what an account that is not an exchange received shortly before."""
+    src, dst, sent, at = _moves(context.ledger)
+    order = np.argsort(src, kind="stable")
+    out_src, out_dst, out_sent, out_at = src[order], dst[order], sent[order], at[order]
+    low, high = np.searchsorted(out_src, dst), np.searchsorted(out_src, dst, side="right")
+    fan = np.where(context.kin.is_hub[dst], 0, high - low) if len(dst) else np.zeros(0, np.int64)
+    fan = np.where(fan > 64, 0, fan)  # noqa: PLR2004  # as many outputs show an exchange
+    first = np.repeat(np.arange(len(src)), fan)
+    second = np.repeat(low - np.concatenate([[0], np.cumsum(fan)[:-1]]), fan) + np.arange(fan.sum())
+    ratio = out_sent[second] / np.maximum(sent[first], 1e-12)
+    pause = out_at[second] - at[first]
+    chosen = (pause >= 0) & (pause <= within) & (ratio > 0.3) & (ratio < 1 + _NEAR)  # noqa: PLR2004
+    chosen &= out_dst[second] != src[first]
+    return src[first][chosen], out_dst[second][chosen], out_at[second][chosen]
+
+
+def _equal_payments(ledger: Ledger) -> Flags:
+    """Mark the payments that a payment of the same sum in the other direction follows within a week."""
+    out = np.zeros(len(ledger.payer), bool)
+    owner = ledger.owner[np.maximum(ledger.paid_agent, 0)] if ledger.agents else ledger.payee
+    usable = np.flatnonzero((ledger.payer >= 0) & (owner >= 0) & (ledger.payer != owner) & (ledger.amount > 0))
+    forth = pairs(ledger.payer[usable], owner[usable], ledger.accounts)
+    back = pairs(owner[usable], ledger.payer[usable], ledger.accounts)
+    order = np.argsort(forth, kind="stable")
+    low, high = np.searchsorted(forth[order], back), np.searchsorted(forth[order], back, side="right")
+    for place in np.flatnonzero(high > low):
+        here = usable[place]
+        others = usable[order[low[place] : high[place]]]
+        pause = ledger.paid_at[others] - ledger.paid_at[here]
+        ratio = ledger.amount[others] / ledger.amount[here]
+        matching = (np.abs(pause) <= 7 * DAY) & (np.abs(ratio - 1) <= _NEAR / 5)
+        out[here] = bool(matching.any())
+    return out

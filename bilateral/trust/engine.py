@@ -1,0 +1,156 @@
+"""The engine: tables in, tables out. It runs all detectors, combines their findings, and scores everybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.trust.context import Context
+from bilateral.trust.detectors.blocks import Blocks
+from bilateral.trust.detectors.changes import ChangePoints
+from bilateral.trust.detectors.cotargeting import CoTargeting
+from bilateral.trust.detectors.links import Links
+from bilateral.trust.detectors.lockstep import Lockstep
+from bilateral.trust.detectors.reliability import Reliability
+from bilateral.trust.detectors.retaliation import Retaliation
+from bilateral.trust.detectors.reviewed import ReviewedKin
+from bilateral.trust.detectors.values import Values
+from bilateral.trust.detectors.wash import WashPayments
+from bilateral.trust.ledger import Kind, Ledger
+from bilateral.trust.propagation import EigenTrust
+from bilateral.trust.scores import Scores, scores
+from bilateral.trust.suspicion import THRESHOLD, Suspicion, suspicion
+from bilateral.trust.tables import COLUMNS, Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.trust.detectors.base import Detector
+    from bilateral.trust.findings import Finding
+    from bilateral.trust.reviews import Reviews
+
+
+_OPINIONS: Final = frozenset({"feedback", "ratings", "validations"})
+_GOOD: Final = 50.0
+"""The percentage from which an opinion passes trust on."""
+
+
+def all_detectors() -> list[Detector]:
+    """Return one of each detector, with its usual parameters."""
+    return [
+        CoTargeting(),
+        Links(),
+        WashPayments(),
+        Blocks(),
+        Lockstep(),
+        Retaliation(),
+        Reliability(),
+        Values(),
+        ChangePoints(),
+    ]
+
+
+@dataclass
+class Engine:
+    """Runs the whole analysis.
+
+    Attributes:
+        detectors: The detectors.
+        threshold: The suspicion from which an account is flagged.
+        tables_: The tables.
+        context_: The coded tables and what detectors share.
+        findings_: The findings of all detectors, strongest first.
+        suspicion_: The suspicion of accounts and opinions.
+        scores_: The scores of all subjects.
+        trust_: Trust from the reader's list; None without a list.
+    """
+
+    detectors: list[Detector] = field(default_factory=all_detectors)
+    threshold: float = THRESHOLD
+    tables_: Tables = field(init=False)
+    context_: Context = field(init=False)
+    findings_: list[Finding] = field(init=False)
+    suspicion_: Suspicion = field(init=False)
+    scores_: Scores = field(init=False)
+    trust_: EigenTrust | None = field(init=False, default=None)
+
+    def fit(self, tables: Tables, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> Self:
+        """Analyse tables.
+
+        Args:
+            tables: The tables.
+            reviews: Cases that people decided. They override findings.
+            trusted: The addresses that the reader trusts. Trust spreads from them; without them it is not computed.
+
+        Raises:
+            InvalidArgumentError: Addresses are trusted, and none of them occurs in the tables.
+        """
+        return self._analyse(tables, Context.of(Ledger.of(tables)), reviews, trusted, frozenset(COLUMNS))
+
+    def update(self, later: Tables, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> Self:
+        """Analyse the rows of later blocks together with those of the last `fit`.
+
+        A detector that reads none of the changed tables keeps its findings, unless the numbers of accounts or agents
+        change with them. The result equals that of `fit` on all rows.
+
+        Args:
+            later: The rows of later blocks.
+            reviews: As for `fit`.
+            trusted: As for `fit`.
+        """
+        changed = frozenset(name for name in COLUMNS if getattr(later, name).num_rows)
+        if changed & _OPINIONS:
+            changed |= _OPINIONS  # a row in one of them moves the positions of all opinions
+        if not changed and reviews is None and not trusted:
+            return self
+        before = (self.context_.ledger.addresses, self.context_.ledger.agent_ids.tolist())
+        tables = self.tables_.appended(later)
+        ledger = Ledger.of(tables)
+        same = before[0].equals(ledger.addresses) and before[1] == ledger.agent_ids.tolist()
+        return self._analyse(tables, Context.of(ledger), reviews, trusted, changed if same else frozenset(COLUMNS))
+
+    def _analyse(
+        self,
+        tables: Tables,
+        context: Context,
+        reviews: Reviews | None,
+        trusted: Sequence[str],
+        changed: frozenset[str],
+    ) -> Self:
+        """Run the detectors that read changed tables, and combine all findings."""
+        self.tables_, self.context_ = tables, context
+        verdicts = reviews.verdicts(context.ledger.addresses) if reviews is not None else {}
+        self.findings_ = []
+        for detector in self.detectors:
+            if detector.reads & changed:
+                detector.fit(context)
+            self.findings_ += detector.findings_
+        self.findings_ += ReviewedKin(verdicts).fit(context).findings_
+        self.findings_.sort(key=lambda finding: -finding.strength)
+        self.suspicion_ = suspicion(context, self.findings_, verdicts, self.threshold)
+        self.scores_ = scores(context, self.suspicion_)
+        self.trust_ = self._trust(trusted) if trusted else None
+        return self
+
+    def _trust(self, trusted: Sequence[str]) -> EigenTrust:
+        """Spread trust along good opinions that are not false."""
+        ledger, opinions = self.context_.ledger, self.context_.ledger.opinions
+        wanted = {address.lower() for address in trusted}
+        places = [n for n, address in enumerate(ledger.addresses.to_pylist()) if address.lower() in wanted]
+        if not places:
+            raise InvalidArgumentError("none of the trusted accounts occurs in the tables: name accounts that acted")
+        good = (opinions.percent >= _GOOD) & (opinions.kind != Kind.CONSTANT_TAG) & (self.suspicion_.row < 0.5)  # noqa: PLR2004
+        account = ledger.subject_account[opinions.subject[good]]
+        weight = (opinions.percent[good].astype(np.float64) - _GOOD) / _GOOD + 0.1
+        return EigenTrust().fit(opinions.rater[good], account, weight, np.array(places), ledger.accounts)
+
+    def judged(self) -> np.ndarray:
+        """Mark the accounts that wrote an opinion or own an agent."""
+        ledger = self.context_.ledger
+        marked = np.zeros(ledger.accounts, bool)
+        marked[ledger.opinions.rater] = True
+        marked[ledger.owner] = True
+        return marked

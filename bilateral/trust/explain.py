@@ -1,0 +1,123 @@
+"""Explanations for people: a finding, an account or an agent in plain sentences."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from bilateral.trust.results import Results
+
+
+def explain(results: Results, identifier: str) -> dict[str, Any]:
+    """Explain a finding by its id, an account by its address, or an agent by its number.
+
+    Args:
+        results: The results of an analysis.
+        identifier: The id.
+
+    Returns:
+        The facts as a dictionary that can be written as JSON. `summary` is a list of sentences.
+
+    Raises:
+        InvalidArgumentError: Nothing has this id.
+    """
+    return {name: _readable(value) for name, value in _facts(results, identifier).items()}
+
+
+def _readable(value: Any) -> Any:
+    """Return a value with floats as decimals of four digits, as people and JSON take them."""
+    if isinstance(value, float):
+        return Decimal(f"{value:.4g}")
+    if isinstance(value, dict):
+        return {name: _readable(inner) for name, inner in value.items()}
+    return value
+
+
+def _facts(results: Results, identifier: str) -> dict[str, Any]:
+    """Return the facts about an id."""
+    if identifier.isascii() and identifier.isdigit():
+        return _agent(results, int(identifier))
+    found = results.findings.filter(pc.equal(results.findings["finding"], identifier))
+    if found.num_rows:
+        return _finding(results, found.to_pylist()[0])
+    lowered = pc.utf8_lower(pc.cast(results.addresses["address"], pa.string()))
+    account = results.addresses.filter(pc.equal(lowered, identifier.lower()))
+    if account.num_rows:
+        return _account(results, account.to_pylist()[0])
+    raise InvalidArgumentError(f"{quoted(identifier)} is not a finding, an address or an agent of these results")
+
+
+def _finding(results: Results, finding: dict[str, Any]) -> dict[str, Any]:
+    rows = results.rows.filter(pc.equal(results.rows["finding"], finding["finding"])).to_pylist()
+    members = len(finding["actors"])
+    return {
+        "finding": finding["finding"],
+        "detector": finding["detector"],
+        "summary": [
+            finding["sentence"],
+            f"Measured: {finding['statistic']}.",
+            f"The false discovery rate is at most {finding['q_value']:.2g}.",
+            f"It names {members} actor{'s' if members != 1 else ''} and {len(finding['beneficiaries'])} who gain.",
+            "The accounts that the rows are about get no blame for them.",
+        ],
+        "actors": finding["actors"],
+        "beneficiaries": finding["beneficiaries"],
+        "subjects": finding["subjects"],
+        "rows": [{"table": row["table"], "row": row["row"]} for row in rows],
+    }
+
+
+def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
+    address = account["address"]
+    known = {"address", "suspicion", "cluster", "threshold_flag"}
+    parts = {name: value for name, value in account.items() if name not in known and value > 0}
+    findings = [
+        one for one in results.findings.to_pylist() if address in one["actors"] or address in one["beneficiaries"]
+    ]
+    flagged = "is flagged" if account["threshold_flag"] else "is not flagged"
+    summary = [f"The account {flagged}, with a suspicion of {account['suspicion']:.1f}."]
+    if parts:
+        listed = ", ".join(f"{name.replace('_', ' ')} {value:.1f}" for name, value in sorted(parts.items()))
+        summary.append(f"The parts of it are: {listed}.")
+    summary += [f"{one['sentence']} ({one['finding']})" for one in findings[:10]]
+    if account["threshold_flag"]:
+        summary.append("To appeal, add the account to a file of reviews, with the verdict and the reason.")
+    return {
+        "address": address,
+        "suspicion": account["suspicion"],
+        "flagged": account["threshold_flag"],
+        "cluster": account["cluster"],
+        "parts": parts,
+        "summary": summary,
+        "findings": [one["finding"] for one in findings],
+    }
+
+
+def _agent(results: Results, agent_id: int) -> dict[str, Any]:
+    found = results.agents.filter(pc.equal(results.agents["agent_id"], agent_id)).to_pylist()
+    if not found:
+        raise InvalidArgumentError(f"agent {agent_id} is not in these results")
+    agent = found[0]
+    if agent["abstain"]:
+        verdict = f"There is too little evidence for a score: {agent['effective']:.1f} opinions' worth."
+    else:
+        verdict = (
+            f"The score is {agent['score']:.0f} of 100, in 90 of 100 cases between {agent['low']:.0f} and "
+            f"{agent['high']:.0f}."
+        )
+    return {
+        **agent,
+        "summary": [
+            f"Agent {agent_id}: {agent['status']}.",
+            verdict,
+            f"The lower bound is {agent['lower']:.0f}. Act on the lower bound when money moves.",
+            f"{agent['raters']} accounts judged it. {agent['removed']:.0%} of their opinions do not count.",
+        ],
+    }

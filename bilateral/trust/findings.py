@@ -1,0 +1,69 @@
+"""Findings: claims about accounts, each with its members, its statistic and the rows that it rests on."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from bilateral.trust.arrays import Floats, Ints
+
+
+class Part(StrEnum):
+    """The part that an account has in a finding."""
+
+    ACTOR = "actor"
+    """It wrote the rows of the finding."""
+    BENEFICIARY = "beneficiary"
+    """It gains by them, and evidence ties it to an actor."""
+    SUBJECT = "subject"
+    """The rows are about it. It may not know of them, so a finding never counts against it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One claim of one detector.
+
+    Attributes:
+        detector: The name of the detector.
+        statistic: The name of the statistic, with its value and its expectation.
+        q_value: The p-value, corrected for all tests of the detector.
+        actors: The accounts that acted, by number.
+        beneficiaries: The accounts that gain and are tied to an actor.
+        subjects: The accounts that the rows are about.
+        opinions: The positions of the opinions that the finding rests on.
+        payments: The positions of the payments that it rests on.
+        transfers: The positions of the transfers that it rests on.
+        sentence: The claim in one plain sentence.
+        weight: The factor on the finding's strength, from 0 to 1: how well the claim tells fraud from chance.
+        confidence: For each actor, the probability that it belongs to the finding.
+    """
+
+    detector: str
+    statistic: str
+    q_value: float
+    actors: Ints
+    sentence: str
+    beneficiaries: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    subjects: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    opinions: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    payments: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    transfers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    weight: float = 1.0
+    confidence: Floats | None = None
+
+    @property
+    def strength(self) -> float:
+        """The decimal digits by which the corrected p-value lies below 1, at most 12, times the weight."""
+        return float(min(-np.log10(max(self.q_value, 1e-12)), 12.0)) * self.weight
+
+    def identifier(self, addresses: list[str]) -> str:
+        """Return a stable id: the detector's name and a digest of the members and the rows.
+
+        Args:
+            addresses: The addresses of the actors and beneficiaries.
+        """
+        text = "|".join([self.detector, *sorted(addresses), *map(str, np.sort(self.opinions))])
+        return f"{self.detector}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"

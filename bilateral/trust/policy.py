@@ -1,0 +1,71 @@
+"""Filters for the registries' own reads, such as the list of clients that `getSummary` wants (ERC-8004)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.trust.ledger import Kind
+
+if TYPE_CHECKING:
+    from bilateral.trust.engine import Engine
+
+
+@dataclass(frozen=True)
+class TrustedClients:
+    """The clients whose feedback about an agent a reader should count.
+
+    Attributes:
+        agent_id: The agent.
+        clients: Their addresses, the most trusted first.
+        left_out: The addresses that gave feedback and are left out.
+        by_list: True if a reader's own list was used. Without one, the filter removes what was found out and nothing
+            else, so it does not withstand Sybils that nobody found (best practices: filter by trusted reviewers).
+    """
+
+    agent_id: int
+    clients: tuple[str, ...]
+    left_out: tuple[str, ...]
+    by_list: bool
+
+
+def trusted_clients(engine: Engine, agent_id: int) -> TrustedClients:
+    """Return the clients whose feedback about an agent should count.
+
+    A client is left out if it is flagged, if its feedback about this agent is probably false, or if it owns the agent;
+    with a reader's list, also if no trust reaches it.
+
+    Args:
+        engine: A fitted engine.
+        agent_id: The agent.
+
+    Raises:
+        InvalidArgumentError: The agent is not in the tables.
+    """
+    ledger, opinions = engine.context_.ledger, engine.context_.ledger.opinions
+    place = int(np.searchsorted(ledger.agent_ids, agent_id))
+    if place >= ledger.agents or ledger.agent_ids[place] != agent_id:
+        raise InvalidArgumentError(f"agent {agent_id} is not in the tables: analyse tables that hold it")
+    start, stop = np.searchsorted(opinions.subject, [place, place + 1])
+    constant = np.flatnonzero(ledger.subject_kind == Kind.CONSTANT_TAG)[place] if ledger.agents else 0
+    also = np.searchsorted(opinions.subject, [constant, constant + 1])
+    rows = np.concatenate([np.arange(start, stop), np.arange(*also)])
+    rater = opinions.rater[rows]
+    false = np.zeros(ledger.accounts)
+    np.maximum.at(false, rater, engine.suspicion_.row[rows])
+    clients = np.unique(rater)
+    good = ~engine.suspicion_.flagged[clients] & (false[clients] < 0.5) & (clients != ledger.owner[place])  # noqa: PLR2004
+    trust = -engine.suspicion_.total
+    if engine.trust_ is not None:
+        good &= engine.trust_.reached_[clients]
+        trust = engine.trust_.trust_
+    kept = clients[good][np.argsort(-trust[clients[good]], kind="stable")]
+    return TrustedClients(
+        agent_id=agent_id,
+        clients=tuple(ledger.addresses[int(one)].as_py() for one in kept),
+        left_out=tuple(ledger.addresses[int(one)].as_py() for one in clients[~good]),
+        by_list=engine.trust_ is not None,
+    )

@@ -1,0 +1,276 @@
+"""The tables that an analysis returns, and the files that it writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
+from bilateral.trust.ledger import SOURCES, Kind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bilateral.trust.arrays import Ints
+    from bilateral.trust.engine import Engine
+    from bilateral.trust.findings import Finding
+
+_CLAIMED = 0.5
+"""The probability from which a row counts as evidence."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """The result of an analysis.
+
+    Attributes:
+        addresses: Each account: `suspicion`, `cluster`, `threshold_flag`, and the share of each detector.
+        agents: Each agent as a server: `score`, `low`, `high`, `lower`, `raters`, `effective`, `removed`, `status`,
+            `abstain`.
+        clients: Each rated client, with the same columns by address.
+        validators: Each validator, with the same columns, and the mean distance of its responses to the scores.
+        buyers: Each account that paid: payments, payees, volume, and the share of payments that came back.
+        findings: Each finding: `finding`, `detector`, `q_value`, `strength`, `statistic`, `sentence`, members by part.
+        rows: The rows that each finding rests on: `finding`, `table`, `row`.
+        evidence: The false feedback of each flagged account, and about its agents: `address`, `feedback_id`, `finding`.
+        trust: The trust of each account from the reader's list; empty without a list.
+    """
+
+    addresses: pa.Table
+    agents: pa.Table
+    clients: pa.Table
+    validators: pa.Table
+    buyers: pa.Table
+    findings: pa.Table
+    rows: pa.Table
+    evidence: pa.Table
+    trust: pa.Table
+
+    def write(self, folder: Path) -> None:
+        """Write one Parquet file a table.
+
+        Args:
+            folder: The folder, which is made if it is missing.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        for field in fields(self):
+            pq.write_table(getattr(self, field.name), folder / f"{field.name}.parquet", compression="zstd")
+
+    @classmethod
+    def read(cls, folder: Path) -> Results:
+        """Read what `write` wrote.
+
+        Args:
+            folder: The folder.
+
+        Raises:
+            InvalidArgumentError: A file is missing or not such a table.
+        """
+        try:
+            return cls(**{field.name: pq.read_table(folder / f"{field.name}.parquet") for field in fields(cls)})
+        except (OSError, pa.ArrowException):
+            raise InvalidArgumentError(
+                f"no results in {quoted(str(folder))}: run bilateral trust analyse --tables DIR --out {folder} first"
+            ) from None
+
+    @classmethod
+    def of(cls, engine: Engine) -> Results:
+        """Collect the results of a fitted engine.
+
+        Args:
+            engine: The engine.
+        """
+        names = _identifiers(engine)
+        return cls(
+            addresses=_addresses(engine),
+            agents=_subjects(engine, Kind.FEEDBACK),
+            clients=_subjects(engine, Kind.CLIENT_RATING),
+            validators=_validators(engine),
+            buyers=_buyers(engine),
+            findings=_findings(engine, names),
+            rows=_rows(engine, names),
+            evidence=_evidence(engine, names),
+            trust=_trust(engine),
+        )
+
+
+def _identifiers(engine: Engine) -> list[str]:
+    """Return the id of each finding; a repetition gets a number."""
+    addresses = engine.context_.ledger.addresses
+    seen: dict[str, int] = {}
+    out = []
+    for finding in engine.findings_:
+        members = np.concatenate([finding.actors, finding.beneficiaries])
+        name = finding.identifier(addresses.take(pa.array(members)).to_pylist())
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return out
+
+
+def _addresses(engine: Engine) -> pa.Table:
+    found, addresses = engine.suspicion_, engine.context_.ledger.addresses
+    columns: dict[str, Any] = {
+        "address": addresses,
+        "suspicion": found.total,
+        "cluster": pa.array(found.cluster, mask=found.cluster < 0),
+        "threshold_flag": found.flagged,
+    }
+    for name, part in sorted(found.parts.items()):
+        columns[name.replace(" ", "_")] = part
+    return pa.table(columns)
+
+
+def _subjects(engine: Engine, kind: Kind) -> pa.Table:
+    """Return the scores of all subjects of a kind; of clients, those that are rated."""
+    ledger, scores = engine.context_.ledger, engine.scores_
+    chosen = ledger.subject_kind == kind
+    if kind == Kind.CLIENT_RATING:
+        chosen = chosen & (scores.raters > 0)
+    places = np.flatnonzero(chosen)
+    of_agent = ledger.subject_agent[places]
+    identity = (
+        {"address": ledger.addresses.take(pa.array(ledger.subject_account[places]))}
+        if kind == Kind.CLIENT_RATING
+        else {"agent_id": ledger.agent_ids[of_agent] if len(of_agent) else of_agent}
+    )
+    return pa.table(
+        {
+            **identity,
+            **{
+                name: getattr(scores, name)[places]
+                for name in ("score", "low", "high", "lower", "raters", "effective", "removed", "abstain")
+            },
+            "status": pa.array([scores.status[place] for place in places], pa.string()),
+        }
+    )
+
+
+def _validators(engine: Engine) -> pa.Table:
+    """Return the ratings of validators, and how far their responses are from the scores."""
+    ledger, opinions = engine.context_.ledger, engine.context_.ledger.opinions
+    table = _subjects(engine, Kind.VALIDATOR_RATING)
+    rows = np.flatnonzero(opinions.kind == Kind.VALIDATION)
+    agent = ledger.subject_agent[opinions.subject[rows]] if len(rows) else np.zeros(0, np.int64)
+    server = engine.scores_
+    usable = ~server.abstain[agent]
+    distance = np.abs(opinions.percent[rows] - server.score[agent])
+    owner = opinions.rater[rows]
+    count = np.bincount(owner[usable], minlength=ledger.accounts)
+    total = np.bincount(owner[usable], weights=distance[usable], minlength=ledger.accounts)
+    mean = np.divide(total, count, out=np.full(ledger.accounts, np.nan), where=count > 0)
+    table = table.append_column("responses", pa.array(count[ledger.owner]))
+    table = table.append_column("distance", pa.array(mean[ledger.owner], from_pandas=True))
+    return table.filter(pa.array(ledger.is_validator))
+
+
+def _buyers(engine: Engine) -> pa.Table:
+    """Return what each paying account did."""
+    ledger = engine.context_.ledger
+    inside = ledger.payer >= 0
+    payer, payee = ledger.payer[inside].astype(np.int64), ledger.payee[inside].astype(np.int64)
+    returned = np.zeros(len(ledger.payer), bool)
+    for detector in engine.detectors:
+        returned |= getattr(detector, "returned_", returned)
+    count = np.bincount(payer, minlength=ledger.accounts)
+    distinct = np.unique(payer * max(ledger.accounts, 1) + payee) // max(ledger.accounts, 1)
+    places = np.flatnonzero(count)
+    return pa.table(
+        {
+            "address": ledger.addresses.take(pa.array(places)),
+            "payments": count[places],
+            "payees": np.bincount(distinct, minlength=ledger.accounts)[places],
+            "volume": np.bincount(payer, weights=ledger.amount[inside], minlength=ledger.accounts)[places],
+            "returned": np.bincount(payer[returned[inside]], minlength=ledger.accounts)[places] / count[places],
+            "flagged": engine.suspicion_.flagged[places],
+        }
+    )
+
+
+def _findings(engine: Engine, names: list[str]) -> pa.Table:
+    addresses = engine.context_.ledger.addresses
+
+    def members(accounts: Ints) -> list[str]:
+        return list(addresses.take(pa.array(accounts.astype(np.int64))).to_pylist())
+
+    return pa.table(
+        {
+            "finding": pa.array(names, pa.string()),
+            "detector": pa.array([one.detector for one in engine.findings_], pa.string()),
+            "q_value": pa.array([one.q_value for one in engine.findings_], pa.float64()),
+            "strength": pa.array([one.strength for one in engine.findings_], pa.float64()),
+            "statistic": pa.array([one.statistic for one in engine.findings_], pa.string()),
+            "sentence": pa.array([one.sentence for one in engine.findings_], pa.string()),
+            "actors": pa.array([members(one.actors) for one in engine.findings_], pa.list_(pa.string())),
+            "beneficiaries": pa.array([members(one.beneficiaries) for one in engine.findings_], pa.list_(pa.string())),
+            "subjects": pa.array([members(one.subjects) for one in engine.findings_], pa.list_(pa.string())),
+        }
+    )
+
+
+def _rows(engine: Engine, names: list[str]) -> pa.Table:
+    """Return the rows that findings rest on; payments and transfers by their position in the table."""
+    opinions = engine.context_.ledger.opinions
+    finding: list[str] = []
+    table: list[str] = []
+    row: list[int] = []
+    for name, one in zip(names, engine.findings_, strict=True):
+        kinds = opinions.kind[one.opinions]
+        table += [SOURCES[kind] for kind in kinds]
+        row += opinions.row[one.opinions].tolist()
+        table += ["payments"] * len(one.payments) + ["transfers"] * len(one.transfers)
+        row += one.payments.tolist() + one.transfers.tolist()
+        finding += [name] * (len(table) - len(finding))
+    return pa.table(
+        {
+            "finding": pa.array(finding, pa.string()),
+            "table": pa.array(table, pa.string()),
+            "row": pa.array(row, pa.int64()),
+        }
+    )
+
+
+def _evidence(engine: Engine, names: list[str]) -> pa.Table:
+    """Return, for each flagged account, the false feedback that its findings rest on."""
+    ledger, opinions, found = engine.context_.ledger, engine.context_.ledger.opinions, engine.suspicion_
+    seen: dict[tuple[int, int], str] = {}
+    for name, one in zip(names, engine.findings_, strict=True):
+        rows = _claimed(engine, one)
+        rater, account = opinions.rater[rows], ledger.subject_account[opinions.subject[rows]]
+        gains = np.isin(account, one.beneficiaries) & found.flagged[account]
+        for place, row in enumerate(rows.tolist()):
+            if found.flagged[rater[place]]:
+                seen.setdefault((int(rater[place]), row), name)
+            if gains[place]:
+                seen.setdefault((int(account[place]), row), name)
+    accounts, places = [key[0] for key in seen], [key[1] for key in seen]
+    return pa.table(
+        {
+            "address": ledger.addresses.take(pa.array(accounts, pa.int64())),
+            "feedback_id": pa.array(opinions.row[np.array(places, np.int64)], pa.int64()),
+            "finding": pa.array(list(seen.values()), pa.string()),
+        }
+    )
+
+
+def _claimed(engine: Engine, finding: Finding) -> Ints:
+    """Return the feedback of a finding that the engine holds to be false."""
+    if finding.weight == 0:
+        return np.zeros(0, np.int64)
+    opinions = engine.context_.ledger.opinions
+    rows = finding.opinions
+    feedback = (opinions.kind[rows] == Kind.FEEDBACK) | (opinions.kind[rows] == Kind.CONSTANT_TAG)
+    claimed: Ints = rows[feedback & (engine.suspicion_.row[rows] >= _CLAIMED)]
+    return claimed
+
+
+def _trust(engine: Engine) -> pa.Table:
+    addresses = engine.context_.ledger.addresses
+    if engine.trust_ is None:
+        return pa.table({"address": pa.array([], pa.string()), "trust": pa.array([], pa.float64())})
+    reached = np.flatnonzero(engine.trust_.reached_)
+    return pa.table({"address": addresses.take(pa.array(reached)), "trust": engine.trust_.trust_[reached]})

@@ -1,0 +1,112 @@
+"""Cases that people reviewed: an appeal, or a confirmation. They override findings and teach about the kin."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Case:
+    """One reviewed account.
+
+    Attributes:
+        account: The address.
+        guilty: The verdict.
+        reason: The reason, for whoever reads an explanation.
+    """
+
+    account: str
+    guilty: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """Reviewed cases, at most one an account.
+
+    Attributes:
+        cases: The cases by address.
+    """
+
+    cases: Mapping[str, Case]
+
+    @classmethod
+    def read(cls, path: Path) -> Reviews:
+        """Read a JSON list of objects with `account`, `verdict` (`guilty` or `innocent`) and `reason`.
+
+        Args:
+            path: The file.
+
+        Raises:
+            InvalidArgumentError: The file is not such a list, or an account occurs twice.
+        """
+        try:
+            entries = json.loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            raise InvalidArgumentError(f"reviews in {quoted(str(path))} are not readable JSON: {error}") from None
+        if not isinstance(entries, list):
+            raise InvalidArgumentError(f"reviews in {quoted(str(path))} are not a list: write a JSON list of objects")
+        return cls.of(entries)
+
+    @classmethod
+    def of(cls, entries: list[dict[str, str]]) -> Reviews:
+        """Check cases.
+
+        Args:
+            entries: Objects with `account`, `verdict` and `reason`.
+
+        Raises:
+            InvalidArgumentError: A case lacks a field, has another verdict, or its account occurs twice.
+        """
+        cases: dict[str, Case] = {}
+        for entry in entries:
+            if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in _FIELDS):
+                raise InvalidArgumentError("a review has account, verdict and reason, all of them text")
+            account, verdict = entry["account"].lower(), entry["verdict"]
+            if verdict not in _VERDICTS:
+                raise InvalidArgumentError(f"verdict {quoted(verdict)} is invalid: write guilty or innocent")
+            if account in cases:
+                raise InvalidArgumentError(f"account {quoted(account)} is reviewed twice: keep one case")
+            cases[account] = Case(account, verdict == "guilty", entry["reason"])
+        return cls(cases)
+
+    def verdicts(self, addresses: pa.Array) -> dict[int, bool]:
+        """Return the verdicts by account number; accounts that do not occur are left out.
+
+        Args:
+            addresses: The address of each account.
+        """
+        if not self.cases:
+            return {}
+        places = {str(address).lower(): number for number, address in enumerate(addresses.to_pylist())}
+        return {places[account]: case.guilty for account, case in self.cases.items() if account in places}
+
+
+_FIELDS = ("account", "verdict", "reason")
+_VERDICTS = ("guilty", "innocent")
+
+
+def labels(verdicts: dict[int, bool], size: int) -> np.ndarray:
+    """Return verdicts as an array: 1 for guilty, 0 for innocent, -1 for accounts without a case.
+
+    Args:
+        verdicts: The verdicts by account number.
+        size: The number of accounts.
+    """
+    out = np.full(size, -1, np.int64)
+    for account, guilty in verdicts.items():
+        out[account] = int(guilty)
+    return out

@@ -1,0 +1,152 @@
+"""Scores of subjects: a robust mean without false opinions, its interval and lower bound, and a status.
+
+A score is never alone: it comes with the number of raters, the effective number of opinions, what was removed, and a
+lower bound. With too little evidence there is no score worth acting on, and `abstain` says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
+from bilateral.trust.context import THIN
+from bilateral.trust.detectors.changes import segments
+from bilateral.trust.detectors.reliability import BiasModel
+from bilateral.trust.ledger import Kind
+
+if TYPE_CHECKING:
+    from bilateral.trust.context import Context
+    from bilateral.trust.suspicion import Suspicion
+
+_CONFIDENCE: Final = 1.645
+"""Standard deviations of the lower bound: it holds in 95 of 100 cases."""
+
+
+_DOUBT: Final = 2.0
+_DOUBTFUL: Final = 40.0
+"""The number and the value of the doubtful opinions that are added for the lower bound."""
+
+
+class Status(StrEnum):
+    """The meaning of a score."""
+
+    OK = "ok"
+    THIN = "thin evidence"
+    CONTESTED = "contested"
+    FLAGGED = "flagged"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of all subjects, 0 to 100.
+
+    Attributes:
+        score: The score; the mean of all subjects where there is no evidence.
+        low, high: The interval that holds in 90 of 100 cases.
+        lower: The lower bound; 0 for a flagged subject.
+        raters: The number of distinct raters.
+        effective: The number of opinions of ordinary raters that the evidence is worth.
+        removed: The share of opinions that were removed as false.
+        status: The status.
+        abstain: Marks the scores that nobody should act on.
+    """
+
+    score: Floats
+    low: Floats
+    high: Floats
+    lower: Floats
+    raters: Ints
+    effective: Floats
+    removed: Floats
+    status: list[str]
+    abstain: Flags
+
+
+def scores(context: Context, found: Suspicion, minimum: float = 1.5) -> Scores:
+    """Score all subjects.
+
+    Args:
+        context: The ledger and what detectors share.
+        found: The suspicion of accounts and opinions.
+        minimum: The effective number of opinions below which a score is abstained from.
+    """
+    ledger, opinions = context.ledger, context.ledger.opinions
+    size = ledger.subjects
+    known = np.isfinite(opinions.percent) & (opinions.kind != Kind.CONSTANT_TAG)
+    rows = np.flatnonzero(known)
+    rater, subject = opinions.rater[rows], opinions.subject[rows]
+    percent = opinions.percent[rows].astype(np.float64)
+    honest = 1 - found.row[rows]
+    own_agent = rater == ledger.subject_account[subject]
+    trust = np.where((honest < 0.5) | own_agent, 0.0, honest)  # noqa: PLR2004
+    trust *= np.where(found.flagged[rater], 0.05, 1.0)
+    trust *= 1 / np.sqrt(_repeats(rater, subject, ledger.accounts))
+    first = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size)
+    kept = trust > 0
+    recent = np.ones(len(rows), bool)
+    corrected = percent - 0.7 * first.bias_[rater]
+    recent[kept] = segments(subject[kept], corrected[kept], level=0.02).astype(bool)
+    model = BiasModel().fit(rater, subject, percent, np.where(recent, trust, 0.0), ledger.accounts, size)
+    effective = model.information_
+    spread = _spread(model, rater, subject, percent, size)
+    error = spread / np.sqrt(effective + model.prior_subject)
+    every = np.bincount(subject, minlength=size)
+    removed = np.where(every > 0, np.bincount(subject[trust <= 0.05], minlength=size) / np.maximum(every, 1), 0.0)  # noqa: PLR2004
+    flagged = found.flagged[ledger.subject_account]
+    abstain = effective < minimum
+    lower = np.where(flagged, 0.0, _lower(context, model, rows, spread))
+    status = np.select(
+        [flagged, removed >= 0.3, abstain],  # noqa: PLR2004  # a third of the ratings is disputed
+        [Status.FLAGGED, Status.CONTESTED, Status.THIN],
+        Status.OK,
+    )
+    return Scores(
+        score=model.quality_,
+        low=np.clip(model.quality_ - _CONFIDENCE * error, 0, 100),
+        high=np.clip(model.quality_ + _CONFIDENCE * error, 0, 100),
+        lower=lower,
+        raters=context.judged,
+        effective=effective,
+        removed=removed,
+        status=[str(value) for value in status],
+        abstain=abstain,
+    )
+
+
+def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats) -> Floats:
+    """Return the lower bounds, for which opinions count only as far as they cost their raters something.
+
+    A few doubtful opinions are added to each subject, so that a bound of weight needs many raters who paid, or who
+    judge others as well.
+    """
+    opinions, size = context.ledger.opinions, context.ledger.subjects
+    rater, subject = opinions.rater[rows], opinions.subject[rows]
+    ground = np.where(context.paid[rows], 1.0, np.where(context.activity[rater] > THIN, 0.5, 0.2))
+    ground = np.where(opinions.kind[rows] == Kind.FEEDBACK, ground, 1.0)
+    weight = model.weight_ * ground
+    count = group_sums(weight, subject, size)
+    total = group_sums(weight * (opinions.percent[rows] - model.bias_[rater]), subject, size)
+    mean = (total + _DOUBT * _DOUBTFUL) / (count + _DOUBT)
+    bound: Floats = np.clip(mean - _CONFIDENCE * spread / np.sqrt(count + 1), 0, 100)
+    return bound
+
+
+def _repeats(rater: Ints, subject: Ints, accounts: int) -> Floats:
+    """Return, for each opinion, the number of opinions of its rater about its subject."""
+    keys = subject.astype(np.int64) * max(accounts, 1) + rater
+    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    out: Floats = counts[inverse].astype(np.float64)
+    return out
+
+
+def _spread(model: BiasModel, rater: Ints, subject: Ints, percent: Floats, size: int) -> Floats:
+    """Return the standard deviation of the values about each subject, drawn towards that of all."""
+    rest = percent - model.quality_[subject] - model.bias_[rater]
+    squares = group_sums(model.weight_ * rest**2, subject, size)
+    prior = 4.0
+    spread: Floats = np.sqrt((squares + prior * model.spread_**2) / (model.information_ + prior))
+    return spread

@@ -1,0 +1,75 @@
+"""Tails of counts, and corrections for many tests."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from bilateral.trust.arrays import Floats, Ints
+
+SMALLEST = 1e-300
+"""The smallest p-value that is told apart from zero."""
+
+
+def excess(observed: Ints | Floats, expected: Floats) -> Floats:
+    """Return the probability of a count at least as large, if counts are Poisson.
+
+    Args:
+        observed: Counts.
+        expected: Expected counts.
+    """
+    tail = stats.poisson.sf(np.asarray(observed) - 1, np.maximum(expected, 1e-12))
+    return np.maximum(np.asarray(tail, np.float64), SMALLEST)
+
+
+def share(observed: Ints | Floats, trials: Ints | Floats, probability: Floats | float) -> Floats:
+    """Return the probability of at least as many successes, if trials are independent.
+
+    Args:
+        observed: Numbers of successes.
+        trials: Numbers of trials.
+        probability: The probability of one success, from 0 to 1.
+    """
+    tail = stats.binom.sf(np.asarray(observed) - 1, np.asarray(trials), np.clip(probability, 1e-9, 1.0))
+    return np.maximum(np.asarray(tail, np.float64), SMALLEST)
+
+
+def adjusted(p_values: Floats, tests: int | None = None) -> Floats:
+    """Correct p-values for many tests (Benjamini and Hochberg 1995).
+
+    Args:
+        p_values: The p-values of the tests that were carried out.
+        tests: The number of tests, where uninteresting ones were left out; the number of p-values if None.
+
+    Returns:
+        For each test, the smallest false discovery rate at which it is a discovery.
+    """
+    count = len(p_values)
+    if not count:
+        return np.zeros(0)
+    order = np.argsort(p_values)
+    scaled = p_values[order] * max(tests or 0, count) / np.arange(1, count + 1)
+    out = np.empty(count)
+    out[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return np.maximum(out, SMALLEST)
+
+
+def fisher(p_values: Floats, axis: int = 0) -> Floats:
+    """Combine independent p-values into one (Fisher 1925).
+
+    Args:
+        p_values: The p-values.
+        axis: The axis along which they are combined.
+    """
+    statistic = -2 * np.log(np.maximum(p_values, SMALLEST)).sum(axis=axis)
+    tail = np.asarray(stats.chi2.sf(statistic, 2 * p_values.shape[axis]), np.float64)
+    return np.maximum(tail, SMALLEST)
+
+
+def strength(q_values: Floats) -> Floats:
+    """Return the decimal digits by which adjusted p-values lie below 1.
+
+    Args:
+        q_values: Adjusted p-values.
+    """
+    return np.asarray(-np.log10(np.maximum(q_values, SMALLEST)), np.float64)

@@ -1,0 +1,161 @@
+"""Suspicion: one ranking of accounts from all findings, with the findings as its parts.
+
+The parts of different detectors add up, because they rest on different evidence. Within a detector only the strongest
+finding of an account counts. A subject of a finding gets nothing for it: anybody can praise or slander anybody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
+from bilateral.trust.ledger import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.trust.context import Context
+    from bilateral.trust.findings import Finding
+
+THRESHOLD: Final = 2.0
+"""The suspicion from which an account is flagged: digits of the false discovery rate."""
+
+_OF_ONE_HAND: Final = ("one funder", "one funder and one amount")
+"""Groupings that taint all their members. A common ancestor may be an honest account that sold coins once."""
+
+_CLUSTER: Final = 1.0
+"""The strength from which a finding joins its members into a cluster."""
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """The result of all findings together.
+
+    Attributes:
+        total: The suspicion of each account.
+        parts: The share of each detector in it, by name.
+        flagged: Marks the accounts that the engine flags.
+        cluster: The cluster of each flagged account; -1 for the others.
+        row: The probability of each opinion that it is false.
+    """
+
+    total: Floats
+    parts: dict[str, Floats]
+    flagged: Flags
+    cluster: Ints
+    row: Floats
+
+
+def suspicion(
+    context: Context, findings: Sequence[Finding], verdicts: dict[int, bool], threshold: float = THRESHOLD
+) -> Suspicion:
+    """Combine findings.
+
+    Args:
+        context: The ledger and what detectors share.
+        findings: The findings of all detectors.
+        verdicts: The accounts that people reviewed; true for guilty. They override all findings.
+        threshold: The suspicion from which an account is flagged.
+    """
+    size = context.ledger.accounts
+    parts: dict[str, Floats] = {}
+    for finding in findings:
+        part = parts.setdefault(finding.detector, np.zeros(size))
+        confidence = 1.0 if finding.confidence is None else finding.confidence
+        np.maximum.at(part, finding.actors, finding.strength * confidence)
+        np.maximum.at(part, finding.beneficiaries, 0.9 * finding.strength)
+    total = np.sum(list(parts.values()), axis=0) if parts else np.zeros(size)
+    parts["kin of flagged"] = _kin(context, total, threshold)
+    total = total + parts["kin of flagged"]
+    row = _false_rows(context, findings, total, threshold)
+    parts["praised by flagged"] = _praised(context, row)
+    total = total + parts["praised by flagged"]
+    for account, guilty in verdicts.items():
+        total[account] = 99.0 if guilty else 0.0
+    if verdicts:
+        innocent = np.array([account for account, guilty in verdicts.items() if not guilty], np.int64)
+        row[np.isin(context.ledger.opinions.rater, innocent)] = 0.0
+        guilty_ones = np.array([account for account, guilty in verdicts.items() if guilty], np.int64)
+        row[np.isin(context.ledger.opinions.rater, guilty_ones)] = 1.0
+    flagged = total - parts["praised by flagged"] >= threshold
+    return Suspicion(total, parts, flagged, _clusters(findings, flagged, size), row)
+
+
+def _kin(context: Context, total: Floats, threshold: float) -> Floats:
+    """Return what accounts get for groups of common control in which most are flagged."""
+    out = np.zeros(len(total))
+    active = np.zeros(len(total), bool)
+    active[context.ledger.opinions.rater] = True
+    active[context.ledger.owner] = True
+    for grouping in context.kin.groupings:
+        if grouping.name not in _OF_ONE_HAND or not grouping.size:
+            continue
+        inside = (grouping.group >= 0) & active
+        group = grouping.group[inside]
+        members = np.bincount(group, minlength=grouping.size)
+        over = total[inside] >= threshold
+        guilty = np.bincount(group[over], minlength=grouping.size)
+        mean = group_sums(np.where(over, np.minimum(total[inside], 12.0), 0.0), group, grouping.size) / np.maximum(
+            guilty, 1
+        )
+        share = guilty / np.maximum(members, 1)
+        tainted = (guilty >= 3) & (share >= 0.5) & (members <= 500)  # noqa: PLR2004
+        value = np.where(tainted, 0.5 * share * mean, 0.0)
+        value = np.where(share >= 0.8, value, np.minimum(value, 0.95 * threshold))  # noqa: PLR2004
+        out[inside] = np.maximum(out[inside], value[group])
+    return np.where(total >= threshold, 0.0, out)
+
+
+def _false_rows(context: Context, findings: Sequence[Finding], total: Floats, threshold: float) -> Floats:
+    """Return the probability of each opinion that it is false."""
+    opinions = context.ledger.opinions
+    row = np.zeros(len(opinions))
+    certainty = np.clip(total / (2 * threshold), 0.0, 1.0)
+    for finding in findings:
+        if finding.weight == 0:
+            continue
+        rows = finding.opinions
+        claimed = np.clip(finding.strength / (2 * threshold), 0.0, 1.0)
+        actor = np.isin(opinions.rater[rows], finding.actors)
+        value = np.maximum(claimed, certainty[opinions.rater[rows]] * min(1.0, 2 * claimed))
+        np.maximum.at(row, rows, np.where(actor, value, 0.0))
+    return row
+
+
+def _praised(context: Context, row: Floats) -> Floats:
+    """Return what owners get whose praise is mostly false. It ranks them, and never flags them."""
+    ledger, opinions = context.ledger, context.ledger.opinions
+    praise = (opinions.percent >= 60) & (opinions.kind == Kind.FEEDBACK)  # noqa: PLR2004
+    subject = opinions.subject[praise]
+    false = group_sums(row[praise], subject, ledger.subjects)
+    count = np.bincount(subject, minlength=ledger.subjects)
+    share = np.where(false >= 2, false / np.maximum(count, 1), 0.0)  # noqa: PLR2004
+    out = np.zeros(ledger.accounts)
+    np.maximum.at(out, ledger.subject_account, np.where(share > 0.5, 2.0 * share - 0.2, 0.0))  # noqa: PLR2004
+    return out
+
+
+def _clusters(findings: Sequence[Finding], flagged: Flags, size: int) -> Ints:
+    """Join the flagged accounts of each strong finding."""
+    left, right = [], []
+    for finding in findings:
+        if finding.strength < _CLUSTER:
+            continue
+        members = np.concatenate([finding.actors, finding.beneficiaries])
+        members = members[flagged[members]]
+        if len(members) > 1:
+            left.append(np.full(len(members) - 1, members[0]))
+            right.append(members[1:])
+    out = np.full(size, -1, np.int64)
+    if left:
+        edges = (np.concatenate(left), np.concatenate(right))
+        graph = sparse.csr_matrix((np.ones(len(edges[0])), edges), (size, size))
+        _, label = connected_components(graph, directed=False)
+        inside = np.unique(np.concatenate(edges))
+        out[inside] = label[inside]
+    return out

@@ -1,0 +1,185 @@
+"""The tables of an analysis: their columns and types, and how they are read and checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
+
+COLUMNS: Final[dict[str, dict[str, pa.DataType]]] = {
+    "agents": {
+        "agent_id": pa.int64(),
+        "owner": pa.string(),
+        "wallet": pa.string(),
+        "uri": pa.string(),
+        "ts": pa.float64(),
+        "is_validator": pa.bool_(),
+    },
+    "feedback": {
+        "id": pa.int64(),
+        "client": pa.string(),
+        "agent_id": pa.int64(),
+        "value": pa.float64(),
+        "tag": pa.string(),
+        "ts": pa.float64(),
+        "payment_tx": pa.string(),
+    },
+    "ratings": {
+        "id": pa.int64(),
+        "kind": pa.string(),
+        "client": pa.string(),
+        "validator_id": pa.int64(),
+        "server_id": pa.int64(),
+        "rating": pa.float64(),
+        "ts": pa.float64(),
+    },
+    "validations": {
+        "validator_id": pa.int64(),
+        "agent_id": pa.int64(),
+        "response": pa.float64(),
+        "ts": pa.float64(),
+    },
+    "payments": {
+        "tx": pa.string(),
+        "payer": pa.string(),
+        "payee": pa.string(),
+        "agent_id": pa.int64(),
+        "amount": pa.float64(),
+        "ts": pa.float64(),
+    },
+    "transfers": {"src": pa.string(), "dst": pa.string(), "amount": pa.float64(), "ts": pa.float64()},
+}
+"""The columns of each table. Times are Unix seconds; `payment_tx` is null for feedback without a proof of payment."""
+
+_REPEATED: Final = {
+    "feedback": ["client", "tag"],
+    "ratings": ["kind", "client"],
+    "payments": ["payer", "payee"],
+    "transfers": ["src", "dst"],
+    "agents": ["owner", "wallet"],
+}
+"""Columns whose texts repeat. They are read as dictionaries, which takes a fraction of the memory."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The input of an analysis, as Arrow tables with the columns that `COLUMNS` lists.
+
+    Attributes:
+        agents: One row an agent.
+        feedback: One row a feedback that is not revoked.
+        ratings: One row a rating of a client (`kind` is `client`) or of a validator (`validator`) by a server.
+        validations: One row a validation response, 0 to 100.
+        payments: One row a payment from a client to an agent.
+        transfers: One row a transfer. The first inbound transfer of an account is its funding.
+    """
+
+    agents: pa.Table
+    feedback: pa.Table
+    ratings: pa.Table
+    validations: pa.Table
+    payments: pa.Table
+    transfers: pa.Table
+
+    @classmethod
+    def of(cls, **tables: pa.Table) -> Tables:
+        """Check tables and cast their columns; a table that is left out is empty.
+
+        Args:
+            **tables: Arrow tables by name.
+
+        Raises:
+            InvalidArgumentError: A table is unknown, lacks a column, or has a column of another type.
+        """
+        if unknown := tables.keys() - COLUMNS.keys():
+            raise InvalidArgumentError(f"unknown table {quoted(min(unknown))}: expected one of {', '.join(COLUMNS)}")
+        return cls(**{name: _checked(name, tables.get(name)) for name in COLUMNS})
+
+    @classmethod
+    def read(cls, folder: Path) -> Tables:
+        """Read a folder with one Parquet file a table.
+
+        Args:
+            folder: The folder. A missing file is an empty table, except for the agents.
+
+        Raises:
+            InvalidArgumentError: The folder has no agents, or a file is not such a table.
+        """
+        if not (folder / "agents.parquet").is_file():
+            raise InvalidArgumentError(f"no agents.parquet in {quoted(str(folder))}: name a folder of tables")
+        found = {}
+        for name, columns in COLUMNS.items():
+            path = folder / f"{name}.parquet"
+            if not path.is_file():
+                continue
+            try:
+                known = [column for column in pq.read_schema(path).names if column in columns]
+                found[name] = pq.read_table(path, columns=known, read_dictionary=_REPEATED.get(name, []))
+            except (pa.ArrowException, OSError) as error:
+                raise InvalidArgumentError(f"{path.name} is not a Parquet table: {error}") from None
+        return cls.of(**found)
+
+    def write(self, folder: Path) -> None:
+        """Write one Parquet file a table.
+
+        Args:
+            folder: The folder, which is made if it is missing.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        for field in fields(self):
+            pq.write_table(getattr(self, field.name), folder / f"{field.name}.parquet", compression="zstd")
+
+    def appended(self, later: Tables) -> Tables:
+        """Return these tables followed by the rows of others.
+
+        Args:
+            later: The rows of later blocks.
+        """
+        return Tables(
+            **{
+                field.name: pa.concat_tables(
+                    [_plain(getattr(self, field.name)), _plain(getattr(later, field.name))], promote_options="default"
+                )
+                for field in fields(self)
+            }
+        )
+
+
+def _checked(name: str, table: pa.Table | None) -> pa.Table:
+    """Return a table with exactly its columns, in order and of their types."""
+    wanted = COLUMNS[name]
+    if table is None:
+        return pa.table({column: pa.array([], kind) for column, kind in wanted.items()})
+    columns = {}
+    for column, kind in wanted.items():
+        if column not in table.column_names:
+            raise InvalidArgumentError(f"table {name} has no column {quoted(column)}: add it")
+        values = table.column(column)
+        if pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type):
+            columns[column] = values
+            continue
+        try:
+            columns[column] = values if values.type == kind else pc.cast(values, kind, safe=False)
+        except pa.ArrowException:
+            raise InvalidArgumentError(
+                f"column {name}.{column} has type {values.type}: it must be readable as {kind}"
+            ) from None
+    return pa.table(columns)
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Return a table without dictionary columns, so that it can be joined to another."""
+    columns = {
+        name: pc.cast(table.column(name), pa.string())
+        if pa.types.is_dictionary(table.column(name).type)
+        else table.column(name)
+        for name in table.column_names
+    }
+    return pa.table(columns)

@@ -1,0 +1,86 @@
+"""Small hand-made tables, so that each test states the whole world that it needs. No test here touches the chain."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from bilateral.trust.context import Context
+from bilateral.trust.ledger import Ledger
+from bilateral.trust.tables import COLUMNS, Tables
+
+
+@pytest.fixture(autouse=True)
+def _isolation():
+    """Replace the chain's isolation: these tests need no chain."""
+
+
+class Scene:
+    """Builds tables row by row."""
+
+    def __init__(self):
+        self.rows = {name: [] for name in COLUMNS}
+
+    def agent(self, agent_id, owner, ts=0.0, wallet=None, uri="", is_validator=False):
+        self.rows["agents"].append((agent_id, owner, wallet or owner, uri or f"u{agent_id}", ts, is_validator))
+
+    def feedback(self, client, agent_id, value, ts=1000.0, tag="starred", payment_tx=None):
+        rows = self.rows["feedback"]
+        rows.append((len(rows), client, agent_id, value, tag, ts, payment_tx))
+
+    def rating(self, client, server_id, rating, ts=1000.0):
+        rows = self.rows["ratings"]
+        rows.append((len(rows), "client", client, None, server_id, rating, ts))
+
+    def validator_rating(self, validator_id, server_id, rating, ts=1000.0):
+        rows = self.rows["ratings"]
+        rows.append((len(rows), "validator", None, validator_id, server_id, rating, ts))
+
+    def validation(self, validator_id, agent_id, response, ts=1000.0):
+        self.rows["validations"].append((validator_id, agent_id, response, ts))
+
+    def payment(self, payer, payee, agent_id, amount=1.0, ts=900.0):
+        rows = self.rows["payments"]
+        rows.append((f"0x{len(rows):064x}", payer, payee, agent_id, amount, ts))
+        return rows[-1][0]
+
+    def transfer(self, src, dst, amount=1.0, ts=100.0):
+        self.rows["transfers"].append((src, dst, amount, ts))
+
+    def tables(self):
+        made = {}
+        for name, columns in COLUMNS.items():
+            values = list(zip(*self.rows[name], strict=True)) or [[]] * len(columns)
+            made[name] = pa.table(
+                {c: pa.array(list(v), kind) for (c, kind), v in zip(columns.items(), values, strict=True)}
+            )
+        return Tables.of(**made)
+
+    def ledger(self):
+        return Ledger.of(self.tables())
+
+    def context(self):
+        return Context.of(self.ledger())
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+@pytest.fixture
+def market(scene):
+    """A world of 200 honest clients and 20 agents, where every client judges five agents."""
+    for number in range(20):
+        scene.agent(number + 1, f"owner{number}", ts=10.0 * number)
+    for number in range(200):
+        scene.transfer("exchange" if number % 2 else "other exchange", f"client{number}", 20.0 + number, 100.0 * number)
+        for step in range(5):
+            agent = (number * 7 + step * 3) % 20 + 1
+            scene.feedback(f"client{number}", agent, 60 + (number * 13 + agent * 7) % 35, 5000.0 * (step + 1) + number)
+    return scene
+
+
+def names(context, accounts):
+    """The addresses of accounts, as a set."""
+    return {context.ledger.addresses[int(account)].as_py() for account in accounts}

@@ -1,0 +1,179 @@
+"""Detectors of behaviour: blocks, lockstep, retaliation, false proofs, change points, and biases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bilateral.trust.detectors.blocks import Blocks
+from bilateral.trust.detectors.changes import ChangePoints, segments
+from bilateral.trust.detectors.lockstep import Lockstep
+from bilateral.trust.detectors.reliability import BiasModel
+from bilateral.trust.detectors.retaliation import Retaliation
+from bilateral.trust.detectors.values import Values
+from tests.trust.conftest import names
+
+RING = [f"member{number}" for number in range(6)]
+HOUR = 3600.0
+
+
+def ring(scene, values, pays):
+    """Six owners who judge each other, all funded apart."""
+    for number, owner in enumerate(RING):
+        scene.transfer(f"source{number}", owner, 9.0 + number, 3000.0 * number)
+        scene.agent(200 + number, owner, ts=20000.0)
+    for number, client in enumerate(RING):
+        for other in range(6):
+            if other != number:
+                ts = 30000.0 + 977.0 * (number * 6 + other)
+                if pays:
+                    scene.payment(client, RING[other], 200 + other, 1.0 + other, ts - 60)
+                scene.feedback(client, 200 + other, values(number, other), ts)
+
+
+def paying_market(scene):
+    for row in list(scene.rows["feedback"]):
+        if row[0] % 5:
+            scene.payment(row[1], f"owner{row[2] - 1}", row[2], 1.0 + row[0] % 3, row[5] - 10)
+
+
+def test_owners_who_praise_each_other_without_paying_are_found(market):
+    paying_market(market)
+    ring(market, lambda *_: 99, pays=False)
+    context = market.context()
+    strongest = Blocks().fit(context).findings_[0]
+    assert names(context, strongest.actors) == set(RING)
+    assert strongest.strength > 2
+
+
+def test_a_club_that_pays_and_judges_fairly_carries_little_weight(market):
+    paying_market(market)
+    ring(market, lambda number, other: 55 + 7 * other + number, pays=True)
+    assert all(finding.strength < 1 for finding in Blocks().fit(market.context()).findings_)
+
+
+def test_a_directed_cycle_is_found(market):
+    paying_market(market)
+    for number, owner in enumerate(RING):
+        market.agent(200 + number, owner, ts=20000.0)
+    for number, client in enumerate(RING):
+        market.feedback(client, 200 + (number + 1) % 6, 99, 30000.0 + 5000 * number)
+    context = market.context()
+    found = [one for one in Blocks().fit(context).findings_ if "cycle" in one.sentence]
+    assert names(context, found[0].actors) == set(RING)
+
+
+def test_young_unpaid_raters_of_one_agent_are_found(market):
+    paying_market(market)
+    market.agent(99, "target owner", ts=40000.0)
+    for number in range(12):
+        market.transfer(f"source{number}", f"fresh{number}", 3.0 + number, 50000.0 + 7000 * number)
+        market.feedback(f"fresh{number}", 99, 100, 50100.0 + 7000 * number)
+    context = market.context()
+    strongest = Lockstep().fit(context).findings_[0]
+    assert names(context, strongest.actors) == {f"fresh{number}" for number in range(12)}
+    assert names(context, strongest.subjects) == {"target owner"}
+
+
+def test_a_crowd_of_paying_newcomers_carries_little_weight(market):
+    paying_market(market)
+    market.agent(99, "launcher", ts=40000.0)
+    for number in range(12):
+        market.transfer(f"source{number}", f"fresh{number}", 3.0 + number, 50000.0 + 7000 * number)
+        market.payment(f"fresh{number}", "launcher", 99, 1.0, 50050.0 + 7000 * number)
+        market.feedback(f"fresh{number}", 99, 78 + number % 5, 50100.0 + 7000 * number)
+    assert all(finding.strength < 2 for finding in Lockstep().fit(market.context()).findings_)
+
+
+def fair_ratings(market):
+    for number in range(200):
+        for step in range(3):
+            market.rating(f"client{number}", (number + step * 6) % 20 + 1, 85, 900000.0 + number)
+
+
+def test_a_server_that_punishes_its_critics_is_found(market):
+    fair_ratings(market)
+    market.agent(99, "avenger", ts=50.0)
+    for number in range(8):
+        market.feedback(f"client{number}", 99, 20, 30000.0)
+        market.rating(f"client{number}", 99, 3, 31000.0)
+    context = market.context()
+    found = Retaliation().fit(context).findings_
+    assert [names(context, one.actors) for one in found] == [{"avenger"}]
+    assert names(context, found[0].subjects) == {f"client{number}" for number in range(8)}
+
+
+def test_a_server_that_rates_bad_clients_down_is_not_found(market):
+    fair_ratings(market)
+    market.agent(99, "strict", ts=50.0)
+    for number in range(8):
+        for server in range(3):
+            market.rating(f"bad{number}", server + 1, 10, 20000.0)
+        market.feedback(f"bad{number}", 99, 20, 30000.0)
+        market.rating(f"bad{number}", 99, 3, 31000.0)
+    assert Retaliation().fit(market.context()).findings_ == []
+
+
+def test_a_low_rating_before_the_criticism_is_no_retaliation(market):
+    fair_ratings(market)
+    market.agent(99, "early", ts=50.0)
+    for number in range(8):
+        market.rating(f"client{number}", 99, 3, 29000.0)
+        market.feedback(f"client{number}", 99, 20, 30000.0)
+    assert Retaliation().fit(market.context()).findings_ == []
+
+
+@pytest.mark.parametrize(
+    ("proof", "words"),
+    [("foreign", "a payment that is not theirs"), ("missing", "a payment that does not exist")],
+)
+def test_a_false_proof_is_found(market, proof, words):
+    paid = market.payment("client1", "owner0", 1)
+    for number in range(3):
+        market.feedback("liar", number + 1, 100, 2000.0, payment_tx=paid if proof == "foreign" else "0xdead")
+    context = market.context()
+    found = Values().fit(context).findings_
+    assert names(context, found[0].actors) == {"liar"}
+    assert words in found[0].sentence
+
+
+def test_values_out_of_range_are_found(market):
+    for number in range(3):
+        market.feedback("shouter", number + 1, 1e38, 2000.0)
+    context = market.context()
+    found = Values().fit(context).findings_
+    assert names(context, found[0].actors) == {"shouter"}
+
+
+def test_an_agent_that_turns_is_noticed_and_nobody_is_blamed(market):
+    market.agent(99, "turncoat")
+    for number in range(30):
+        market.feedback(f"client{number}", 99, 90 + number % 5 if number < 15 else 20 + number % 5, 1000.0 * number)
+    context = market.context()
+    found = ChangePoints().fit(context).findings_
+    assert names(context, found[0].subjects) == {"turncoat"}
+    assert (found[0].strength, len(found[0].actors)) == (0.0, 0)
+
+
+def test_segments_begin_at_the_change():
+    values = np.array([90.0] * 10 + [20.0] * 10)
+    assert segments(np.zeros(20, np.int64), values).tolist() == [0] * 10 + [1] * 10
+
+
+def test_segments_of_steady_values_are_whole():
+    values = np.random.default_rng(5).normal(80, 8, 200)
+    assert segments(np.repeat(np.arange(10), 20), values).all()
+
+
+def test_a_harsh_rater_is_corrected_and_a_constant_one_counts_little():
+    draw = np.random.default_rng(7)
+    quality = draw.uniform(30, 95, 60)
+    rater = np.repeat(np.arange(40), 30)
+    subject = np.concatenate([draw.choice(60, 30, replace=False) for _ in range(40)])
+    values = quality[subject] + draw.normal(0, 4, len(subject))
+    values[rater == 0] -= 25
+    values[rater == 1] = 100
+    model = BiasModel().fit(rater, subject, values, np.ones(len(values)), 40, 60)
+    assert np.abs(model.quality_ - quality).mean() < 2.5
+    assert model.bias_[0] == pytest.approx(-25, abs=4)
+    assert model.weight_[rater == 1].max() <= 0.05

@@ -1,0 +1,103 @@
+"""Worlds, measures and baselines of `make evaluate`, and the page that it writes."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import cache
+
+import numpy as np
+import pytest
+
+from bench.trust import page
+from bench.trust.baselines import baselines
+from bench.trust.claims import price
+from bench.trust.measures import Truth, ranking, scoring, threshold
+from bench.trust.otc import Otc, balance, fairness
+from bench.trust.study import interval
+from bench.trust.worlds.attacks import FAMILIES
+from bench.trust.worlds.honest import honest_world
+from bench.trust.worlds.unseen import UNSEEN
+from bench.trust.worlds.world import Settings
+from bilateral.trust.engine import Engine
+
+TINY = Settings(clients=250, owners=120, platforms=1, communities=2)
+
+
+@cache
+def analysed():
+    made = honest_world(3, TINY)
+    for family in ("star", "ring"):
+        FAMILIES[family](made, made.begin(family, 8))
+    tables, truth = made.tables()
+    engine = Engine().fit(tables)
+    return engine, Truth.of(engine, truth)
+
+
+@cache
+def market():
+    return honest_world(5, TINY)
+
+
+@pytest.mark.parametrize("family", sorted({**FAMILIES, **UNSEEN}))
+def test_every_family_adds_an_attack_with_members(family):
+    made = deepcopy(market())
+    {**FAMILIES, **UNSEEN}[family](made, made.begin(family, 4))
+    members = [one for one in made.accounts if one.attack == 0] + [one for one in made.agents if one.attack == 0]
+    assert len(members) >= 4
+    assert made.tables()[1]["attacks"]["family"].to_pylist() == [family]
+
+
+def test_a_world_depends_on_its_seed_alone():
+    first, second, other = (honest_world(seed, TINY).tables()[0].feedback for seed in (4, 4, 5))
+    assert first.equals(second)
+    assert not first.equals(other)
+
+
+def test_measures_know_a_perfect_and_a_random_ranking():
+    _, truth = analysed()
+    perfect = ranking((truth.attack >= 0).astype(float), truth)
+    assert perfect == {"AUC": 1.0, "recall at 1 %": 1.0, "recall at 0.1 %": 1.0, "networks found": 1.0}
+    random = ranking(np.random.default_rng(0).random(len(truth.attack)), truth)
+    assert 0.3 < random["AUC"] < 0.7
+
+
+def test_the_engine_beats_every_baseline_on_plain_attacks():
+    engine, truth = analysed()
+    ours = ranking(engine.suspicion_.total, truth)["AUC"]
+    theirs = {name: ranking(np.nan_to_num(score), truth)["AUC"] for name, score in baselines(engine.context_).items()}
+    assert len(theirs) == 9
+    assert ours > max(theirs.values())
+
+
+def test_the_threshold_and_the_scores_are_measured():
+    engine, truth = analysed()
+    assert threshold(engine, truth)["precision"] >= 0.9
+    assert scoring(engine, truth)["mean error, honest agents"] < scoring(engine, truth)["mean error of the plain mean"]
+
+
+def test_label_edges_are_removed(tmp_path):
+    rows = ["1,2,8,100", "2,3,-5,200", "4,3,-9,300", "1,4,2,400", "3,2,1,500"]
+    (tmp_path / "soc-sign-bitcoinotc.csv").write_text("\n".join(rows))
+    (tmp_path / "otc_gt.csv").write_text("2,1\n3,-1\n")
+    data = Otc.read(tmp_path)
+    assert data.removed == 2
+    assert data.value.tolist() == [-0.9, 0.2, 0.1]
+    assert data.label.tolist() == [0, 1]
+    good, fair = fairness(data)
+    assert good[2] < 0 < fair.min()
+    assert balance(data, np.full(4, 0.25))[2] > 0
+
+
+def test_the_interval_holds_the_mean():
+    assert interval([1.0, 2.0, 3.0])[0] == 2.0
+    assert interval([1.0, 2.0, 3.0])[1] <= 2.0 <= interval([1.0, 2.0, 3.0])[2]
+    assert np.isnan(interval([float("nan")])[0])
+
+
+def test_the_price_follows_the_gas_and_its_price():
+    assert price(gwei=0.02)["dollars"] == pytest.approx(2 * price(gwei=0.01)["dollars"])
+
+
+def test_the_page_shows_the_recorded_figures():
+    _, _, written = page.PAGE.read_text().partition(page.HEADING)
+    assert page.HEADING + written == page.section(page.recorded())

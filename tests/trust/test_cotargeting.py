@@ -1,0 +1,67 @@
+"""Accounts of one funder that judge one subject are found; popularity and exchanges are not mistaken for it."""
+
+from __future__ import annotations
+
+from bilateral.trust.detectors.cotargeting import CoTargeting
+from tests.trust.conftest import names
+
+RING = [f"sybil{number}" for number in range(6)]
+
+
+def star(scene, funder="mastermind", agent=99):
+    scene.agent(agent, "target owner", ts=50.0)
+    for number, sybil in enumerate(RING):
+        scene.transfer(funder, sybil, 5.0, 6000.0 + number)
+        scene.feedback(sybil, agent, 100, 7000.0 + number)
+
+
+def test_accounts_of_one_funder_that_judge_one_agent_are_found(market):
+    star(market)
+    context = market.context()
+    found = CoTargeting().fit(context).findings_
+    assert len(found) == 1
+    assert names(context, found[0].actors) == set(RING)
+    assert found[0].q_value < 1e-3
+
+
+def test_a_finding_rests_on_the_rows_about_the_shared_subject_only(market):
+    star(market)
+    market.feedback("sybil0", 3, 70, 9000.0)
+    context = market.context()
+    finding = CoTargeting().fit(context).findings_[0]
+    opinions = context.ledger.opinions
+    assert {
+        int(context.ledger.agent_ids[context.ledger.subject_agent[s]]) for s in opinions.subject[finding.opinions]
+    } == {99}
+
+
+def test_the_owner_of_the_target_is_a_subject_and_not_an_actor(market):
+    star(market)
+    context = market.context()
+    finding = CoTargeting().fit(context).findings_[0]
+    assert names(context, finding.subjects) == {"target owner"}
+    assert "target owner" not in names(context, finding.actors)
+
+
+def test_customers_of_an_exchange_that_judge_a_popular_agent_are_not_found(market):
+    for number in range(200):
+        market.feedback(f"client{number}", 1, 80, 50000.0 + number)
+    assert CoTargeting().fit(market.context()).findings_ == []
+
+
+def test_servers_of_one_funder_that_punish_one_client_are_found(market):
+    for number, sybil in enumerate(RING):
+        market.transfer("mastermind", sybil, 5.0, 6000.0 + number)
+        market.agent(100 + number, sybil, ts=6500.0)
+        market.rating("client3", 100 + number, 0, 7000.0 + number)
+    for number in range(20):
+        for client in range(20):
+            market.rating(f"client{(number * 20 + client) % 200}", number + 1, 80, 9000.0 + client)
+    context = market.context()
+    found = CoTargeting().fit(context).findings_
+    assert names(context, found[0].actors) == set(RING)
+    assert names(context, found[0].subjects) == {"client3"}
+
+
+def test_empty_tables_give_no_finding(scene):
+    assert CoTargeting().fit(scene.context()).findings_ == []

@@ -1,0 +1,259 @@
+"""The engine as a whole: who is flagged, who is not, what scores remain, and what is written."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+
+from bench.trust.worlds.attacks import add
+from bench.trust.worlds.honest import honest_world
+from bench.trust.worlds.world import Settings
+from bilateral.errors import InvalidArgumentError
+from bilateral.trust.engine import Engine
+from bilateral.trust.explain import explain
+from bilateral.trust.policy import trusted_clients
+from bilateral.trust.results import Results
+from bilateral.trust.reviews import Reviews
+from bilateral.trust.tables import COLUMNS, Tables
+
+SMALL = Settings(clients=700, owners=260, platforms=1, communities=3)
+ATTACKS = ("star", "slander", "camouflaged_ring", "exchange_star", "wash_ring", "bribery", "framing")
+
+
+@cache
+def world():
+    made = honest_world(11, SMALL)
+    for family in ATTACKS:
+        add(made, family, 10)
+    return made.tables()
+
+
+@cache
+def fitted():
+    return Engine().fit(world()[0])
+
+
+def truth(name="accounts"):
+    return {row["address" if name == "accounts" else "agent_id"]: row for row in world()[1][name].to_pylist()}
+
+
+def flagged(engine):
+    ledger = engine.context_.ledger
+    return {
+        ledger.addresses[int(place)].as_py() for place in np.flatnonzero(engine.suspicion_.flagged & engine.judged())
+    }
+
+
+@pytest.mark.parametrize("family", ATTACKS)
+def test_most_members_of_an_attack_are_flagged(family):
+    number = next(row["attack"] for row in world()[1]["attacks"].to_pylist() if row["family"] == family)
+    members = {
+        address for address, row in truth().items() if row["attack"] == number and row["role"] in {"sybil", "bribed"}
+    }
+    assert len(members & flagged(fitted())) >= 0.7 * len(members)
+
+
+@pytest.mark.parametrize(
+    "group", ["airdrop", "club", "platform", "bad client", "launch crowd", "team", "voucher", "framed"]
+)
+def test_honest_look_alikes_are_not_flagged(group):
+    members = {address for address, row in truth().items() if row["group"] == group and row["attack"] < 0}
+    assert members
+    assert len(members & flagged(fitted())) <= 0.02 * len(members)
+
+
+def test_precision_at_the_threshold_is_high():
+    of_agents = {row["attack"] for row in truth("agents").values()}
+    guilty = {address for address, row in truth().items() if row["attack"] >= 0}
+    assert of_agents
+    assert len(flagged(fitted()) & guilty) >= 0.9 * len(flagged(fitted()))
+
+
+def test_a_rival_that_sybils_praise_is_not_flagged_and_keeps_its_score():
+    engine = fitted()
+    ledger = engine.context_.ledger
+    framed = {address for address, row in truth().items() if row["group"] == "framed"}
+    quality = {agent: row["quality"] for agent, row in truth("agents").items()}
+    for place in range(ledger.agents):
+        owner = ledger.addresses[int(ledger.owner[place])].as_py()
+        if owner in framed and not engine.scores_.abstain[place]:
+            assert abs(engine.scores_.score[place] - quality[int(ledger.agent_ids[place])]) < 20
+
+
+def test_scores_without_lies_are_closer_to_the_truth_than_plain_means():
+    engine = fitted()
+    ledger, opinions = engine.context_.ledger, engine.context_.ledger.opinions
+    quality = np.array([truth("agents")[int(agent)]["quality"] for agent in ledger.agent_ids])
+    honest = np.array([truth("agents")[int(agent)]["attack"] < 0 for agent in ledger.agent_ids])
+    feedback = opinions.kind == 0
+    count = np.bincount(opinions.subject[feedback], minlength=ledger.agents)[: ledger.agents]
+    plain = np.bincount(opinions.subject[feedback], weights=opinions.percent[feedback], minlength=ledger.agents)
+    plain = plain[: ledger.agents] / np.maximum(count, 1)
+    chosen = honest & (count >= 5)
+    ours = np.abs(engine.scores_.score[: ledger.agents] - quality)[chosen].mean()
+    assert ours < 0.8 * np.abs(plain - quality)[chosen].mean()
+    assert engine.scores_.abstain[: ledger.agents][chosen].mean() < 0.05
+
+
+def test_a_flagged_agent_has_the_lower_bound_zero():
+    engine = fitted()
+    owners = engine.suspicion_.flagged[engine.context_.ledger.owner]
+    assert owners.any()
+    assert (engine.scores_.lower[: len(owners)][owners] == 0).all()
+    assert {engine.scores_.status[place] for place in np.flatnonzero(owners)} == {"flagged"}
+
+
+def test_evidence_is_mostly_false_feedback():
+    results = Results.of(fitted())
+    attack = {row["id"]: row["attack"] for row in world()[1]["feedback"].to_pylist()}
+    rows = results.evidence["feedback_id"].to_pylist()
+    assert len(rows) > 50
+    assert np.mean([attack[row] >= 0 for row in rows]) >= 0.9
+
+
+def test_the_answer_has_the_columns_that_are_asked_for(tmp_path):
+    results = Results.of(fitted())
+    results.write(tmp_path)
+    again = Results.read(tmp_path)
+    assert again.addresses.column_names[:4] == ["address", "suspicion", "cluster", "threshold_flag"]
+    assert {"agent_id", "score", "lower", "abstain"} <= set(again.agents.column_names)
+    assert {"address", "feedback_id"} <= set(again.evidence.column_names)
+    assert again.findings.num_rows == len(fitted().findings_)
+    assert len(set(again.findings["finding"].to_pylist())) == again.findings.num_rows
+
+
+def test_the_same_tables_give_the_same_answer():
+    again = Engine().fit(world()[0])
+    assert Results.of(again).addresses.equals(Results.of(fitted()).addresses)
+    assert Results.of(again).agents.equals(Results.of(fitted()).agents)
+
+
+def test_the_order_of_rows_does_not_matter():
+    tables = world()[0]
+    turned = Tables(
+        **{name: getattr(tables, name)[::-1] for name in ("feedback", "payments")}
+        | {name: getattr(tables, name) for name in ("agents", "ratings", "validations", "transfers")}
+    )
+    assert flagged(Engine().fit(turned)) == flagged(fitted())
+
+
+def test_a_review_overrides_findings_and_taints_kin():
+    address = sorted(flagged(fitted()))[0]
+    cases = Reviews.of([{"account": address, "verdict": "innocent", "reason": "A class of students."}])
+    engine = Engine().fit(world()[0], cases)
+    assert address not in flagged(engine)
+    honest = next(a for a, row in truth().items() if row["group"] == "team")
+    cases = Reviews.of([{"account": honest, "verdict": "guilty", "reason": "It confessed."}])
+    assert honest in flagged(Engine().fit(world()[0], cases))
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ([{"account": "0x1", "verdict": "maybe", "reason": ""}], 'verdict "maybe" is invalid: write guilty'),
+        ([{"account": "0x1", "reason": ""}], "a review has account, verdict and reason"),
+        ([{"account": name, "verdict": "guilty", "reason": ""} for name in ("0xA", "0xa")],
+         'account "0xa" is reviewed twice: keep one case'),
+    ],
+)  # fmt: skip
+def test_an_invalid_review_is_refused(entries, words):
+    with pytest.raises(InvalidArgumentError, match=words):
+        Reviews.of(entries)
+
+
+def test_reviews_that_are_no_json_are_refused(tmp_path):
+    (tmp_path / "cases.json").write_text("{")
+    with pytest.raises(InvalidArgumentError, match="are not readable JSON"):
+        Reviews.read(tmp_path / "cases.json")
+    (tmp_path / "cases.json").write_text(json.dumps({"account": "0x1"}))
+    with pytest.raises(InvalidArgumentError, match="are not a list"):
+        Reviews.read(tmp_path / "cases.json")
+
+
+def test_trusted_clients_leave_flagged_accounts_out():
+    number = next(row["attack"] for row in world()[1]["attacks"].to_pylist() if row["family"] == "slander")
+    sybils = {address for address, row in truth().items() if row["attack"] == number and row["role"] == "sybil"}
+    feedback = world()[0].feedback.to_pylist()
+    victim = next(row["agent_id"] for row in feedback if row["client"] in sybils)
+    answer = trusted_clients(fitted(), victim)
+    assert sybils & {row["client"] for row in feedback if row["agent_id"] == victim} <= set(answer.left_out)
+    assert not answer.by_list
+
+
+def test_a_list_of_trusted_accounts_narrows_the_clients():
+    tables = world()[0]
+    busy = pc.mode(tables.feedback["agent_id"])[0].as_py()["mode"]
+    reader = next(row["client"] for row in tables.feedback.to_pylist() if row["agent_id"] == busy and row["value"] > 80)
+    engine = Engine().fit(tables, trusted=[reader])
+    assert trusted_clients(engine, busy).by_list
+    assert set(trusted_clients(engine, busy).clients) <= set(trusted_clients(fitted(), busy).clients)
+    assert Results.of(engine).trust.num_rows > 1
+
+
+def test_a_list_of_unknown_accounts_is_refused():
+    with pytest.raises(InvalidArgumentError, match="none of the trusted accounts occurs in the tables"):
+        Engine().fit(world()[0], trusted=["0xnobody"])
+
+
+def test_an_unknown_agent_has_no_clients():
+    with pytest.raises(InvalidArgumentError, match="agent 999999 is not in the tables"):
+        trusted_clients(fitted(), 999_999)
+
+
+def test_a_finding_an_account_and_an_agent_are_explained():
+    results = Results.of(fitted())
+    finding = results.findings.to_pylist()[0]
+    told = explain(results, finding["finding"])
+    assert told["summary"][0] == finding["sentence"]
+    assert told["rows"]
+    account = explain(results, finding["actors"][0].upper().replace("0X", "0x"))
+    assert account["flagged"]
+    assert finding["finding"] in account["findings"]
+    assert explain(results, "1")["summary"][0].startswith("Agent 1: ")
+
+
+def test_an_unknown_id_is_refused():
+    with pytest.raises(
+        InvalidArgumentError, match='"nothing" is not a finding, an address or an agent of these results'
+    ):
+        explain(Results.of(fitted()), "nothing")
+
+
+def _split(tables, names):
+    """The tables in two parts: the last tenth of each named table comes later."""
+    first, later = {}, {}
+    for name in COLUMNS:
+        table = getattr(tables, name)
+        cut = table.num_rows * 9 // 10 if name in names else table.num_rows
+        first[name], later[name] = table[:cut], table[cut:]
+    return Tables(**first), Tables(**later)
+
+
+@pytest.mark.parametrize(
+    "names", [("payments",), ("transfers",), ("ratings",), ("feedback", "ratings"), tuple(COLUMNS), ()], ids=str
+)
+def test_later_blocks_give_the_same_answer_as_all_blocks_at_once(names):
+    first, later = _split(world()[0], names)
+    engine = Engine().fit(first).update(later)
+    found, whole = Results.of(engine), Results.of(fitted())
+    assert found.addresses.equals(whole.addresses)
+    assert found.agents.equals(whole.agents)
+    assert found.findings.equals(whole.findings)
+
+
+def test_a_detector_that_reads_no_changed_table_does_not_run_again(monkeypatch):
+    engine = Engine().fit(world()[0])
+    ran = []
+    for detector in engine.detectors:
+        monkeypatch.setattr(
+            detector, "_find", lambda _, name=detector.name, kept=detector.findings_: ran.append(name) or kept
+        )
+    rows = world()[0].payments
+    engine.update(Tables.of(payments=rows[:1]))
+    assert "wash payments" in ran
+    assert "retaliation" not in ran
+    assert "change points" not in ran

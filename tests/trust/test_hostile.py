@@ -1,0 +1,101 @@
+"""Hostile tables neither crash the engine nor exhaust its memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bilateral.trust.engine import Engine
+from bilateral.trust.results import Results
+from bilateral.trust.tables import COLUMNS, Tables
+from tests.trust.conftest import Scene
+
+
+def analysed(tables):
+    results = Results.of(Engine().fit(tables))
+    assert np.isfinite(results.addresses["suspicion"].to_numpy()).all()
+    assert np.isfinite(results.agents["score"].to_numpy()).all()
+    return results
+
+
+def test_empty_tables_give_empty_results():
+    assert analysed(Tables.of()).addresses.num_rows == 0
+
+
+def test_agents_without_opinions_are_abstained_from(scene):
+    scene.agent(1, "owner")
+    assert analysed(scene.tables()).agents["abstain"].to_pylist() == [True]
+
+
+def test_extreme_values_move_no_score_out_of_range(market):
+    for number in range(50):
+        market.feedback(f"client{number}", 1, 1e38 if number % 2 else -1e38)
+    scores = analysed(market.tables()).agents["score"].to_numpy()
+    assert ((scores >= 0) & (scores <= 100)).all()
+
+
+def test_ten_thousand_tags_are_coded(market):
+    for number in range(10_000):
+        market.feedback(f"client{number % 200}", number % 20 + 1, number % 100, tag=f"tag{number}")
+    assert analysed(market.tables()).agents.num_rows == 20
+
+
+def test_a_client_with_very_many_entries_counts_as_one(market):
+    before = analysed(market.tables()).agents["score"].to_numpy()
+    tables = market.tables()
+    count = 300_000
+    columns = {
+        "id": np.arange(count) + 10_000,
+        "client": pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array(["flood"])),
+        "agent_id": np.ones(count, np.int64),
+        "value": np.zeros(count),
+        "tag": pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array(["starred"])),
+        "ts": np.linspace(2000, 30000, count),
+        "payment_tx": pa.nulls(count, pa.string()),
+    }
+    after = analysed(tables.appended(Tables.of(feedback=pa.table(columns)))).agents["score"].to_numpy()
+    assert abs(after[0] - before[0]) < 15
+    assert np.abs(after[1:] - before[1:]).max() < 3
+
+
+def test_accounts_that_fund_themselves_and_each_other_are_no_endless_chain(market):
+    market.transfer("client0", "client0", 1.0, 1.0)
+    market.transfer("loop0", "loop1", 1.0, 1.0)
+    market.transfer("loop1", "loop0", 1.0, 1.0)
+    market.feedback("loop0", 1, 90)
+    market.feedback("loop1", 1, 90)
+    analysed(market.tables())
+
+
+def test_missing_texts_and_times_are_taken(market):
+    tables = market.tables()
+    holes = pa.table({name: pa.nulls(3, kind) for name, kind in COLUMNS["feedback"].items()})
+    analysed(tables.appended(Tables.of(feedback=holes)))
+
+
+accounts = st.sampled_from([f"a{number}" for number in range(6)])
+times = st.floats(0, 1e6)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(accounts, st.integers(1, 4), st.floats(allow_nan=True), times), max_size=80),
+    st.lists(st.tuples(accounts, accounts, st.floats(0, 1e9), times), max_size=30),
+    st.lists(st.tuples(accounts, accounts, st.integers(1, 4), st.floats(0, 1e9), times), max_size=30),
+    st.lists(st.tuples(accounts, st.integers(1, 4), st.floats(-10, 200), times), max_size=30),
+)
+def test_any_small_tables_are_analysed(feedback, transfers, payments, ratings):
+    scene = Scene()
+    for number in range(4):
+        scene.agent(number + 1, f"a{number}", ts=10.0)
+    for row in feedback:
+        scene.feedback(*row)
+    for row in transfers:
+        scene.transfer(*row)
+    for row in payments:
+        scene.payment(*row)
+    for row in ratings:
+        scene.rating(*row)
+    analysed(scene.tables())

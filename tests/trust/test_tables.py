@@ -1,0 +1,112 @@
+"""Tables are checked as they come in, and coded without loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.trust.ledger import Kind, Ledger
+from bilateral.trust.tables import Tables
+
+
+def test_tables_are_read_as_they_were_written(market, tmp_path):
+    tables = market.tables()
+    tables.write(tmp_path)
+    again = Tables.read(tmp_path)
+    assert again.feedback.select(["id", "value", "ts"]) == tables.feedback.select(["id", "value", "ts"])
+    assert Ledger.of(again).addresses == Ledger.of(tables).addresses
+
+
+def test_a_folder_without_agents_is_refused(tmp_path):
+    with pytest.raises(InvalidArgumentError, match=r"no agents\.parquet in .*: name a folder of tables"):
+        Tables.read(tmp_path)
+
+
+def test_a_file_that_is_no_table_is_refused(market, tmp_path):
+    market.tables().write(tmp_path)
+    (tmp_path / "feedback.parquet").write_text("not a table")
+    with pytest.raises(InvalidArgumentError, match=r"feedback\.parquet is not a Parquet table"):
+        Tables.read(tmp_path)
+
+
+def test_a_missing_file_is_an_empty_table(market, tmp_path):
+    market.tables().write(tmp_path)
+    (tmp_path / "payments.parquet").unlink()
+    assert Tables.read(tmp_path).payments.num_rows == 0
+
+
+def test_an_unknown_table_is_refused():
+    with pytest.raises(InvalidArgumentError, match='unknown table "reviews": expected one of agents'):
+        Tables.of(reviews=pa.table({}))
+
+
+def test_a_missing_column_is_named():
+    with pytest.raises(InvalidArgumentError, match='table transfers has no column "dst": add it'):
+        Tables.of(transfers=pa.table({"src": ["a"]}))
+
+
+def test_a_column_of_another_type_is_named():
+    table = pa.table({"src": ["a"], "dst": ["b"], "amount": ["much"], "ts": [1.0]})
+    with pytest.raises(InvalidArgumentError, match=r"column transfers\.amount has type string: it must be readable as"):
+        Tables.of(transfers=table)
+
+
+def test_files_without_known_columns_are_refused(tmp_path):
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "agents.parquet")
+    with pytest.raises(InvalidArgumentError, match='table agents has no column "agent_id": add it'):
+        Tables.read(tmp_path)
+
+
+def test_extreme_values_are_cut_to_the_scale_of_their_tag(scene):
+    scene.agent(1, "owner")
+    for value in (1e38, -1e38, float("inf"), float("nan"), 50):
+        scene.feedback("client", 1, value)
+    opinions = scene.ledger().opinions
+    assert sorted(opinions.percent.tolist()) == [0, 0, 50, 100, 100]
+    assert np.isfinite(opinions.raw).all()
+
+
+def test_rows_about_unknown_agents_are_counted_and_left_out(scene):
+    scene.agent(1, "owner")
+    scene.feedback("client", 2, 50)
+    scene.rating("client", 7, 50)
+    ledger = scene.ledger()
+    assert ledger.dropped == 2
+    assert len(ledger.opinions) == 0
+
+
+def test_a_tag_with_one_value_is_no_opinion_on_quality(market):
+    for number in range(60):
+        market.feedback(f"client{number % 40}", number % 20 + 1, 1, tag="vouch")
+    ledger = market.ledger()
+    assert (ledger.opinions.kind == Kind.CONSTANT_TAG).sum() == 60
+    assert np.isnan(ledger.opinions.percent[ledger.opinions.kind == Kind.CONSTANT_TAG]).all()
+
+
+def test_the_first_inbound_transfer_funds_an_account(scene):
+    scene.agent(1, "owner")
+    scene.transfer("late", "client", 2.0, 20.0)
+    scene.transfer("early", "client", 1.0, 10.0)
+    ledger = scene.ledger()
+    client = ledger.addresses.index("client").as_py()
+    assert ledger.addresses[int(ledger.funder[client])].as_py() == "early"
+    assert (ledger.funded_at[client], ledger.funded_with[client]) == (10.0, 1.0)
+
+
+def test_a_proof_that_names_no_payment_is_told_apart(scene):
+    scene.agent(1, "owner")
+    paid = scene.payment("client", "owner", 1)
+    scene.feedback("client", 1, 50, payment_tx=paid)
+    scene.feedback("client", 1, 50, payment_tx="0xdead")
+    scene.feedback("client", 1, 50)
+    assert scene.ledger().opinions.payment.tolist() == [0, -2, -1]
+
+
+def test_appended_tables_hold_the_rows_of_both(market):
+    tables = market.tables()
+    both = tables.appended(tables)
+    assert both.feedback.num_rows == 2 * tables.feedback.num_rows
+    assert len(Ledger.of(both).opinions) == 2 * len(Ledger.of(tables).opinions)

@@ -1,0 +1,80 @@
+"""Money that comes back is found, at once, through an account between, and as an equal payment."""
+
+from __future__ import annotations
+
+import pytest
+
+from bilateral.trust.detectors.wash import WashPayments
+from tests.trust.conftest import names
+
+DAY = 86400.0
+
+
+def paid(scene, amount=1.0, ts=900.0):
+    scene.agent(99, "crook")
+    for number in range(4):
+        scene.payment(f"washer{number}", "crook", 99, amount, ts)
+        scene.feedback(f"washer{number}", 99, 100, ts + 60)
+
+
+def fit(scene):
+    context = scene.context()
+    detector = WashPayments().fit(context)
+    return context, detector
+
+
+def test_payments_that_return_are_found_with_payers_and_owner(market):
+    paid(market)
+    for number in range(4):
+        market.transfer("crook", f"washer{number}", 0.99, 1000.0 + number)
+    context, detector = fit(market)
+    assert len(detector.findings_) == 1
+    assert names(context, detector.findings_[0].actors) == {f"washer{number}" for number in range(4)}
+    assert names(context, detector.findings_[0].beneficiaries) == {"crook"}
+    assert detector.returned_.sum() == 4
+
+
+def test_payments_that_return_through_an_account_between_are_found(market):
+    paid(market)
+    for number in range(4):
+        market.transfer("crook", f"mule{number}", 0.99, 1000.0 + number)
+        market.transfer(f"mule{number}", f"washer{number}", 0.97, 2000.0 + number)
+    assert fit(market)[1].returned_.sum() == 4
+
+
+def test_payments_that_return_to_the_payers_funder_are_found(market):
+    for number in range(4):
+        market.transfer("boss", f"washer{number}", 5.0, 100.0)
+    paid(market)
+    market.transfer("crook", "boss", 3.9, 5000.0)
+    assert fit(market)[1].returned_.sum() == 4
+
+
+def test_equal_payments_in_both_directions_are_found(market):
+    market.agent(98, "partner")
+    market.agent(99, "crook")
+    for number in range(3):
+        market.payment("partner", "crook", 99, 1.5 + number, 900.0 + number)
+        market.payment("crook", "partner", 98, 1.5 + number, 1000.0 + number)
+    assert fit(market)[1].returned_.sum() == 6
+
+
+def test_partners_who_pay_each_other_for_different_work_are_not_found(market):
+    market.agent(98, "partner")
+    market.agent(99, "friend")
+    for number in range(3):
+        market.payment("partner", "friend", 99, 1.5 + number, 900.0 + number)
+        market.payment("friend", "partner", 98, 0.4 + number, 1000.0 + number)
+    assert fit(market)[1].findings_ == []
+
+
+@pytest.mark.parametrize(("pause", "count"), [(30 * DAY, 4), (30 * DAY + 1, 0)])
+def test_money_returns_within_thirty_days(market, pause, count):
+    paid(market, ts=900.0)
+    for number in range(4):
+        market.transfer("crook", f"washer{number}", 0.99, 900.0 + pause)
+    assert fit(market)[1].returned_.sum() == count
+
+
+def test_no_payments_give_no_finding(market):
+    assert fit(market)[1].findings_ == []
