@@ -2,23 +2,26 @@
 
 # Ape keeps its data in the project, not in the home folder.
 export APE_DATA_FOLDER := $(CURDIR)/.cache/ape
-# So are temporary files, all the more since Ape compiles a project in place, and fails, that is itself among them.
+# Temporary files stay in the project too. Ape compiles a copy of the project there, and cannot if the project itself is
+# in the temporary folder.
 export TMPDIR := $(CURDIR)/.cache/tmp
-# uv is to trust whom the machine trusts, as pip, git and npm do.
+# uv trusts the machine's certificates, as pip, git and npm do.
 export UV_SYSTEM_CERTS ?= 1
 $(shell mkdir -p "$(TMPDIR)")
 
 BIN := .venv/bin
-AUDIT := .cache/audit/bin
-SOLIDITY := 'contracts/**/*.sol' 'tests/symbolic/*.sol' '!contracts/.cache/**'
-PYTHON_SOURCES := bilateral scripts bench tests toolchain
+ASSURANCE := .cache/assurance/bin
+SOLIDITY := 'contracts/**/*.sol' 'tests/proofs/*.sol' '!contracts/.cache/**'
+PYTHON_SOURCES := bilateral scripts bench tests assurance
+QUICK_PROOFS := PackedRatingsProof FeedbackWordProof
 EXAMPLES := 2000
+CHAOS := 10000
 MUTANTS := 200
 SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench audit prove mutate lint format bytecode-lock abi async-client addresses lock clean
+.PHONY: help setup compile demo test bench bench-speed evaluate audit prove prove-quickly mutate lint format packages bytecode-lock abi sync-client addresses lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,26 +41,40 @@ test: compile ## Run the whole test suite.
 bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
 	@$(BIN)/python -m bench
 
-audit: compile ## Look for known faults in the contracts by static analysis.
-	@./toolchain/setup-audit.sh
-	@./toolchain/audit.sh
+bench-speed: compile ## Measure writes and reads of the SDK, and the index beside a plain loop. Takes minutes.
+	@$(BIN)/python -m bench.writes
+	@$(BIN)/python -m bench.reads
+	@$(BIN)/python -m bench.index
 
-prove: compile ## Prove what tests/symbolic/ states, and play long sequences of calls to all registries.
-	@./toolchain/setup-audit.sh
-	@./toolchain/prove.sh
+evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust.md.
+	@$(BIN)/python -m bench.trust $(DATA)
+
+audit: compile ## Search the contracts for known faults by static analysis.
+	@./assurance/setup.sh
+	@./assurance/audit.sh
+
+prove: compile ## Prove the statements of tests/proofs/, and play long sequences of calls to all registries.
+	@./assurance/setup.sh
+	@./assurance/prove.sh
 	@$(BIN)/python -m tests.system $(EXAMPLES)
+	@$(BIN)/python -m tests.index.chaos $(CHAOS)
 
-mutate: compile ## Change the contracts, and see whether the tests notice. Goes on where it was stopped.
-	@./toolchain/setup-audit.sh
-	@$(AUDIT)/python toolchain/mutate.py --mutants $(MUTANTS) --seed $(SEED) --only $(ONLY)
+prove-quickly: compile ## Prove the statements that take seconds each, as CI does.
+	@./assurance/setup.sh
+	@./assurance/prove.sh $(QUICK_PROOFS)
 
-lint: compile ## Check style, types and format.
+mutate: compile ## Change the contracts one line at a time and count the changes that tests notice. Resumable.
+	@./assurance/setup.sh
+	@$(ASSURANCE)/python assurance/mutate.py --mutants $(MUTANTS) --seed $(SEED) --only $(ONLY)
+
+lint: compile ## Check style, types, format and plain words.
 	@$(BIN)/ruff check $(PYTHON_SOURCES)
 	@$(BIN)/ruff format --check --quiet $(PYTHON_SOURCES)
 	@$(BIN)/mypy
 	@node_modules/.bin/solhint --disc --noPoster --max-warnings 0 $(SOLIDITY)
 	@node_modules/.bin/prettier --check --log-level warn $(SOLIDITY)
 	@$(BIN)/python -m scripts.addresses --check
+	@$(BIN)/python -m scripts.plain_words
 	@echo "lint: clean."
 
 format: setup ## Rewrite the sources in the project's format.
@@ -65,24 +82,27 @@ format: setup ## Rewrite the sources in the project's format.
 	@$(BIN)/ruff format --quiet $(PYTHON_SOURCES)
 	@node_modules/.bin/prettier --write --log-level warn $(SOLIDITY)
 
+packages: setup ## Print the size of each Python package, its longest file and the rooms that it imports.
+	@$(BIN)/python -m scripts.packages
+
 bytecode-lock: compile ## Write the hash of each contract's creation code to contracts/bytecode.lock.
 	@$(BIN)/ape run bytecode_lock
 
 abi: compile ## Copy the compiler's ABIs and the deployment records into the Python package.
 	@$(BIN)/ape run abi
 
-async-client: setup ## Derive the methods of the asynchronous client from those of the other.
-	@$(BIN)/python -m scripts.async_client
+sync-client: setup ## Generate the blocking client from the asynchronous one.
+	@$(BIN)/python -m scripts.sync_client
 
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses
 
-lock: ## Resolve toolchain/*.in into hashed lock files, and package.json into package-lock.json.
+lock: ## Resolve the *.in files of toolchain/ and assurance/ into hashed lock files, and package.json into package-lock.json.
 	@npm install --package-lock-only --ignore-scripts
-	@npm install --package-lock-only --ignore-scripts --prefix toolchain/audit --omit-lockfile-registry-resolved
-	@./toolchain/setup.sh # takes package-lock.json only as package.json has it
-	@for name in uv requirements audit; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	  --no-annotate --no-header --override toolchain/overrides.in toolchain/$$name.in --output-file toolchain/$$name.lock \
+	@npm install --package-lock-only --ignore-scripts --prefix assurance --omit-lockfile-registry-resolved
+	@./toolchain/setup.sh # fails if package-lock.json and package.json differ
+	@for name in toolchain/uv toolchain/requirements assurance/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-annotate --no-header --override toolchain/overrides.in $$name.in --output-file $$name.lock \
 	  > /dev/null || exit 1; done
 
 clean: ## Remove everything that was installed, compiled or cached.

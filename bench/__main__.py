@@ -1,6 +1,6 @@
 """`make bench`: measures every gas case, prints the table, and records the figures, also in docs/gas.md.
 
-What the Python package does is timed as well; these figures are the machine's own, and are printed only.
+It also times the Python package. Those figures depend on the machine and are only printed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the registry for authorised feedback costs."""
+"""Gas cases of the registry for authorised feedback."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPIRY = 4_102_444_800
 """The year 2100. A time that does not pass makes the same signature, and so the same gas, each time."""
 
 BATCH = 200
-"""How much feedback fits into one transaction of a client that repeats itself."""
+"""Feedbacks that fit into one transaction of a client that repeats itself."""
 
 
 def _arguments(

@@ -1,4 +1,4 @@
-"""All gas cases, and the record of what they took when they were last measured."""
+"""All gas cases, and their last recorded figures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CASES: dict[str, list[GasCase]] = {
 """The cases of each registry."""
 
 FIGURES = Path(__file__).with_name("gas.json")
-"""What each call took when `make bench` was last run: `{registry: {call: gas}}`."""
+"""The figures of the last `make bench`: `{registry: {call: gas}}`."""
 
 
 def measure(case: GasCase) -> int:

@@ -1,4 +1,4 @@
-"""What the identity registry costs."""
+"""Gas cases of the identity registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a gas benchmark is described and measured."""
+"""The description and the measurement of a gas benchmark."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 INTRINSIC_GAS = 21_000
-"""What every transaction costs before it does anything."""
+"""The gas of a transaction before it runs code."""
 
 CALLDATA_GAS = {True: 4, False: 16}
-"""What a byte of calldata costs, by whether it is zero (EIP-2028)."""
+"""The gas of a zero and of another byte of calldata (EIP-2028)."""
 
 
 class World:
@@ -62,12 +62,12 @@ class GasCase:
     """One call whose gas is measured, pinned by a test and shown by `make bench`.
 
     Attributes:
-        call: What is called, as the table shows it; unique.
+        call: The call, as the table shows it; unique.
         at_most: The most gas that the project promises.
         measure: Does the call in a fresh world and returns its gas: of the whole transaction, or, for a view, of its
             execution alone.
-        official: What the registry deployed by the ERC's authors takes, behind its proxy; None if it has no such call.
-        other: What the other public reference takes; None if it has no such call.
+        official: The gas in the ERC authors' registry, behind its proxy; None if it lacks the call.
+        other: The gas in the other public reference; None if it lacks the call.
     """
 
     call: str

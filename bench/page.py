@@ -1,4 +1,4 @@
-"""The tables of figures in docs/gas.md, which `make bench` writes and a test compares."""
+"""The tables of figures in docs/gas.md. `make bench` writes them, and a test compares them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from scripts._build import build_all
 PAGE = Path(__file__).parents[1] / "docs/gas.md"
 
 HEADING = "## Figures\n"
-"""What the generated part of the page begins with. It goes to the end."""
+"""The first line of the generated part of the page, which reaches to the end."""
 
 
 CODE_LIMIT = 24_576
-"""The most bytes of code that a contract may have (EIP-170)."""
+"""The maximum size of a contract's code, in bytes (EIP-170)."""
 
 
 def shown(gas: int | None) -> str:
-    """A figure as people read it; nothing if there is none."""
+    """Format a figure for people; return an empty string for None."""
     return "" if gas is None else f"{gas:,}"
 
 
@@ -30,9 +30,9 @@ def figures_section() -> str:
     """
     lines = [
         HEADING,
-        "Written by `make bench`, in gas: of whole transactions, or of the execution alone where it says so. *At most*",
-        "is what the project promises, *official* what the registry deployed by the ERC's authors takes, behind its",
-        "proxy, *other* what the other public implementation takes.",
+        "`make bench` writes these tables. A figure is the gas of a whole transaction, or of the execution alone if",
+        "the call says so. *At most* is the promised limit. *Official* is the gas of the registry that the ERC's",
+        "authors deployed, behind its proxy. *Other* is the gas of another public implementation.",
     ]
     figures = recorded_figures()
     for registry, cases in CASES.items():
@@ -51,7 +51,7 @@ def written_page() -> str:
     """Put the recorded figures into the page.
 
     Returns:
-        What docs/gas.md must say.
+        The text of docs/gas.md.
     """
     prose, _, _ = PAGE.read_text().partition(HEADING)
     return prose + figures_section()

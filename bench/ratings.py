@@ -1,4 +1,4 @@
-"""What ratings cost in the bidirectional reputation registry."""
+"""Gas cases of ratings in the bidirectional reputation registry."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FIRST_SUBJECT = 32
 """The first agent of a word of ratings."""
 
 WORD = 32
-"""How many agents share a word of ratings."""
+"""Agents that share a word of ratings."""
 
 EIP_8004A_GAS = 21_557
-"""What EIP-8004a quotes for a rating. docs/gas.md says what that can mean."""
+"""The gas that EIP-8004a quotes for a rating. docs/gas.md explains the figure."""
 
 
 def _register(world: World, count: int = 2 * WORD) -> AccountAPI:
@@ -44,6 +44,23 @@ def _rate_clients(world: World, count: int) -> int:
     server = _register(world)
     clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + count))
     receipt = world.reputation.rateClients(clients, [95] * count, sender=server)
+    return int(receipt.gas_used) // count
+
+
+def _rate_as(world: World, kind: str, earlier: int) -> int:
+    """Rate agents of the deployer with the expected rater and owner, and return the gas for the last one."""
+    server, rate = _register(world), getattr(world.reputation, f"rate{kind}As")
+    subjects = range(FIRST_SUBJECT, FIRST_SUBJECT + earlier + 1)
+    owner = world.identity.ownerOf(FIRST_SUBJECT)
+    return [int(rate(subject, 95, SERVER_ID, owner, sender=server).gas_used) for subject in subjects][-1]
+
+
+def _rate_clients_as(world: World, count: int) -> int:
+    """Rate new clients that share a word with the expected rater and owners, and return the gas for each."""
+    server = _register(world)
+    clients = list(range(FIRST_SUBJECT, FIRST_SUBJECT + count))
+    owners = [world.identity.ownerOf(FIRST_SUBJECT)] * count
+    receipt = world.reputation.rateClientsAs(clients, [95] * count, SERVER_ID, owners, sender=server)
     return int(receipt.gas_used) // count
 
 
@@ -73,6 +90,10 @@ CASES = [
     GasCase("rateValidator, a neighbour", 38_000, partial(_rate, kind="Validator", earlier=1)),
     GasCase("rateClients, 3 new neighbours, each", EIP_8004A_GAS, partial(_rate_clients, count=3)),
     GasCase("rateClients, 32 new neighbours, each", 6_500, partial(_rate_clients, count=WORD)),
+    GasCase("rateClientAs, first in a word", 58_500, partial(_rate_as, kind="Client", earlier=0)),
+    GasCase("rateClientAs, a neighbour", 41_500, partial(_rate_as, kind="Client", earlier=1)),
+    GasCase("rateValidatorAs, first in a word", 58_500, partial(_rate_as, kind="Validator", earlier=0)),
+    GasCase("rateClientsAs, 32 new neighbours, each", 9_000, partial(_rate_clients_as, count=WORD)),
     GasCase("getClientRating, execution", 3_000, partial(_get_rating, kind="Client"), None, 4_831),
     GasCase("getValidatorRating, execution", 3_000, partial(_get_rating, kind="Validator")),
     GasCase("getClientRatings, 32 neighbours, execution", 29_000, _get_client_ratings),

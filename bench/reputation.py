@@ -1,4 +1,4 @@
-"""What feedback costs in the bidirectional reputation registry, which contains the reputation registry."""
+"""Gas cases of feedback in the bidirectional reputation registry, which contains the reputation registry."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RESPONSE = ("ipfs://QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKPbdH", bytes(range
 """URI and hash of an answer."""
 
 BATCH = 250
-"""How many feedbacks, or fresh clients with one each, fit into one transaction with room to spare."""
+"""Feedbacks, or new clients with one each, that fit into one transaction with room to spare."""
 
 
 def _register(world: World) -> None:
@@ -82,6 +82,11 @@ def _give_by_signature(world: World) -> int:
     params = (AGENT_ID, 2, *FULL)
     receipt = world.reputation.giveFeedbackBySig(world.client, params, DEADLINE, signature, sender=world.validator)
     return int(receipt.gas_used)
+
+
+def _void_signatures(world: World, earlier: int) -> int:
+    void = world.reputation.voidSignaturesThrough
+    return [int(void(DEADLINE + i, sender=world.client).gas_used) for i in range(earlier + 1)][-1]
 
 
 def _revoke(world: World) -> int:
@@ -164,7 +169,9 @@ CASES = [
     ),
     GasCase("giveFeedback, full, an agent's first", 140_000, _give_agents_first),
     GasCase("giveFeedback, full, first, two new tags", 215_000, _give_with_new_tags),
-    GasCase("giveFeedbackBySig, full, second", 89_000, _give_by_signature),
+    GasCase("giveFeedbackBySig, full, second", 90_000, _give_by_signature),
+    GasCase("voidSignaturesThrough, a client's first", 46_000, partial(_void_signatures, earlier=0)),
+    GasCase("voidSignaturesThrough, its second", 29_000, partial(_void_signatures, earlier=1)),
     GasCase("revokeFeedback", 36_000, _revoke, 36_244, 48_484),
     GasCase("appendResponse, a responder's first", 57_500, partial(_respond, earlier=0), 107_767, 52_611),
     GasCase("appendResponse, its second", 41_000, partial(_respond, earlier=1), 42_817, 35_511),

@@ -1,4 +1,4 @@
-"""How fast the Python package works on this machine. Figures are printed, not recorded: each machine has its own."""
+"""The speed of the Python package on this machine. Figures are printed and not recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from eth_abi.abi import encode
 from eth_account import Account
 from eth_utils.address import to_checksum_address
-from web3.providers import BaseProvider
 
 from bilateral.client import Client
 from bilateral.contracts import Deployment
@@ -24,8 +23,6 @@ from bilateral.summaries import Summary, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from web3.types import RPCEndpoint, RPCResponse
 
 ENTRIES = 10_000
 CLIENTS = 1_000
@@ -45,9 +42,9 @@ class SpeedCase:
     """Something that the package does many times.
 
     Attributes:
-        what: What it does, as the table shows it.
-        unit: What is counted.
-        count: How many of them one run does.
+        what: The work, as the table shows it.
+        unit: The counted thing.
+        count: The number of units in one run.
         prepare: Makes ready, which is not timed, and returns the run.
     """
 
@@ -71,10 +68,10 @@ def speed(case: SpeedCase) -> int:
 
 
 def returned_feedback(count: int) -> bytes:
-    """An answer of `readAllFeedback`.
+    """Return an answer of `readAllFeedback`.
 
     Args:
-        count: How many entries it has.
+        count: The number of its entries.
 
     Returns:
         The answer as a node gives it.
@@ -93,15 +90,14 @@ def returned_feedback(count: int) -> bytes:
     return encode(RETURNED, columns)
 
 
-class AnsweringNode(BaseProvider):
+class AnsweringNode:
     """A node that has its one answer ready, so that only what is done with it takes time."""
 
     def __init__(self, answer: bytes) -> None:
         """Take the answer to every call of a contract."""
-        super().__init__()
         self._answers = {"eth_chainId": hex(DOMAIN.chain_id), "eth_call": f"0x{answer.hex()}"}
 
-    def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:  # noqa: ARG002  # the same for all
+    def make_request(self, method: str, params: Any) -> dict[str, Any]:  # noqa: ARG002  # the same for all
         """Answer."""
         return {"jsonrpc": "2.0", "id": 1, "result": self._answers[method]}
 
@@ -125,7 +121,7 @@ def signatures(count: int) -> list[bytes]:
     """Sign authorisations of feedback.
 
     Args:
-        count: How many.
+        count: The number.
 
     Returns:
         Each in the form that `giveFeedback` takes.
@@ -170,4 +166,4 @@ SPEED_CASES = [
     SpeedCase("sign a FeedbackAuth", "operations", SIGNATURES, _sign),
     SpeedCase("verify a FeedbackAuth", "operations", SIGNATURES, _verify),
 ]
-"""What is timed."""
+"""The timed work."""

@@ -1,4 +1,4 @@
-"""What the validation registry costs."""
+"""Gas cases of the validation registry."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _answer_many(world: World, count: int, *, answered: int) -> Any:
 
     Args:
         world: The world.
-        count: How many requests.
-        answered: How many of them it answers: the first ones.
+        count: The number of requests.
+        answered: The number of answered requests: the first ones.
 
     Returns:
         The contract.

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 ANVIL = ROOT / ".venv" / "bin" / "anvil"
 LISTENING = "Listening on "
 POOL_TIMEOUT = 10
-"""How many seconds anvil may take to mine what it was sent."""
+"""Seconds in which anvil must mine the transactions of its pool."""
 
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interrupted(BaseException):
-    """Somebody wants this process to end.
+    """A signal asks this process to end.
 
     Attributes:
-        signal: The signal that said so.
+        signal: The signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -83,14 +83,14 @@ def running_anvil(*options: str) -> Iterator[str]:
 
 
 def restore(chain: ChainManager, snapshot: SnapshotID) -> None:
-    """Undo everything that was done to a chain since a snapshot.
+    """Restore a chain to a snapshot.
 
     Args:
         chain: The chain, run by anvil.
         snapshot: The snapshot.
 
     Raises:
-        TimeoutError: If transactions wait to be mined, which nobody does.
+        TimeoutError: If transactions stay in the pool.
     """
     await_empty_pool(chain.provider)
     chain.restore(snapshot)
@@ -107,7 +107,7 @@ def await_empty_pool(provider: TestProviderAPI) -> None:
         provider: The connection to anvil.
 
     Raises:
-        TimeoutError: If transactions wait to be mined, which nobody does.
+        TimeoutError: If transactions stay in the pool.
     """
     deadline = time.monotonic() + POOL_TIMEOUT
     while set(provider.make_request("txpool_status", []).values()) != {"0x0"}:
@@ -152,7 +152,7 @@ class Release:
         self._held: int | None = None
 
     def __call__(self) -> None:
-        """Let them through, first the one that was held back.
+        """Let signals through, first a signal that was held back.
 
         Raises:
             Interrupted: If one was held back.

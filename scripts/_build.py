@@ -1,8 +1,8 @@
-"""Builds a contract from exactly the sources that it imports.
+"""Builds a contract from exactly the sources that it imports, without metadata in its code.
 
-What Ape leaves in `.build` depends on what else was compiled in the same run: the remappings that the run used go into
-the metadata, the metadata's hash into the creation code, and the creation code into the CREATE2 address. A build from
-the contract's own imports depends on nothing else, and its input is at once what a block explorer verifies.
+Ape's own builds carry the hash of the compiler's metadata, which covers every comment and every remapping of the run.
+A build here depends on the contract's code alone, and so does its CREATE2 address. The input of the build is also what
+a block explorer needs for verification.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "contracts" / "bytecode.lock"
 CACHE = ROOT / ".cache" / "builds"
-NOT_DEPLOYED = ("interfaces", "libraries", "mocks")
-"""Folders of `contracts/` with nothing that is deployed to real networks."""
+NOT_DEPLOYED = ("base", "examples", "interfaces", "libraries", "mocks")
+"""Folders of `contracts/` whose contracts never go to real networks."""
+
+NO_METADATA = {"bytecodeHash": "none", "appendCBOR": False}
+"""The compiler's setting `metadata` that leaves nothing but code in the bytecode. ape-solidity has no option for it."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,9 @@ class Build:
         compiler: The compiler's long version, as `0.8.37+commit.f401782d`.
         standard_json: The compiler's standard JSON input, limited to the contract's imports.
         abi: Its ABI.
-        creation_code: What a creation transaction runs, without constructor arguments.
-        runtime_code: What is stored on chain, with zeros where immutable values go.
-        immutables: Where in `runtime_code` immutable values go, as `(start, length)` in bytes.
+        creation_code: The creation code without constructor arguments.
+        runtime_code: The code on chain, with zeros in place of immutable values.
+        immutables: The places of immutable values in `runtime_code`, as `(start, length)` in bytes.
     """
 
     name: str
@@ -73,24 +76,24 @@ class Build:
         return f"{self.name} 0x{keccak(self.creation_code).hex()}\n"
 
     def has_function(self, name: str) -> bool:
-        """Whether the contract has an external function of this name.
+        """Check for an external function by name.
 
         Args:
             name: The function's name.
 
         Returns:
-            Whether it has.
+            True if the contract has it.
         """
         return any(entry["type"] == "function" and entry["name"] == name for entry in self.abi)
 
     def runs_as(self, code: bytes) -> bool:
-        """Whether deployed code is this contract's, whatever its immutable values.
+        """Compare deployed code with this contract's, ignoring immutable values.
 
         Args:
-            code: What is stored on chain.
+            code: The code on chain.
 
         Returns:
-            Whether it is.
+            True if the code is this contract's.
         """
         if len(code) != len(self.runtime_code):
             return False
@@ -164,6 +167,7 @@ def _build_together(names: tuple[str, ...]) -> dict[str, Build]:
 def _compile(name: str, source_id: str, version: Version, standard_json: dict[str, Any]) -> Build:
     outputs = ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "evm.deployedBytecode.immutableReferences"]
     standard_json["settings"]["outputSelection"] = {source_id: {name: outputs}}
+    standard_json["settings"]["metadata"] = NO_METADATA
     cached = CACHE / f"{hashlib.sha256(json.dumps([str(version), standard_json]).encode()).hexdigest()}.json"
     if not cached.exists():
         output = solcx.compile_standard(standard_json, solc_version=version.base_version)
@@ -184,7 +188,7 @@ def _compile(name: str, source_id: str, version: Version, standard_json: dict[st
 
 
 def bytecode_lock() -> str:
-    """The hash of the creation code of each contract that is meant for real networks.
+    """Return the hash of the creation code of each contract that is meant for real networks.
 
     Returns:
         What belongs into `contracts/bytecode.lock`: a line a contract, sorted by name.

@@ -12,7 +12,7 @@ def write_atomically(path: Path, text: str) -> None:
 
     Args:
         path: The file; its folder is made if it is missing.
-        text: What it shall contain.
+        text: Its new content.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

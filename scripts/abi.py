@@ -10,7 +10,7 @@ import click
 
 from bilateral.contracts import Registry
 from scripts._build import ROOT
-from scripts._deployment.chain import LOCAL_CHAIN_IDS
+from scripts._deployment.live_chain import LOCAL_CHAIN_IDS
 from scripts._deployment.records import Records
 from scripts._files import write_atomically
 
@@ -23,7 +23,7 @@ PACKAGED_RECORDS = ROOT / "bilateral" / "deployments"
 
 
 def compiled_abi(registry: Registry) -> list[dict[str, Any]]:
-    """The ABI of a registry as the compiler gave it.
+    """Return the ABI of a registry as the compiler gave it.
 
     Args:
         registry: The registry.
@@ -37,13 +37,13 @@ def compiled_abi(registry: Registry) -> list[dict[str, Any]]:
 
 
 def abi_file(registry: Registry) -> str:
-    """What the package's file for a registry contains: one entry a line, so that changes can be read."""
+    """Return the package's file for a registry: one entry a line, for readable diffs."""
     entries = (json.dumps(entry, separators=(",", ":"), sort_keys=True) for entry in compiled_abi(registry))
     return "[\n" + ",\n".join(entries) + "\n]\n"
 
 
 def public_records(folder: Path) -> dict[str, str]:
-    """The records of deployments to public chains.
+    """Return the records of deployments to public chains.
 
     Args:
         folder: The folder of records.

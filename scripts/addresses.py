@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from scripts._build import ROOT
-from scripts._deployment.addresses import with_addresses
+from scripts._deployment.address_table import with_addresses
 from scripts._deployment.errors import DeploymentError
 from scripts._deployment.records import Records
 from scripts._files import write_atomically

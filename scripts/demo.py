@@ -10,12 +10,12 @@ from ape.logging import get_rich_console, logger
 from rich.console import Console
 
 from scripts._anvil import Interrupted
-from scripts._demo import authorized, identity, ratings, reputation, validation
+from scripts._demo import authorized, identity, index, ratings, reputation, validation
 from scripts._demo.stage import Stage
 
-CHAPTERS = [identity.play, authorized.play, reputation.play, validation.play, ratings.play]
+CHAPTERS = [identity.play, authorized.play, reputation.play, validation.play, ratings.play, index.play]
 SIGNAL_EXIT = 128
-"""What is added to a signal's number to give the exit code of a process that it ended."""
+"""The exit code of a process that a signal ended, minus the signal's number."""
 
 
 @click.command()

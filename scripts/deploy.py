@@ -27,18 +27,18 @@ DEPLOYMENTS = ROOT / "deployments"
 
 @click.command(cls=NetworkCommand)
 @account_option()  # type: ignore[untyped-decorator]
-@click.option("--yes", is_flag=True, help="Ask neither for a confirmation nor to sign.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation and the prompt to sign.")
 @click.option(
     "--parameters",
     type=click.Path(path_type=Path),
     default=DEPLOYMENTS / "parameters.yaml",
-    help="What to deploy, instead of deployments/parameters.yaml.",
+    help="The file of parameters, instead of deployments/parameters.yaml.",
 )
 @click.option(
     "--records",
     type=click.Path(path_type=Path, file_okay=False),
     default=DEPLOYMENTS,
-    help="Where to record it, instead of deployments/.",
+    help="The folder of records, instead of deployments/.",
 )
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds to wait for a transaction.")
 def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options

@@ -1,4 +1,4 @@
-"""`ape run verify`: publishes the sources of what is on record at the chain's block explorer."""
+"""`ape run verify`: publishes the sources of recorded contracts at the chain's block explorer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from scripts._deployment.verification import Publication, RejectionError, open_e
 if TYPE_CHECKING:
     from ape.api import ProviderAPI
 
-    from scripts._deployment.chain import Chain
+    from scripts._deployment.live_chain import Chain
 
 
 @click.command(cls=NetworkCommand)
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--records",
     type=click.Path(path_type=Path, file_okay=False),
     default=ROOT / "deployments",
-    help="Where the deployments are on record, instead of deployments/.",
+    help="The folder of records, instead of deployments/.",
 )
 @click.option("--timeout", type=float, default=300.0, show_default=True, help="Seconds to wait for each verdict.")
 def cli(provider: ProviderAPI, records: Path, timeout: float) -> None:

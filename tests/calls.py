@@ -1,4 +1,4 @@
-"""Calls, answers and refusals as they are on the wire, for models that know no contract."""
+"""ABI encodings of calls, answers and reverts, for models that know no contract."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ remembered = lru_cache(maxsize=50_000)
 
 @remembered
 def encoded(signature, *arguments):
-    """The ABI encoding of a call, or of an error: both are a selector and arguments."""
+    """Return the ABI encoding of a call or an error: a selector and arguments."""
     return selector(signature) + encode(types_of(signature), arguments)
 
 
 @remembered
 def answer(kinds, *values):
-    """The ABI encoding of what a view returns, whose types are separated by commas."""
+    """Return the ABI encoding of a view's answer. Commas separate the types."""
     return encode(split_types(kinds), values)
 
 
@@ -30,12 +30,12 @@ def selector(signature):
 
 @remembered
 def types_of(signature):
-    """The types of the arguments of a call or of an error."""
+    """Return the argument types of a call or an error."""
     return split_types(signature[signature.index("(") + 1 : -1])
 
 
 def split_types(types):
-    """`"string,(string,bytes)[]"` as `["string", "(string,bytes)[]"]`."""
+    """Split `"string,(string,bytes)[]"` into `["string", "(string,bytes)[]"]`."""
     parts, depth = [""], 0
     for letter in types:
         depth += (letter == "(") - (letter == ")")
@@ -46,12 +46,12 @@ def split_types(types):
     return [part for part in parts if part]
 
 
-class Refused(Exception):  # noqa: N818 - it is no failure
-    """A registry refuses a call, with this error.
+class Refused(Exception):  # noqa: N818 - an expected result
+    """A revert of a registry.
 
     Attributes:
-        data: What the call reverts with.
-        rule: The rule that it breaks: the error's name or text, and the circumstances where several are told apart.
+        data: The revert data.
+        rule: The broken rule: the error's name or text, and the circumstances if one error has several.
     """
 
     def __init__(self, signature, *arguments, circumstances=None):
@@ -63,7 +63,7 @@ class Refused(Exception):  # noqa: N818 - it is no failure
 
 
 def require(condition, signature, *arguments, circumstances=None):
-    """Refuse a call unless a condition holds; a signature without parentheses is the text of an `Error(string)`."""
+    """Revert unless a condition holds. A signature without parentheses is the text of an `Error(string)`."""
     if condition:
         return
     if "(" not in signature:

@@ -10,7 +10,7 @@ from hypothesis import Phase, settings
 
 from tests.helpers import isolated
 
-pytest_plugins = ["tests.proof.plugin"]
+pytest_plugins = ["tests.conformance.plugin"]
 
 settings.register_profile("mutation", phases=(Phase.explicit, Phase.generate))
 """For `make mutate`, which asks whether a test fails, not for the simplest example of it."""

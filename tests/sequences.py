@@ -1,4 +1,4 @@
-"""How the stateful tests are played: the same sequences each time, none a variation of another."""
+"""Runs of stateful tests: the same independent sequences each time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from hypothesis.internal.conjecture.providers import AVAILABLE_PROVIDERS, Hypoth
 from hypothesis.stateful import run_state_machine_as_test
 
 INDEPENDENT: Final = "independent examples"
-"""A backend of Hypothesis that draws as the usual one does. But with any backend that is not the usual one itself each
-example is new, while otherwise five of six are an earlier one with a part repeated."""
+"""A backend of Hypothesis that draws like the default one. With the default backend, five of six examples repeat a part
+of an earlier example. With any other backend each example is new."""
 
 AVAILABLE_PROVIDERS[INDEPENDENT] = HypothesisProvider
 
@@ -19,13 +19,13 @@ def play(machine, examples, steps):
     """Run a state machine.
 
     Args:
-        machine: Its class.
-        examples: How many sequences to play.
-        steps: How many rules each has.
+        machine: The class of the state machine.
+        examples: The number of sequences.
+        steps: The number of rules in each sequence.
     """
     run_state_machine_as_test(
         machine,
-        # Hypothesis would take minutes to shorten a failing sequence; the rules that it prints are few enough.
+        # Hypothesis would need minutes to shorten a failing sequence, and the sequences are short.
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,

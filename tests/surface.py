@@ -1,10 +1,10 @@
-"""What a contract's ABI says of its functions and events, in a form that tests compare with typed-in text."""
+"""The functions and events of a contract's ABI, in a form that tests compare with typed text."""
 
 from __future__ import annotations
 
 
 def functions(contract):
-    """All functions: `{"getSummary(uint256)": "view returns (uint64,uint8)"}`."""
+    """Return all functions: `{"getSummary(uint256)": "view returns (uint64,uint8)"}`."""
     return {
         function.selector: function.stateMutability + _returns(function)
         for function in contract.contract_type.abi
@@ -13,7 +13,7 @@ def functions(contract):
 
 
 def events(contract):
-    """All events, with the names of their fields and what is indexed: `Registered(uint256 indexed agentId, …)`."""
+    """Return all events, with the names of their fields and `indexed`: `Registered(uint256 indexed agentId, …)`."""
     return {event.signature for event in contract.contract_type.events}
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the pinned toolchain into .venv/ and node_modules/. Does nothing when both are up to date.
+# Installs the pinned toolchain into .venv/ and node_modules/. Does nothing if both are up to date.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -8,6 +8,7 @@ SOLC_BUILD="$SOLC_VERSION+commit.f401782d"
 ANVIL_VERSION=1.7.1
 PYTHON=${PYTHON:-python3}
 STAMP=.venv/.toolchain
+. toolchain/home.sh
 
 fail() { printf 'setup: %s\n' "$1" >&2; exit 1; }
 
@@ -22,14 +23,14 @@ require_prerequisites() {
     fail "npm 9 or newer, which comes with Node 20, is required (npm is missing or older)."
 }
 
-# A digest of all that decides what gets installed, so that a change of any of it sets up anew.
+# Prints a digest of everything that decides the installation. If it changes, set-up runs anew.
 fingerprint() {
   {
     printf '%s\n' "$PWD"
     "$PYTHON" --version
     node --version
     sed '/^\[tool\./q' pyproject.toml # what comes after is settings of tools
-    cat toolchain/setup.sh toolchain/solc.js toolchain/uv.lock toolchain/requirements.lock \
+    cat toolchain/setup.sh toolchain/home.sh toolchain/solc.js toolchain/uv.lock toolchain/requirements.lock \
       package.json package-lock.json
   } | cksum
 }
@@ -37,14 +38,14 @@ fingerprint() {
 install_python_packages() {
   "$PYTHON" -m venv --clear .venv
   .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r toolchain/uv.lock
-  # Without looking at what packages ask for: toolchain/overrides.in knows better.
+  # --no-deps: toolchain/overrides.in replaces some of the versions that packages ask for.
   .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode --require-hashes --no-deps \
     -r toolchain/requirements.lock
   .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable .
 }
 
-# py-solc-x runs solc-v<version> from $SOLCX_BINARY_PATH. A native compiler of exactly the pinned build gives the
-# same bytecode as soljson in less time, so it is taken where there is one.
+# py-solc-x runs solc-v<version> from $SOLCX_BINARY_PATH. A native compiler of exactly the pinned build gives the same
+# bytecode as soljson in less time, so the link prefers it.
 link_compiler() {
   mkdir -p .venv/solcx
   compiler=../../toolchain/solc.js
@@ -55,19 +56,20 @@ link_compiler() {
   ln -sf "../solcx/solc-v$SOLC_VERSION" .venv/bin/solc
 }
 
-# npm serves anvil for some platforms only; elsewhere Foundry's own must be there, in the same version.
-# The wrapper keeps the states of recent blocks only, and in memory: anvil would write older ones to the home folder.
+# npm serves anvil for some platforms only. On others, the user installs the same version of Foundry.
+# The wrapper keeps the states of recent blocks only, and in memory. It gives anvil a home folder in the project, where
+# anvil caches the state of chains that it forks.
 install_anvil() {
   anvil=$PWD/node_modules/.bin/anvil
   [ -x "$anvil" ] || anvil=$(command -v anvil || :)
   [ -n "$anvil" ] && "$anvil" --version 2>/dev/null | grep -q "$ANVIL_VERSION" ||
     fail "anvil $ANVIL_VERSION is required, and npm has none for this platform: foundryup --install $ANVIL_VERSION"
-  printf '#!/bin/sh\nexec "%s" --prune-history 256 "$@"\n' "$anvil" > .venv/bin/anvil
+  printf '#!/bin/sh\nHOME="%s/.cache" exec "%s" --prune-history 256 "$@"\n' "$PWD" "$anvil" > .venv/bin/anvil
   chmod +x .venv/bin/anvil
 }
 
-# Every process of the virtual environment, activated or not, finds the compiler and anvil, and keeps temporary files in
-# the project: Ape would compile a project in place, and lose sight of its contracts, that is itself among them.
+# Sets PATH and the compiler's folder for every process of the virtual environment, activated or not. Temporary files go
+# into the project: Ape compiles a copy of the project there, and cannot if the project itself is in the temporary folder.
 export_tools() {
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   cat > "$site/toolchain.pth" <<'PTH'

@@ -17,8 +17,8 @@ from web3.exceptions import Web3Exception
 
 from scripts._anvil import running_anvil
 from scripts._build import ROOT
-from scripts._deployment.chain import Chain
 from scripts._deployment.execution import execute, survey
+from scripts._deployment.live_chain import Chain
 from scripts._deployment.parameters import load_parameters
 from scripts._deployment.plan import make_plan
 from scripts._deployment.records import Records
@@ -44,7 +44,7 @@ class StepError(Exception):
 
 @dataclass
 class Tally:
-    """What happened in a chapter.
+    """The counts of one chapter.
 
     Attributes:
         title: The chapter's title.
@@ -52,7 +52,7 @@ class Tally:
         refusals: Attempts that were refused as they should be.
         failures: Steps and attempts that went otherwise.
         transactions: Transactions that were mined.
-        gas: What they took.
+        gas: The gas of the transactions.
     """
 
     title: str
@@ -69,7 +69,7 @@ class Step:
 
     Attributes:
         stage: The stage.
-        checked: What was checked, as it is shown.
+        checked: The checks, as the demo prints them.
     """
 
     stage: Stage
@@ -79,9 +79,9 @@ class Step:
         """Check one consequence of the step, and show it.
 
         Args:
-            what: What is checked, in a word or two.
-            actual: What is.
-            expected: What should be. Accounts and contracts stand for their addresses.
+            what: The subject of the check, in a word or two.
+            actual: The actual value.
+            expected: The expected value. Accounts and contracts stand for their addresses.
 
         Raises:
             StepError: If they differ.
@@ -97,14 +97,14 @@ class Stage:
 
     Attributes:
         agents: The id of each role's agent, filled in by the chapters.
-        tallies: What happened, by chapter.
+        tallies: The counts by chapter.
     """
 
     def __init__(self, console: Console, web3: Web3) -> None:
         """Use `Stage.opened` instead.
 
         Args:
-            console: Where the story is told.
+            console: The console to print to.
             web3: The connection to the chain.
         """
         self.agents: dict[str, int] = {}
@@ -120,7 +120,7 @@ class Stage:
         """Start a chain, connect to it and deploy the registries; stop the chain in the end.
 
         Args:
-            console: Where the story is told.
+            console: The console to print to.
 
         Yields:
             The stage.
@@ -135,8 +135,23 @@ class Stage:
             stage._deploy(Records(records), url)
             yield stage
 
+    @property
+    def url(self) -> str:
+        """The URL of the chain's JSON-RPC."""
+        return str(self._web3.provider.endpoint_uri)  # type: ignore[attr-defined]  # it is by HTTP
+
+    @property
+    def chain_id(self) -> int:
+        """The chain's id."""
+        return self._web3.eth.chain_id
+
+    @property
+    def height(self) -> int:
+        """The number of the latest block."""
+        return self._web3.eth.block_number
+
     def account(self, role: str) -> AccountAPI:
-        """A funded account. The same role gets the same account.
+        """Return a funded account. The same role gets the same account.
 
         Args:
             role: Who it is; the story shows this instead of the address.
@@ -149,7 +164,7 @@ class Stage:
         return self._accounts[role]
 
     def registry(self, name: str) -> ContractInstance:
-        """A deployed contract.
+        """Return a deployed contract.
 
         Args:
             name: Its name, as in `deployments/parameters.yaml`.
@@ -160,7 +175,7 @@ class Stage:
         return self._registries[name]
 
     def now(self) -> int:
-        """The time of the latest block.
+        """Return the time of the latest block.
 
         Returns:
             Unix time in seconds.
@@ -199,7 +214,7 @@ class Stage:
         """Play a step. It must check what it says; if it fails, the story goes on and the demo fails in the end.
 
         Args:
-            text: What happens, as a sentence.
+            text: The step, as a sentence.
 
         Yields:
             The step, which the block's checks are made with.

@@ -1,4 +1,4 @@
-"""Gas is part of what the registries promise: every measured call is pinned."""
+"""The registries promise their gas: every measured call is pinned."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from bench.gas import CASES, measure, recorded_figures
 
 MARGIN = 1.002
-"""How far above the recorded figure a call may go before it counts as a regression."""
+"""The factor above the recorded figure from which a call counts as a regression."""
 
 
 def named_cases():

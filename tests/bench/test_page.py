@@ -1,4 +1,4 @@
-"""The page about gas shows what was measured, and its floors are the sums of what they are made of."""
+"""The page about gas shows the measured figures, and its floors are the sums of their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the benchmarks of speed do is right. How fast it is, only the machine knows."""
+"""The benchmarks of speed do correct work. Their figures depend on the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.reputation.model import Given, ReputationModel
 
 def test_the_entries_that_are_timed_are_decoded_and_summed_up_as_the_model_does():
     answer, model = returned_feedback(100), ReputationModel()
-    rows = decode_result(Registry.REPUTATION, "readAllFeedback(uint256,address[],string,string,bool)", answer)
+    rows = decode_result(Registry.REPUTATION, "readAllFeedback", answer)
     for client, _, value, decimals, _, _, revoked in zip(*rows, strict=True):
         if not revoked:
             model.give(1, client, Given(value, decimals))

@@ -16,9 +16,9 @@ from eth_account import Account
 
 from scripts._anvil import await_empty_pool, running_anvil
 from scripts._build import ROOT
-from scripts._deployment.chain import Chain
 from scripts._deployment.errors import explained
 from scripts._deployment.execution import execute, survey
+from scripts._deployment.live_chain import Chain
 from scripts._deployment.parameters import ContractParameters
 from scripts._deployment.plan import make_plan
 from scripts._deployment.records import Records
@@ -55,7 +55,7 @@ class Network:
 
     @property
     def sent(self) -> int:
-        """How many transactions the account has sent."""
+        """The number of transactions that the account has sent."""
         return self.chain.next_nonce(self.account.address)
 
     def request(self, method: str, *arguments: object) -> Any:

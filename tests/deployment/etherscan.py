@@ -29,12 +29,12 @@ RATE_LIMIT = "Max calls per sec rate limit reached (3/sec)"
 
 
 class RefusalError(Exception):
-    """What the explorer answers with status 0."""
+    """An answer of the explorer with status 0."""
 
 
 @cache
 def compile_standard_json(text: str) -> str:
-    """What the pinned compiler makes of a submission; two chains get the same one."""
+    """Compile a submission with the pinned compiler; two chains get the same one."""
     command = [ROOT / "toolchain" / "solc.js", "--standard-json"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout  # noqa: S603
 
@@ -50,11 +50,11 @@ class BlockExplorer:
     """An explorer of some chains.
 
     Attributes:
-        url: Where it listens.
-        pending: How many times it still answers that a verdict is pending.
-        refusals: What it answers to the next requests instead of serving them: a text, or an HTTP status.
-        unseen: How many submissions it still refuses because it has not seen the contract.
-        submissions: What was submitted, by number.
+        url: Its URL.
+        pending: The number of answers that still call a verdict pending.
+        refusals: The next answers, given instead of results: a text, or an HTTP status.
+        unseen: The number of submissions that it still refuses because it has not seen the contract.
+        submissions: The submissions by number.
     """
 
     def __init__(self, url: str, nodes: dict[int, str]) -> None:
@@ -148,7 +148,7 @@ def find_mistake(web3: Web3, address: str, form: dict[str, str]) -> str | None:
 
 
 def was_created_by(web3: Web3, address: str, creation: bytes) -> bool:
-    """Whether a transaction to the deterministic deployer created the contract by this code and these arguments."""
+    """Check that a transaction to the deterministic deployer created the contract from this code."""
     for number in range(web3.eth.block_number + 1):
         for transaction in web3.eth.get_block(number, full_transactions=True)["transactions"]:
             data = bytes(transaction["input"])

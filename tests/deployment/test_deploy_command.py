@@ -237,4 +237,4 @@ def test_node_of_the_environment_that_serves_another_chain_is_an_error(home, nod
     arguments = ["--network", "avalanche:fuji:node", "--account", "TEST::0", "--yes", "--records", str(tmp_path)]
     run = run_ape(home, "deploy", *arguments, WEB3_PROVIDER_URI=node)
     assert run.returncode == 1
-    assert "WEB3_PROVIDER_URI names a node of another chain than the one that was asked for." in run.stderr
+    assert "WEB3_PROVIDER_URI names a node of another chain than --network names." in run.stderr

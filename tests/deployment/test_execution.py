@@ -7,9 +7,9 @@ from eth_utils import keccak
 
 from scripts._anvil import running_anvil
 from scripts._build import build
-from scripts._deployment.chain import DEPLOYER_AUTHOR, DEPLOYER_CREATION
 from scripts._deployment.errors import DeploymentError
 from scripts._deployment.execution import State
+from scripts._deployment.live_chain import DEPLOYER_AUTHOR, DEPLOYER_CREATION
 from scripts._deployment.parameters import ContractParameters
 from scripts._deployment.plan import DEPLOYER, make_plan
 from scripts._deployment.records import Records
@@ -184,8 +184,12 @@ def test_contract_with_another_identity_registry_is_an_error(network, plan, reco
     ((start, length),) = plan[1].build.immutables
     code[start : start + length] = bytes(12) + b"\x11" * 20
     network.request("anvil_setCode", plan[1].address, f"0x{code.hex()}")
-    with pytest.raises(DeploymentError, match=rf"its identity registry is 0x1111.*, not {plan[0].address}\.$"):
+    with pytest.raises(DeploymentError) as refusal:
         list(network.deploy(plan, records))
+    assert refusal.value.message == (
+        f"MockRegistry: getIdentityRegistry() at {plan[1].address} returns 0x{'11' * 20}, expected {plan[0].address}. "
+        "Do not use this contract."
+    )
     assert list(records.load(BASE_SEPOLIA).contracts) == ["IdentityRegistry"]
 
 
@@ -285,7 +289,7 @@ def test_chain_without_the_deployer_is_explained_and_the_explanation_works(netwo
 
 def test_something_else_in_the_place_of_the_deployer_is_an_error(network, plan, records):
     network.request("anvil_setCode", DEPLOYER, "0x6000")
-    with pytest.raises(DeploymentError, match=rf"has something else than the usual deployer at {DEPLOYER}\.$"):
+    with pytest.raises(DeploymentError, match=rf"has other code than the deterministic deployer at {DEPLOYER}\.$"):
         list(network.deploy(plan, records))
 
 

@@ -1,4 +1,4 @@
-"""What is deployed is known, and checked, before any gas is spent."""
+"""Contracts, code and addresses of a deployment are known and checked before it spends gas."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ class UnreliableNode:
     """Passes requests on to a node until it dies.
 
     Attributes:
-        url: Where it listens.
+        url: Its own URL.
         lagging: Another node of the chain, which has not seen the last blocks.
-        lags: How many more requests that other node answers, by their method.
-        refusals: What is answered instead, as HTTP's status and body, by the requests' method.
-        requests: How many requests it has got.
+        lags: The number of requests that the other node still answers, by their method.
+        refusals: Answers given instead, as HTTP status and body, by the requests' method.
+        requests: The number of requests so far.
         dies_at: The request, counted from 1, at which it dies; None: it does not.
-        handles_the_last: Whether it passes that request on before it dies, so that only the answer is lost.
+        handles_the_last: True to pass that request on before it dies, so that only the answer is lost.
     """
 
     def __init__(self, node: str, url: str) -> None:

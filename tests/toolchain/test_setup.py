@@ -12,8 +12,8 @@ from scripts._build import ROOT
 
 SETUP = ROOT / "toolchain" / "setup.sh"
 TOOLS = ("dirname", "cat", "sed", "cksum", "printf", "env")
-PYTHON_LOCKS = ["toolchain/requirements.lock", "toolchain/uv.lock", "toolchain/audit.lock"]
-LOCKS = ["package-lock.json", "toolchain/audit/package-lock.json", *PYTHON_LOCKS]
+PYTHON_LOCKS = ["toolchain/requirements.lock", "toolchain/uv.lock", "assurance/requirements.lock"]
+LOCKS = ["package-lock.json", "assurance/package-lock.json", *PYTHON_LOCKS]
 
 
 def set_up(path: str | None = None) -> subprocess.CompletedProcess:

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from scripts import addresses as command
-from scripts._deployment.addresses import BEGIN, END, with_addresses
+from scripts._deployment.address_table import BEGIN, END, with_addresses
 from scripts._deployment.records import ChainRecord, ContractRecord
 from tests.deployment.test_records import ENTRY
 

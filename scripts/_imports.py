@@ -1,0 +1,166 @@
+"""The modules of the Python package, their imports, and the rule that says which room may import which."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PACKAGE = Path(__file__).parent.parent / "bilateral"
+
+WORDS = "words"
+"""The room of `errors` and of the modules at the top of the package."""
+
+LEVELS = (
+    {WORDS},
+    {"events", "documents", "node", "trust"},
+    {"client", "index"},
+    {"checks", "buyers"},
+    {"x402"},
+    {"api", "explorer"},
+    {"cli"},
+)
+"""The rooms by level. A room imports rooms of lower levels, and never another room of its own level."""
+
+NEIGHBOURS = {"api", "explorer"}
+"""The exception: these two rooms of one level may import each other."""
+
+IN_WORDS = {"errors"}
+"""The packages that belong to the words."""
+
+FACADE = "bilateral"
+"""The package itself. It exports names of many rooms, so no room may import it."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One module's import of another module of the package.
+
+    Attributes:
+        importer: The importing module, as `bilateral.node.transport`.
+        imported: The imported module.
+        line: The line of the import.
+        is_for_types: True under `TYPE_CHECKING`, where nothing is imported at run time.
+    """
+
+    importer: str
+    imported: str
+    line: int
+    is_for_types: bool
+
+    def __str__(self) -> str:
+        """Return one line that names both modules."""
+        return f"{self.importer}:{self.line} imports {self.imported}"
+
+
+def modules(package: Path) -> dict[str, Path]:
+    """Find the modules of a package.
+
+    Args:
+        package: The package's folder.
+
+    Returns:
+        The file of each module by the module's full name; a package's name stands for its `__init__.py`.
+    """
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(found: Mapping[str, Path]) -> Iterator[Import]:
+    """Read the imports of modules by each other.
+
+    Args:
+        found: The modules, from `modules`.
+
+    Yields:
+        Every import statement's targets, also those inside functions and under `TYPE_CHECKING`.
+
+    Raises:
+        ValueError: If an import is relative. The project imports by full names.
+    """
+    for name, path in found.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for_types = {id(inner) for node in ast.walk(tree) if _is_for_types(node) for inner in ast.walk(node)}
+        for node in ast.walk(tree):
+            for target in _targets(node, name, found):
+                if target != name:
+                    yield Import(name, target, node.lineno, id(node) in for_types)  # type: ignore[attr-defined]
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def _targets(node: ast.AST, importer: str, found: Mapping[str, Path]) -> set[str]:
+    """Return the modules of the package that a statement imports."""
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names if alias.name in found}
+    if not isinstance(node, ast.ImportFrom):
+        return set()
+    if node.level:
+        raise ValueError(f"{importer}:{node.lineno} has a relative import: write the full name")
+    if node.module not in found:
+        return set()
+    submodules = {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name if name in found else str(node.module) for name in submodules}
+
+
+def room(module: str) -> str:
+    """Return the room of a module, such as `node` for `bilateral.node.transport`.
+
+    Args:
+        module: The module's full name.
+    """
+    _, *parts = module.split(".")
+    if not parts:
+        return FACADE
+    is_package = len(parts) > 1 or (PACKAGE / parts[0]).is_dir()
+    is_room = parts[0] in set.union(*LEVELS) or (is_package and parts[0] not in IN_WORDS)
+    return parts[0] if is_room else WORDS
+
+
+def violation(each: Import) -> str | None:
+    """Judge one import by the rule of rooms.
+
+    Args:
+        each: The import.
+
+    Returns:
+        A sentence that names the broken rule; None if the import is allowed.
+    """
+    importer, imported = room(each.importer), room(each.imported)
+    if importer in {imported, FACADE}:
+        return None
+    if imported == FACADE:
+        return f"{each}: import the module that defines the name, not the package that exports it"
+    level = {name: number for number, names in enumerate(LEVELS) for name in names}
+    for name in (importer, imported):
+        if name not in level:
+            return f"{each}: the room {name!r} has no level: add it to LEVELS in scripts/_imports.py"
+    if {importer, imported} == NEIGHBOURS or level[imported] < level[importer]:
+        return None
+    return f"{each}: the room {importer!r} must not import the room {imported!r}"
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str] | None:
+    """Find modules that import each other in a circle.
+
+    Args:
+        graph: The imported modules of each module.
+
+    Returns:
+        The modules of one circle, of which the first is also the last; None if there is no circle.
+    """
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as failure:
+        return list(failure.args[1])
+    return None

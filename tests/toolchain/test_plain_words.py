@@ -1,0 +1,154 @@
+"""The check of plain words finds hard sentences wherever people read them, and leaves code and quotations alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from scripts import plain_words
+from scripts.plain_words import PATTERNS, findings, main
+
+STARTS, IS_NONE, IS_NO, HAD, AILS, OF_WHAT, THE_ONE, IN_VAIN, NOTHING_THAT = PATTERNS
+
+
+@pytest.fixture
+def faults(tmp_path):
+    """Write a file and return the line and the fault of each finding in it."""
+
+    def find(name: str, source: str) -> list[tuple[str, str]]:
+        (tmp_path / name).write_text(source)
+        return [(each.place, each.fault) for each in findings(tmp_path / name, name)]
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fault"),
+    [
+        ("What the registry asks.", STARTS),
+        ("Whether it is valid.", STARTS),
+        ("It is sent. Where it goes, the record says.", STARTS),
+        ("It fails. That it fails is an answer.", STARTS),
+        ("How nodes fail.", STARTS),
+        ("Of three durations, this is none.", IS_NONE),
+        ("The text is no record.", IS_NO),
+        ("A part of it may be had.", HAD),
+        ("It says what ails a float.", AILS),
+        ("A list of what changed.", OF_WHAT),
+        ("It returns the one that is newer.", THE_ONE),
+        ("It asks in vain.", IN_VAIN),
+        ("It returns nothing that changes.", NOTHING_THAT),
+    ],
+)
+def test_each_pattern_is_found(faults, sentence, fault):
+    assert faults("page.md", f"{sentence}\n") == [("page.md:1", fault)]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Return the number of agents.",
+        "Failure is returned, not raised.",
+        "The function says what it does, where it goes and how.",
+        "What is an agent?",
+        "There is no owner, and there are none of its keys.",
+        "The block is no longer pending.",
+        'The table quotes "What it is" and `Whether it is none`.',
+        "However, that works.",
+    ],
+)
+def test_plain_sentences_pass(faults, sentence):
+    assert faults("page.md", f"{sentence}\n") == []
+
+
+PYTHON = '''"""What this module is."""
+
+# Where the value comes from,
+# as a comment of two lines.
+VALUE = "What"  # noqa: S105  # Whether this counts
+
+
+def f(x):
+    """Return it.
+
+    Args:
+        x: How it comes.
+    """
+    raise ValueError(f"{x} is bad. That it fails is known")
+'''
+
+
+def test_docstrings_arguments_comments_and_messages_of_python_are_read(faults):
+    found = faults("module.py", PYTHON)
+    assert sorted(found) == [
+        ("module.py:1", STARTS),
+        ("module.py:12", STARTS),
+        ("module.py:14", STARTS),
+        ("module.py:3", STARTS),
+        ("module.py:5", STARTS),
+    ]
+
+
+SOLIDITY = """// SPDX-License-Identifier: MIT
+contract Where {
+    /// @notice Whether it holds.
+    /// @param owner How it is owned.
+    /// @return holds Of two.
+    function f(address owner) external; // What it does.
+    /**
+     * That it is so.
+     */
+    string constant TEXT = "What is it now";
+}
+"""
+
+
+def test_natspec_and_comments_of_solidity_are_read(faults):
+    assert faults("Contract.sol", SOLIDITY) == [
+        ("Contract.sol:3", STARTS),
+        ("Contract.sol:4", STARTS),
+        ("Contract.sol:6", STARTS),
+        ("Contract.sol:8", STARTS),
+    ]
+
+
+PAGE = """# How it works
+
+| Where | it is |
+| --- | --- |
+| there | What it is |
+
+```python
+# What code says
+```
+- A list.
+- That item.
+"""
+
+
+def test_headings_cells_and_items_of_pages_are_read_but_not_their_code(faults):
+    assert sorted(faults("page.md", PAGE)) == [
+        ("page.md:1", STARTS),
+        ("page.md:11", STARTS),
+        ("page.md:3", STARTS),
+        ("page.md:5", STARTS),
+    ]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project of two pages, one of them with a finding."""
+    (tmp_path / "good.md").write_text("All is well.\n")
+    (tmp_path / "bad.md").write_text("What it is.\n")
+    monkeypatch.setattr(plain_words, "ROOT", tmp_path)
+    monkeypatch.setattr(plain_words, "tracked_files", lambda: ["bad.md", "good.md"])
+    return tmp_path
+
+
+def test_finding_fails_the_check_and_names_file_and_line(project, capsys):
+    assert main([]) == 1
+    assert capsys.readouterr().out == f"bad.md:1: {STARTS}: What it is.\n"
+
+
+def test_strings_of_tests_are_not_read_but_their_docstrings_are(faults):
+    source = '"""What is tested."""\n\nTEXT = "That it is text does not matter."\n'
+    assert faults("test_module.py", source) == [("test_module.py:1", STARTS)]
