@@ -21,8 +21,9 @@ PROGRAM = """
 import importlib.util, pkgutil
 import bilateral
 assert importlib.util.find_spec("ape") is None
+of_extras = ("bilateral.trust", "bilateral.index", "bilateral.x402", "bilateral.cli.")
 for module in pkgutil.walk_packages(bilateral.__path__, "bilateral."):
-    if not module.name.startswith(("bilateral.trust", "bilateral.index", "bilateral.cli.")):  # of extras
+    if not module.name.startswith(of_extras):
         importlib.import_module(module.name)
 from bilateral.client import Client
 from bilateral.errors import NodeUnreachableError

@@ -1,0 +1,113 @@
+"""Bodies as applications see them: without their `Content-Encoding`, and within a limit."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Final, Protocol
+
+import brotli
+
+from bilateral.x402.errors import BodyTooLargeError, UnsupportedBodyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_BODY: Final = 32 * 1024 * 1024
+"""The default limit of a signed body, in bytes, after decoding."""
+
+_MAX_ENCODINGS: Final = 3
+
+
+class _Decoder(Protocol):
+    """A decoder of one encoding that returns at most so many bytes at a time."""
+
+    def decode(self, data: bytes, room: int) -> bytes: ...
+
+    @property
+    def is_finished(self) -> bool: ...
+
+
+class _Zlib:
+    """Decodes gzip and deflate. Some servers call raw deflate data `deflate`, too."""
+
+    def __init__(self, data: bytes, encoding: str) -> None:
+        is_zlib = len(data) > 1 and data[0] & 0x0F == zlib.DEFLATED and int.from_bytes(data[:2]) % 31 == 0
+        gzip, plain, raw = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
+        self._inner = zlib.decompressobj(gzip if encoding == "gzip" else plain if is_zlib else raw)
+
+    def decode(self, data: bytes, room: int) -> bytes:
+        return self._inner.decompress(data, room)
+
+    @property
+    def is_finished(self) -> bool:
+        return self._inner.eof and not self._inner.unused_data
+
+
+class _Brotli:
+    """Decodes Brotli."""
+
+    def __init__(self, _data: bytes, _encoding: str) -> None:
+        self._inner = brotli.Decompressor()
+
+    def decode(self, data: bytes, room: int) -> bytes:
+        found = bytes(self._inner.process(data, output_buffer_limit=room))
+        while len(found) < room and not self._inner.can_accept_more_data():
+            found += self._inner.process(b"", output_buffer_limit=room - len(found))
+        return found
+
+    @property
+    def is_finished(self) -> bool:
+        return bool(self._inner.is_finished())
+
+
+_DECODERS: Final[dict[str, Callable[[bytes, str], _Decoder]]] = {
+    "gzip": _Zlib,
+    "x-gzip": _Zlib,
+    "deflate": _Zlib,
+    "br": _Brotli,
+}
+
+
+def decode_body(body: bytes, content_encoding: str, limit: int = MAX_BODY) -> bytes:
+    """Remove the content encodings of a body.
+
+    Args:
+        body: The body as it is sent.
+        content_encoding: The header `Content-Encoding`; may be empty.
+        limit: The most bytes that each decoded form may have.
+
+    Returns:
+        The body as applications see it.
+
+    Raises:
+        UnsupportedBodyError: An encoding is unknown, or the body violates it. Known are gzip, deflate, br and identity.
+        BodyTooLargeError: The body, or its decoded form, exceeds the limit.
+    """
+    if len(body) > limit:
+        raise BodyTooLargeError(limit)
+    encodings = [each.strip().lower() for each in content_encoding.split(",")]
+    encodings = [each for each in encodings if each not in {"", "identity"}]
+    if len(encodings) > _MAX_ENCODINGS:
+        raise UnsupportedBodyError(content_encoding[:80], f"more than {_MAX_ENCODINGS} encodings")
+    for encoding in reversed(encodings):
+        body = _decoded(body, encoding, limit)
+    return body
+
+
+def _decoded(body: bytes, encoding: str, limit: int) -> bytes:
+    """Remove one encoding."""
+    make = _DECODERS.get(encoding)
+    if make is None:
+        raise UnsupportedBodyError(encoding[:80], "supported are gzip, deflate and br")
+    if not body:
+        return b""  # servers label empty bodies too
+    decoder = make(body, encoding.removeprefix("x-"))
+    try:
+        found = decoder.decode(body, limit + 1)
+    except (zlib.error, brotli.error) as error:
+        raise UnsupportedBodyError(encoding, f"the body is damaged: {error}") from None
+    if len(found) > limit:
+        raise BodyTooLargeError(limit)
+    if not decoder.is_finished:
+        raise UnsupportedBodyError(encoding, "the body is cut off, or more data follows it")
+    return found

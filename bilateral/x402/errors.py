@@ -1,0 +1,71 @@
+"""Errors of the extension. A message with an invalid field names the field and a code for programs."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from bilateral.errors import BilateralError
+
+Fault: TypeAlias = Literal[
+    "missing", "wrong_type", "too_long", "too_many", "malformed", "wrong_chain", "wrong_case", "unsupported_version"
+]
+"""The kinds of invalid fields. `wrong_case` is an address in mixed case whose checksum (EIP-55) does not fit."""
+
+
+class ReputationExtensionError(BilateralError):
+    """Base of the errors of the x402 extension `8004-reputation`."""
+
+    reason = "x402"
+
+
+class InvalidMessageError(ReputationExtensionError, ValueError):
+    """A field of a message is missing or invalid.
+
+    Attributes:
+        field: The field's path, such as `registrations[0].agentId`.
+        fault: The kind of fault.
+    """
+
+    reason = "invalid_message"
+
+    def __init__(self, field: str, fault: Fault, problem: str) -> None:
+        """Compose the message from the field and the problem."""
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.fault = fault
+
+
+class InvalidKeyError(ReputationExtensionError, ValueError):
+    """A signing key is missing, malformed, or does not belong to its public key."""
+
+    reason = "invalid_key"
+
+
+class UnsupportedBodyError(ReputationExtensionError):
+    """A body has an unsupported content encoding, or violates its encoding.
+
+    Attributes:
+        encoding: The content encoding.
+    """
+
+    reason = "unsupported_body"
+
+    def __init__(self, encoding: str, problem: str) -> None:
+        """Compose the message from the encoding and the problem."""
+        super().__init__(f"content encoding {encoding!r}: {problem}")
+        self.encoding = encoding
+
+
+class BodyTooLargeError(ReputationExtensionError):
+    """A body is larger than the limit, after decoding.
+
+    Attributes:
+        limit: The limit, in bytes.
+    """
+
+    reason = "body_too_large"
+
+    def __init__(self, limit: int) -> None:
+        """Compose the message from the limit."""
+        super().__init__(f"the body exceeds the limit of {limit} bytes")
+        self.limit = limit

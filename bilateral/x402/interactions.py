@@ -1,0 +1,96 @@
+"""The hashes that agents and clients sign.
+
+Bodies are bytes: for text they are its UTF-8 form, and binary bodies need no special case. They are the bytes that the
+application sees, after any `Content-Encoding` was removed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import rfc8785
+from eth_utils.crypto import keccak
+
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bilateral.identifiers import GlobalAgentId
+
+MAX_SIGNED_VALUE: Final = 255
+"""The largest value of a signed feedback: the signed message has one byte for it."""
+
+
+def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
+    """Hash a paid interaction ("Signature Protocol").
+
+    The three parts have no lengths between them: other parts with the same concatenation have the same hash. Recompute
+    the hash from bodies that you sent and received yourself, never from bodies that the server names. A request without
+    a body is hashed without its path and query.
+
+    Args:
+        task_ref: The reference of the payment's transaction.
+        request: The request's body; empty if it has none.
+        response: The response's body.
+
+    Returns:
+        The keccak-256 hash, 32 bytes.
+    """
+    return keccak(b"".join((task_ref.encode(), request, response)))
+
+
+def client_message_hash(agent: GlobalAgentId, task_ref: str, value: int) -> bytes:
+    """Hash the message that a client signs as its feedback ("Client Signature").
+
+    Args:
+        agent: The agent that is rated.
+        task_ref: The reference of the payment's transaction.
+        value: The feedback's integer value on chain, from 0 to 255.
+
+    Returns:
+        The keccak-256 hash, 32 bytes.
+
+    Raises:
+        InvalidArgumentError: One byte cannot hold the value.
+    """
+    if not 0 <= value <= MAX_SIGNED_VALUE:
+        raise InvalidArgumentError(f"value {value} is out of range 0..{MAX_SIGNED_VALUE} of a signed feedback")
+    return keccak(f"{agent.registry}{agent.agent}{task_ref}".encode() + bytes([value]))
+
+
+def tool_request(name: str, arguments: Mapping[str, Any]) -> bytes:
+    """Return the request body of an MCP tool call: its name and arguments as canonical JSON (RFC 8785).
+
+    Args:
+        name: The tool's name.
+        arguments: Its arguments.
+
+    Raises:
+        InvalidArgumentError: Canonical JSON cannot hold an argument.
+    """
+    return _canonical({"name": name, "arguments": dict(arguments)})
+
+
+def tool_response(content: Sequence[Any], structured_content: Any = None) -> bytes:
+    """Return the response body of an MCP tool call: its content as canonical JSON (RFC 8785), without `_meta`.
+
+    Args:
+        content: The content blocks.
+        structured_content: The structured content; None if the result has none.
+
+    Raises:
+        InvalidArgumentError: Canonical JSON cannot hold a value.
+    """
+    result: dict[str, Any] = {"content": list(content)}
+    if structured_content is not None:
+        result["structuredContent"] = structured_content
+    return _canonical(result)
+
+
+def _canonical(value: dict[str, Any]) -> bytes:
+    """Encode a JSON object canonically."""
+    try:
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, RecursionError) as error:
+        raise InvalidArgumentError(f"the tool call has no canonical JSON: {error}") from None

@@ -1,0 +1,94 @@
+"""Writes `vectors.json`: hashes and signatures for implementations in other languages. Run as a module to renew it.
+
+The hashes come from pycryptodome and the signatures from OpenSSL and libsecp256k1, none of which the package uses for
+them directly.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import coincurve
+from Crypto.Hash import keccak
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from tests.x402 import examples
+
+FILE = Path(__file__).with_name("vectors.json")
+SECRET = bytes(range(1, 33))
+EVM_TASK = f"{examples.BASE}:0x{'ab' * 32}"
+SOLANA_TASK = f"{examples.SOLANA}:{examples.SOLANA_TRANSACTION}"
+
+CASES = {
+    "text": (EVM_TASK, b'{"city":"Oslo"}', '{"weather":"snø","degrees":-4}'.encode()),
+    "no request body": (EVM_TASK, b"", b"sunny"),
+    "no bodies": (EVM_TASK, b"", b""),
+    "binary": (EVM_TASK, bytes(range(256)), b"\xff\xfe\x00"),
+    "solana": (SOLANA_TASK, b"", b"sunny"),
+    "upper case transaction": (EVM_TASK.replace("ab" * 32, "AB" * 32), b"", b"sunny"),
+}
+
+
+def digest_of(*parts):
+    return keccak.new(digest_bits=256, data=b"".join(parts)).digest()
+
+
+def interactions():
+    private, seed = coincurve.PrivateKey(SECRET), Ed25519PrivateKey.from_private_bytes(SECRET)
+    for name, (task_ref, request, response) in CASES.items():
+        digest = digest_of(task_ref.encode(), request, response)
+        yield {
+            "name": name,
+            "taskRef": task_ref,
+            "requestBody": request.hex(),
+            "responseBody": response.hex(),
+            "interactionHash": "0x" + digest.hex(),
+            "secp256k1": private.sign_recoverable(digest, hasher=None).hex(),
+            "ed25519": seed.sign(digest).hex(),
+        }
+
+
+def client_messages():
+    registry = f"{examples.BASE}:0x8004A818BFB912233c491871b3d84c89A494BD9e"
+    for value in (0, 95, 100, 255):
+        digest = digest_of(registry.encode(), b"42", EVM_TASK.encode(), bytes([value]))
+        yield {
+            "agentRegistry": registry,
+            "agentId": "42",
+            "taskRef": EVM_TASK,
+            "value": value,
+            "clientMessage": "0x" + digest.hex(),
+            "clientSignature": coincurve.PrivateKey(SECRET).sign_recoverable(digest, hasher=None).hex(),
+        }
+
+
+def vectors():
+    ed25519 = Ed25519PrivateKey.from_private_bytes(SECRET).public_key()
+    secp256k1 = coincurve.PrivateKey(SECRET).public_key
+    return {
+        "privateKey": SECRET.hex(),
+        "publicKeys": {
+            "secp256k1": secp256k1.format(compressed=False).hex(),
+            "secp256k1 compressed": secp256k1.format().hex(),
+            "ed25519": ed25519.public_bytes(Encoding.Raw, PublicFormat.Raw).hex(),
+        },
+        "interactions": list(interactions()),
+        "clientMessages": list(client_messages()),
+        "toolCall": {
+            "request": {"name": "forecast", "arguments": {"days": 3, "city": "Ålesund", "exact": 1.0}},
+            "requestBody": '{"arguments":{"city":"Ålesund","days":3,"exact":1},"name":"forecast"}'.encode().hex(),
+            "response": {
+                "content": [{"type": "text", "text": "snow"}],
+                "structuredContent": {"b": 1, "a": [True, None]},
+            },
+            "responseBody": (
+                b'{"content":[{"text":"snow","type":"text"}],"structuredContent":{"a":[true,null],"b":1}}'.hex()
+            ),
+        },
+    }
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(vectors(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
