@@ -6,14 +6,23 @@ Registries are deployed once a session. The chain is restored after each test, t
 from __future__ import annotations
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.helpers import isolated
 
 pytest_plugins = ["tests.conformance.plugin"]
 
+settings.register_profile("seeded", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("seeded")
+"""The same examples in every run, however slow the machine is."""
+
 settings.register_profile("mutation", phases=(Phase.explicit, Phase.generate))
 """For `make mutate`, which asks whether a test fails, not for the simplest example of it."""
+
+# Hypothesis also draws constants of all project modules that are loaded. Examples would then depend on which tests the
+# same worker ran before.
+providers._get_local_constants = providers.Constants
 
 
 @pytest.fixture(autouse=True)

@@ -289,7 +289,7 @@ def update(
 @command(app, "release-domain", "bilateral agent release-domain 42 --account alice", writes=True)
 def release_domain(invocation: Invocation, agent: Agent) -> None:
     """Give up an agent's domain, which is free at once (August 2025)."""
-    invocation.write("Domain released", lambda client: client.release_domain(agent))
+    invocation.write("Domain released", lambda client: client.release_agent_domain(agent))
 
 
 @command(app, "set-primary", "bilateral agent set-primary 42 --account alice", writes=True)

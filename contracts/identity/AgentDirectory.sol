@@ -54,7 +54,7 @@ abstract contract AgentDirectory is AgentToken, IAgentDirectory {
     }
 
     /// @inheritdoc IAgentDirectory
-    function releaseDomain(uint256 agentId) external {
+    function releaseAgentDomain(uint256 agentId) external {
         address owner = _ownerOf(agentId);
         require(owner != address(0), AgentNotFound());
         require(msg.sender == owner, UnauthorizedUpdate());

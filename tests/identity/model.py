@@ -76,7 +76,7 @@ class IdentityModel:
             self.hand_over(agent_id, address)
         return True
 
-    def release_domain(self, caller, agent_id):
+    def release_agent_domain(self, caller, agent_id):
         require(agent_id in self.agents, "AgentNotFound()")
         require(caller == self.agents[agent_id].owner, "UnauthorizedUpdate()")
         self.agents[agent_id].domain = ""

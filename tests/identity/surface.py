@@ -19,7 +19,7 @@ IDENTITY_REGISTRY_FUNCTIONS = {
 AGENT_DIRECTORY_FUNCTIONS = {
     "newAgent(string,address)": "nonpayable returns (uint256)",
     "updateAgent(uint256,string,address)": "nonpayable returns (bool)",
-    "releaseDomain(uint256)": "nonpayable",
+    "releaseAgentDomain(uint256)": "nonpayable",
     "getAgent(uint256)": "view returns ((uint256,string,address))",
     "resolveByDomain(string)": "view returns ((uint256,string,address))",
     "resolveByAddress(address)": "view returns ((uint256,string,address))",

@@ -147,7 +147,7 @@ def test_former_owner_takes_no_domain_from_an_agent_that_it_gave_away(identity, 
 
 def test_released_domain_is_free_for_anybody(identity, owner, other_owner):
     identity.newAgent("Agent.example", owner, sender=owner)
-    receipt = identity.releaseDomain(1, sender=owner)
+    receipt = identity.releaseAgentDomain(1, sender=owner)
     assert identity.getAgent(1) == (1, "", owner.address)
     with ape.reverts(identity.AgentNotFound):
         identity.resolveByDomain("agent.example")
@@ -158,16 +158,16 @@ def test_released_domain_is_free_for_anybody(identity, owner, other_owner):
 
 def test_release_without_a_domain_changes_nothing(identity, owner):
     identity.register(sender=owner)
-    receipt = identity.releaseDomain(1, sender=owner)
+    receipt = identity.releaseAgentDomain(1, sender=owner)
     assert identity.getAgent(1) == (1, "", owner.address)
     assert logged(receipt) == [agent_updated(1, "", owner)]
 
 
 def test_second_release_leaves_the_domain_to_its_new_holder(identity, owner, other_owner):
     identity.newAgent("agent.example", owner, sender=owner)
-    identity.releaseDomain(1, sender=owner)
+    identity.releaseAgentDomain(1, sender=owner)
     identity.newAgent("agent.example", other_owner, sender=other_owner)
-    identity.releaseDomain(1, sender=owner)
+    identity.releaseAgentDomain(1, sender=owner)
     assert identity.resolveByDomain("agent.example") == (2, "agent.example", other_owner.address)
 
 
@@ -178,18 +178,18 @@ def test_only_the_owner_releases_a_domain(identity, two_agents, owner, request, 
     if role == "approved":
         identity.approve(account, 1, sender=owner)
     with ape.reverts(identity.UnauthorizedUpdate):
-        identity.releaseDomain(1, sender=account)
+        identity.releaseAgentDomain(1, sender=account)
 
 
 def test_domain_of_an_unknown_agent_is_not_released(identity, stranger):
     with ape.reverts(identity.AgentNotFound):
-        identity.releaseDomain(UNKNOWN_AGENT, sender=stranger)
+        identity.releaseAgentDomain(UNKNOWN_AGENT, sender=stranger)
 
 
 def test_existence_is_checked_before_the_owner_in_a_release(identity):
     """The owner of an unknown agent reads as zero. The zero address must not count as its owner."""
     with ape.reverts(identity.AgentNotFound):
-        identity.releaseDomain.call(UNKNOWN_AGENT, sender=ZERO_ADDRESS)
+        identity.releaseAgentDomain.call(UNKNOWN_AGENT, sender=ZERO_ADDRESS)
 
 
 @pytest.mark.parametrize("length", [1, 30, 31, 32, 253, 254, 255, 2_000])

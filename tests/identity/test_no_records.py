@@ -79,7 +79,7 @@ def test_account_without_agents_changes_nothing_of_an_unknown_agent(identity, st
     ]:
         with ape.reverts(**unknown_token):
             change(agent_id, *arguments, sender=stranger)
-    for change, arguments in [(identity.updateAgent, ("domain", stranger)), (identity.releaseDomain, ())]:
+    for change, arguments in [(identity.updateAgent, ("domain", stranger)), (identity.releaseAgentDomain, ())]:
         with ape.reverts(identity.AgentNotFound):
             change(agent_id, *arguments, sender=stranger)
     assert identity.getAgentCount() == identity.agentOf(stranger) == 0

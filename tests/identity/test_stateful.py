@@ -23,7 +23,7 @@ FUNCTIONS = {
     "register(string,(string,bytes)[])": IdentityModel.register,
     "newAgent(string,address)": IdentityModel.new_agent,
     "updateAgent(uint256,string,address)": IdentityModel.update_agent,
-    "releaseDomain(uint256)": IdentityModel.release_domain,
+    "releaseAgentDomain(uint256)": IdentityModel.release_agent_domain,
     "transferFrom(address,address,uint256)": IdentityModel.transfer,
     "safeTransferFrom(address,address,uint256)": IdentityModel.transfer,
     "approve(address,uint256)": IdentityModel.approve,
@@ -178,9 +178,9 @@ class Machine(RuleBasedStateMachine):
         self.call(caller, "updateAgent(uint256,string,address)", agent_id, domain, receiver)
 
     @rule(agent=agents, who=callers)
-    def release_domain(self, agent, who):
+    def release_agent_domain(self, agent, who):
         agent_id = self.agent(agent)
-        self.call(self.in_role(who, agent_id), "releaseDomain(uint256)", agent_id)
+        self.call(self.in_role(who, agent_id), "releaseAgentDomain(uint256)", agent_id)
 
     @rule(
         agent=agents,

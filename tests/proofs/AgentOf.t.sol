@@ -149,13 +149,13 @@ contract AgentOfProof is Proof {
         _registry.updateAgent(id, string(abi.encodePacked(domain)), to);
     }
 
-    function check_releaseDomain(
+    function check_releaseAgentDomain(
         address caller,
         uint64 id,
         bytes13 domain
     ) public reachesItsEnd keepsInvariants(caller, _unchanged(id)) {
         _storeDomain(id, domain);
-        _registry.releaseDomain(id);
+        _registry.releaseAgentDomain(id);
     }
 
     function check_setPrimaryAgent(

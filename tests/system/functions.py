@@ -47,7 +47,7 @@ _IDENTITY = {
         "identity.update_agent",
         ("AgentNotFound", "UnauthorizedUpdate", "DomainAlreadyRegistered", "AddressAlreadyRegistered"),
     ),
-    "releaseDomain(uint256)": Function("identity.release_domain", ("AgentNotFound", "UnauthorizedUpdate")),
+    "releaseAgentDomain(uint256)": Function("identity.release_agent_domain", ("AgentNotFound", "UnauthorizedUpdate")),
     "transferFrom(address,address,uint256)": _TRANSFER,
     "safeTransferFrom(address,address,uint256)": _TRANSFER,
     "safeTransferFrom(address,address,uint256,bytes)": _TRANSFER,

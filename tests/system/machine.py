@@ -141,9 +141,9 @@ class SystemMachine(World, RuleBasedStateMachine):
         self.call(caller, "identity", "updateAgent", agent_id, domain, self.account(receiver))
 
     @rule(agent=agents, who=callers)
-    def release_domain(self, agent, who):
+    def release_agent_domain(self, agent, who):
         agent_id = self.agent(agent)
-        self.call(self.in_role(who, agent_id), "identity", "releaseDomain", agent_id)
+        self.call(self.in_role(who, agent_id), "identity", "releaseAgentDomain", agent_id)
 
     @rule(
         agent=agents,

@@ -252,8 +252,8 @@ class AsyncAgentMethods(AsyncRunner):
         """
         return await self._write(directory.update_agent(self._state, agent_id, domain, address))
 
-    async def release_domain(self, agent_id: AgentLike) -> AsyncHandle[DirectoryEntry]:
-        """Give up an agent's domain, which is free at once (`releaseDomain`). An agent without a domain stays as it is.
+    async def release_agent_domain(self, agent_id: AgentLike) -> AsyncHandle[DirectoryEntry]:
+        """Give up an agent's domain, which is free at once (`releaseAgentDomain`). An agent without a domain stays as it is.
 
         To move a domain to another agent of the same owner, call `update_agent` for that agent: then the domain is
         never free in between.
@@ -264,7 +264,7 @@ class AsyncAgentMethods(AsyncRunner):
         Raises:
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`.
         """
-        return await self._write(directory.release_domain(self._state, agent_id))
+        return await self._write(directory.release_agent_domain(self._state, agent_id))
 
     async def resolve_by_domain(self, domain: str) -> DirectoryEntry:
         """Find the agent that holds a domain (August 2025, `resolveByDomain`).

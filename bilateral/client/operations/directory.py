@@ -49,11 +49,11 @@ def update_agent(
     return (yield from transactions.send(state, Registry.IDENTITY, "updateAgent", arguments, _update_decoder(agent)))
 
 
-def release_domain(state: ClientState, agent_id: AgentLike) -> Operation[Sent[DirectoryEntry]]:
-    """See `Client.release_domain`."""
+def release_agent_domain(state: ClientState, agent_id: AgentLike) -> Operation[Sent[DirectoryEntry]]:
+    """See `Client.release_agent_domain`."""
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
     arguments = (agent.token_id,)
-    return (yield from transactions.send(state, Registry.IDENTITY, "releaseDomain", arguments, _update_decoder(agent)))
+    return (yield from transactions.send(state, Registry.IDENTITY, "releaseAgentDomain", arguments, _update_decoder(agent)))
 
 
 def resolve_by_domain(state: ClientState, domain: str) -> Operation[DirectoryEntry]:

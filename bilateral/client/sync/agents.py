@@ -251,8 +251,8 @@ class AgentMethods(Runner):
         """
         return self._write(directory.update_agent(self._state, agent_id, domain, address))
 
-    def release_domain(self, agent_id: AgentLike) -> Handle[DirectoryEntry]:
-        """Give up an agent's domain, which is free at once (`releaseDomain`). An agent without a domain stays as it is.
+    def release_agent_domain(self, agent_id: AgentLike) -> Handle[DirectoryEntry]:
+        """Give up an agent's domain, which is free at once (`releaseAgentDomain`). An agent without a domain stays as it is.
 
         To move a domain to another agent of the same owner, call `update_agent` for that agent: then the domain is
         never free in between.
@@ -263,7 +263,7 @@ class AgentMethods(Runner):
         Raises:
             ContractRevertError: The registry refuses: `agent_not_found`, `unauthorized_update`.
         """
-        return self._write(directory.release_domain(self._state, agent_id))
+        return self._write(directory.release_agent_domain(self._state, agent_id))
 
     def resolve_by_domain(self, domain: str) -> DirectoryEntry:
         """Find the agent that holds a domain (August 2025, `resolveByDomain`).

@@ -40,7 +40,7 @@ def test_an_agent_takes_the_domain_of_another_agent_of_its_owner(connect, newcom
 def test_a_released_domain_is_free_at_once(connect, newcomer, owner, register):
     client, domain = connect(newcomer), f"{newcomer.address}.released"
     agent = client.new_agent(domain).wait().agent
-    assert client.release_domain(agent).wait() == DirectoryEntry(agent, "", newcomer.address)
+    assert client.release_agent_domain(agent).wait() == DirectoryEntry(agent, "", newcomer.address)
     other = register()
     assert connect(owner).update_agent(other, domain=domain).wait() == DirectoryEntry(other, domain, owner.address)
 
@@ -48,7 +48,7 @@ def test_a_released_domain_is_free_at_once(connect, newcomer, owner, register):
 def test_only_the_owner_releases_a_domain(connect, newcomer, owner):
     agent = connect(newcomer).new_agent(f"{newcomer.address}.kept").wait().agent
     with pytest.raises(ContractRevertError) as caught:
-        connect(owner).release_domain(agent)
+        connect(owner).release_agent_domain(agent)
     assert caught.value.reason == "unauthorized_update"
 
 

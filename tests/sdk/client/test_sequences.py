@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from bilateral.client import Client
 from bilateral.reverts import ContractRevertError
@@ -16,7 +16,8 @@ from tests.sequences import play
 
 TAGS = st.sampled_from(["", "starred", "uptime", "ü"])
 VALUES = st.builds(FeedbackValue, st.integers(-(10**20), 10**20), st.integers(0, 18))
-INDEXES = st.integers(0, 2)
+CHOICES = st.integers(0, 11)
+"""Numbers that a rule turns into the index of a feedback that is there, or of the first that is not."""
 
 
 class Writes(RuleBasedStateMachine):
@@ -41,28 +42,37 @@ class Writes(RuleBasedStateMachine):
         self.world.accepted += 1
         return result
 
-    @rule(who=st.integers(0, 1), value=VALUES, tags=st.tuples(TAGS, TAGS))
+    def entry(self, who, choice):
+        """Return an index of a reviewer's feedback, and a list of the feedback there: empty for the first free index."""
+        index = choice % (len(self.given[who]) + 1)
+        return index, self.given[who][index : index + 1]
+
+    @initialize(value=VALUES, tags=st.tuples(TAGS, TAGS))
+    def both_gave(self, value, tags):
+        for who in range(len(self.given)):
+            self.give(who, value, tags)
+
+    @rule(who=st.integers(0, 2), value=VALUES, tags=st.tuples(TAGS, TAGS))
     def give(self, who, value, tags):
+        if who == len(self.given):
+            self.attempt(lambda: self.world.owner.give_feedback(self.agent, value, *tags), "self_feedback")
+            return
         entry = self.attempt(lambda: self.world.reviewers[who].give_feedback(self.agent, value, *tags), None)
         self.given[who].append(SimpleNamespace(value=value, tags=tags, revoked=False, answers=0))
         assert (entry.id.on_chain_index, entry.stored) == (len(self.given[who]), value)
         assert (entry.tag1, entry.tag2) == tags
 
-    @rule(value=VALUES)
-    def owner_gives(self, value):
-        self.attempt(lambda: self.world.owner.give_feedback(self.agent, value), "self_feedback")
-
-    @rule(who=st.integers(0, 1), index=INDEXES)
-    def revoke(self, who, index):
-        given = self.given[who][index : index + 1]
+    @rule(who=st.integers(0, 1), choice=CHOICES)
+    def revoke(self, who, choice):
+        index, given = self.entry(who, choice)
         expected = "index_out_of_bounds" if not given else "already_revoked" if given[0].revoked else None
         self.attempt(lambda: self.world.reviewers[who].revoke_feedback(self.agent, index), expected)
         for it in given:
             it.revoked = True
 
-    @rule(whose=st.integers(0, 1), index=INDEXES)
-    def answer(self, whose, index):
-        given = self.given[whose][index : index + 1]
+    @rule(whose=st.integers(0, 1), choice=CHOICES)
+    def answer(self, whose, choice):
+        index, given = self.entry(whose, choice)
         client = self.world.reviewers[whose].address
         answered = self.attempt(
             lambda: self.world.owner.append_response(self.agent, client, index, response="said"),
