@@ -183,7 +183,7 @@ def _equal_payments(ledger: Ledger) -> Flags:
         here = usable[place]
         others = usable[order[low[place] : high[place]]]
         pause = ledger.paid_at[others] - ledger.paid_at[here]
-        ratio = ledger.amount[others] / ledger.amount[here]
-        matching = (np.abs(pause) <= 7 * DAY) & (np.abs(ratio - 1) <= _NEAR / 5)
+        difference = np.abs(ledger.amount[others] - ledger.amount[here])
+        matching = (np.abs(pause) <= 7 * DAY) & (difference <= ledger.amount[here] * (_NEAR / 5))
         out[here] = bool(matching.any())
     return out
