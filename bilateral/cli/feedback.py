@@ -23,6 +23,7 @@ from bilateral.cli.options import (
 )
 from bilateral.cli.shapes import plain
 from bilateral.cli.tags import marked_tag, quoted_tag
+from bilateral.cli.views import view_of
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import FeedbackId
 from bilateral.text import quoted
@@ -220,7 +221,9 @@ def show(
     with invocation.reading("Loading the feedback") as client:
         entry = client.get_feedback(found, load_file=load_file)
         responses = client.get_responses(found)
-    invocation.output.result({"feedback": entry, "responses": responses}, title=f"Feedback {entry.id}")
+    value = {"feedback": entry, "responses": responses}
+    view = view_of(entry) | {"answers": view_of(responses)}
+    invocation.output.result(value, view=view, title=f"Feedback {entry.id}")
 
 
 @command(app, "list", "bilateral feedback list 42", "bilateral feedback list 42 --tag1 starred --revoked --json")
@@ -296,7 +299,7 @@ def summary(
         found = client.get_reputation_summary(agent, tag1, tag2, reviewers=reviewers)
     shape = plain(found) | {"stored": {"value": str(found.value), "decimals": found.decimals}}
     del shape["value"], shape["decimals"]
-    invocation.output.result(shape, title=f"Reputation of agent {found.agent}")
+    invocation.output.result(shape, view=view_of(found), title=f"Reputation of agent {found.agent}")
     if found.mixed_tags:
         shown = ", ".join(quoted_tag(tag) for tag in found.mixed_tags[:_TAGS_SHOWN])
         invocation.output.note(f"This average mixes the tags {shown}. Name one by --tag1.")

@@ -176,6 +176,7 @@ class Invocation:
             wait: Waits for its result.
         """
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+        from bilateral.cli.views import view_of  # noqa: PLC0415
 
         self.output.sent = [handle.hash] if handle.hash else []
         value: dict[str, Any] = {"hash": handle.hash, "gas": handle.gas, "transaction": None, "result": None}
@@ -187,8 +188,8 @@ class Invocation:
             value["result"] = self.wait_for(wait)
         else:
             title = "Sent"
-        fields = plain(value["result"]) or {}
-        fields = fields if isinstance(fields, dict) else {"result": fields}
+        seen = plain(view_of(value["result"])) or {}
+        fields = seen if isinstance(seen, dict) else {"result": seen}
         sent = {"transaction": value["transaction"] or handle.hash, "max cost": _cost(handle)}
         self.output.result(value, title=title, view=fields | sent)
 

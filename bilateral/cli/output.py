@@ -100,15 +100,16 @@ class Output:
         Args:
             value: A result of the SDK, or an object of such values by name; JSON has all of it.
             title: Its title.
-            view: The fields that people see, by label; those of the value when left out.
+            view: The fields that people see, by label; those of `view_of` when left out.
         """
         from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+        from bilateral.cli.views import view_of  # noqa: PLC0415
 
         if self.as_json:
             self._write_json(plain(value))
             return
         self._title(title)
-        fields = plain(value if view is None else view)
+        fields = plain(view_of(value) if view is None else view)
         labels = [_label(name) for name in fields]
         room = self._console.width - max(map(len, labels), default=0) - 2  # two spaces stand between the columns
         table = Table(show_header=False, box=None, pad_edge=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -21,35 +21,86 @@ Subject = Annotated[
     str, typer.Argument(metavar="SUBJECT", help="The agent that is rated: 42 or 84532:42.", show_default=False)
 ]
 Score = Annotated[int, typer.Argument(metavar="RATING", help="0 to 100.", show_default=False)]
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--by",
+        metavar="AGENT",
+        help="The agent that rates; the signer's primary agent if left out. The registry refuses if it is another.",
+    ),
+]
+Owner = Annotated[
+    str | None,
+    typer.Option(
+        "--owner",
+        metavar="ADDRESS",
+        help="The owner of the rated agent; its owner now if left out. The registry refuses if it is another.",
+    ),
+]
+Confirmations = Annotated[
+    int,
+    typer.Option(
+        "--confirmations",
+        metavar="N",
+        min=1,
+        help="Wait until the rated agent has had its owner for N blocks, because a rating is final.",
+    ),
+]
 Pairs = Annotated[
     list[str], typer.Argument(metavar="AGENT=RATING...", help="Agents with their ratings.", show_default=False)
 ]
 
 
+class _Expected(NamedTuple):
+    """The facts that a rating depends on, as the client's methods name them."""
+
+    server_id: str | None
+    confirmations: int
+    timeout: float
+
+
 @command(app, "client", "bilateral rate client 7 90 --account server", writes=True)
-def client(invocation: Invocation, subject: Subject, rating: Score) -> None:
-    """Rate a client, as the signer's primary agent."""
-    invocation.write("Client rated", lambda it: it.rate_client(subject, rating))
+def client(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation,
+    subject: Subject,
+    rating: Score,
+    server: Server = None,
+    owner: Owner = None,
+    confirmations: Confirmations = 1,
+) -> None:
+    """Rate a client. A rating is final."""
+    expected = _Expected(server, confirmations, invocation.settings.timeout)
+    invocation.write("Client rated", lambda it: it.rate_client(subject, rating, owner=owner, **expected._asdict()))
 
 
 @command(app, "validator", "bilateral rate validator 9 75 --account server", writes=True)
-def validator(invocation: Invocation, subject: Subject, rating: Score) -> None:
-    """Rate a validator, as the signer's primary agent."""
-    invocation.write("Validator rated", lambda it: it.rate_validator(subject, rating))
+def validator(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation,
+    subject: Subject,
+    rating: Score,
+    server: Server = None,
+    owner: Owner = None,
+    confirmations: Confirmations = 1,
+) -> None:
+    """Rate a validator. A rating is final."""
+    expected = _Expected(server, confirmations, invocation.settings.timeout)
+    invocation.write(
+        "Validator rated", lambda it: it.rate_validator(subject, rating, owner=owner, **expected._asdict())
+    )
 
 
 @command(app, "clients", "bilateral rate clients 7=90 8=85 12=40 --account server", writes=True)
-def clients(invocation: Invocation, ratings: Pairs) -> None:
-    """Rate many clients in one transaction."""
-    pairs = _pairs(ratings)
-    invocation.write("Clients rated", lambda it: it.rate_clients(pairs))
+def clients(invocation: Invocation, ratings: Pairs, server: Server = None, confirmations: Confirmations = 1) -> None:
+    """Rate many clients in one transaction. Ratings are final."""
+    pairs, expected = _pairs(ratings), _Expected(server, confirmations, invocation.settings.timeout)
+    invocation.write("Clients rated", lambda it: it.rate_clients(pairs, **expected._asdict()))
 
 
 @command(app, "validators", "bilateral rate validators 9=75 10=80 --account server", writes=True)
-def validators(invocation: Invocation, ratings: Pairs) -> None:
-    """Rate many validators in one transaction."""
-    pairs = _pairs(ratings)
-    invocation.write("Validators rated", lambda it: it.rate_validators(pairs))
+def validators(invocation: Invocation, ratings: Pairs, server: Server = None, confirmations: Confirmations = 1) -> None:
+    """Rate many validators in one transaction. Ratings are final."""
+    pairs, expected = _pairs(ratings), _Expected(server, confirmations, invocation.settings.timeout)
+    invocation.write("Validators rated", lambda it: it.rate_validators(pairs, **expected._asdict()))
 
 
 @command(

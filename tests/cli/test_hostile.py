@@ -143,16 +143,21 @@ def test_no_character_acts(character, capsys):
     assert not acts(capsys.readouterr().err.removesuffix("\n"))
 
 
-def test_a_document_of_many_parts_is_cut_for_people(bilateral, identity, owner):
+def test_an_agent_of_many_services_is_cut_for_people(bilateral, identity, owner):
+    file = {"services": [{"name": "web", "endpoint": "x"}] * 250}
+    identity.setAgentURI(1, DataUriStore().put(json.dumps(file).encode()).uri, sender=owner)
+    ran = bilateral("agent", "show", 1)
+    assert (ran.code, ran.out.count("\n") < 250, "… and 50 more, see --json" in ran.out) == (0, True, True)
+
+
+def test_a_value_of_many_parts_is_cut_for_people(capsys):
     deep = {"a": "end"}
     for _ in range(60):
         deep = {"a": deep}
-    file = {"wide": [*range(1000), {}], "long": ["x"] * 1000, "deep": deep, "x" * 1000: 1}
-    identity.setAgentURI(1, DataUriStore().put(json.dumps(file).encode()).uri, sender=owner)
-    ran = bilateral("agent", "show", 1)
-    assert ran.code == 0
-    assert ran.out.count("\n") < 500
-    assert "and more, see --json" in ran.out
+    Output(as_json=False).result({"wide": [*range(1000), {}], "long": ["x"] * 1000, "deep": deep, "x" * 1000: 1})
+    shown = capsys.readouterr().out
+    assert shown.count("\n") < 500
+    assert "and more, see --json" in shown
 
 
 def test_no_message_acts(capsys):

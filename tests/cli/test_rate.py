@@ -59,3 +59,31 @@ def test_what_is_no_pair_of_agent_and_rating_is_refused(refused, owner, pairs):
 
 def test_a_rating_beyond_100_is_refused_by_the_registry(refused, owner):
     assert refused(4, "rate", "client", 2, 101, key=owner)["reason"] == "rating_too_high"
+
+
+def test_a_rater_that_the_signer_does_not_speak_as_is_refused(refused, owner):
+    error = refused(4, "rate", "client", 2, 90, "--by", 3, key=owner)
+    assert (error["reason"], error["arguments"]) == ("unexpected_rater", {"expected": 3, "found": 1})
+    assert refused(4, "rate", "clients", "2=90", "--by", 3, key=owner)["reason"] == "unexpected_rater"
+
+
+@pytest.mark.parametrize("kind", ["client", "validator"])
+def test_an_agent_of_another_owner_than_the_expected_one_is_refused(refused, done, owner, client, stranger, kind):
+    error = refused(4, "rate", kind, 2, 90, "--owner", stranger.address, key=owner)
+    assert error["reason"] == "unexpected_owner"
+    assert done("rate", kind, 2, 90, "--owner", client.address, "--by", 1, key=owner)["result"]["rating"] == 90
+
+
+@pytest.mark.parametrize("subject", [("client", 4, 90), ("validators", "4=90")])
+def test_a_rating_waits_for_confirmations_as_long_as_told(refused, done, chain, identity, owner, stranger, subject):
+    identity.register(sender=stranger)
+    agent = identity.agentOf(stranger)
+    kind, *arguments = (str(part).replace("4", str(agent), 1) for part in subject)
+    options = ["--confirmations", 2, "--timeout", 0.2]
+    assert refused(9, "rate", kind, *arguments, *options, key=owner)["reason"] == "agent_unsettled"
+    chain.mine(1)
+    done("rate", kind, *arguments, *options, key=owner)
+
+
+def test_a_rating_needs_one_confirmation_at_least(refused, owner):
+    assert refused(2, "rate", "client", 2, 90, "--confirmations", 0, key=owner)["reason"] == "usage"

@@ -21,7 +21,7 @@ DIGEST = "0x" + "07" * 32
 
 def fields_of(table):
     """The fields that a table shows, by name."""
-    return dict(re.findall(r"^ *(\w+) +(\S.*)$", table, re.MULTILINE))
+    return dict(re.findall(r"^ *(\w+(?: \w+)*)  +(\S.*)$", table, re.MULTILINE))
 
 
 @pytest.fixture
@@ -68,13 +68,13 @@ def test_a_malformed_limit_is_refused(refused, client, amount):
 def test_an_answers_hash_is_the_documents(shown, reputation, owner, client):
     reputation.giveFeedback(1, 87, 0, "", "", "", "", bytes(32), sender=client)
     fields, event = shown("feedback", "respond", f"31337:1:{client.address}:0", "--text", "sorry", key=owner)
-    assert fields["hash"] == "0x" + event["responseHash"].hex()
+    assert fields["file hash"] == "0x" + event["responseHash"].hex()
 
 
 def test_an_authorised_feedbacks_hash_is_the_documents(bilateral, shown, owner, client):
     authorization = bilateral("auth", "create", 1, client.address, key=owner).out.strip()
     fields, event = shown("auth", "give", 92, authorization, "--text", "good", key=client)
-    assert fields["hash"] == "0x" + event["filehash"].hex()
+    assert fields["file hash"] == "0x" + event["filehash"].hex()
 
 
 def test_a_validations_hash_is_the_evidences(shown, validation, owner, validator):

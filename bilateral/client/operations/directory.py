@@ -53,7 +53,8 @@ def release_agent_domain(state: ClientState, agent_id: AgentLike) -> Operation[S
     """See `Client.release_agent_domain`."""
     agent = registries.agent_of((yield from registries.connect(state)), agent_id)
     arguments = (agent.token_id,)
-    return (yield from transactions.send(state, Registry.IDENTITY, "releaseAgentDomain", arguments, _update_decoder(agent)))
+    decoder = _update_decoder(agent)
+    return (yield from transactions.send(state, Registry.IDENTITY, "releaseAgentDomain", arguments, decoder))
 
 
 def resolve_by_domain(state: ClientState, domain: str) -> Operation[DirectoryEntry]:

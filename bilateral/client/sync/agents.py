@@ -252,10 +252,10 @@ class AgentMethods(Runner):
         return self._write(directory.update_agent(self._state, agent_id, domain, address))
 
     def release_agent_domain(self, agent_id: AgentLike) -> Handle[DirectoryEntry]:
-        """Give up an agent's domain, which is free at once (`releaseAgentDomain`). An agent without a domain stays as it is.
+        """Give up an agent's domain, which is free at once (`releaseAgentDomain`).
 
-        To move a domain to another agent of the same owner, call `update_agent` for that agent: then the domain is
-        never free in between.
+        An agent without a domain stays as it is. To move a domain to another agent of the same owner, call
+        `update_agent` for that agent: then the domain is never free in between.
 
         Args:
             agent_id: The agent, which the signer owns.

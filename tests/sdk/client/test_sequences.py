@@ -43,7 +43,7 @@ class Writes(RuleBasedStateMachine):
         return result
 
     def entry(self, who, choice):
-        """Return an index of a reviewer's feedback, and a list of the feedback there: empty for the first free index."""
+        """Return an index, and a list of the reviewer's feedback there: empty for the first free index."""
         index = choice % (len(self.given[who]) + 1)
         return index, self.given[who][index : index + 1]
 
