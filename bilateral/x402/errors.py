@@ -56,6 +56,21 @@ class UnsupportedBodyError(ReputationExtensionError):
         self.encoding = encoding
 
 
+class StreamingRouteError(ReputationExtensionError, ValueError):
+    """A route that streams its responses declares the extension. A stream cannot be signed as a whole before it ends.
+
+    Attributes:
+        route: The route.
+    """
+
+    reason = "streaming_route"
+
+    def __init__(self, route: str) -> None:
+        """Compose the message from the route."""
+        super().__init__(f"{route} streams its responses: do not declare 8004-reputation on it")
+        self.route = route
+
+
 class BodyTooLargeError(ReputationExtensionError):
     """A body is larger than the limit, after decoding.
 

@@ -1,0 +1,172 @@
+"""The part that the adapters for ASGI and WSGI have in common. Neither reads nor sends anything."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from x402.http.types import HTTPRequestContext
+from x402.http.x402_http_server_base import x402HTTPServerBase
+
+from bilateral.encoding import decode_object
+from bilateral.errors import InvalidArgumentError
+from bilateral.x402.answers import KeptAnswer, KeptAnswers, payment_of, request_of
+from bilateral.x402.bodies import decode_body
+from bilateral.x402.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError, UnsupportedBodyError
+from bilateral.x402.server import Reputation8004ResourceServerExtension
+from bilateral.x402.types import REPUTATION_8004
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from x402.http.types import RouteConfig
+
+    from bilateral.x402.exchange import Exchange
+
+STREAMS: Final = ("text/event-stream", "application/x-ndjson", "multipart/x-mixed-replace")
+"""Content types of responses that clients read while they arrive."""
+
+
+class Refusal(Exception):  # noqa: N818  # an answer, not an error
+    """A request that is answered with a status and a reason instead of being served.
+
+    Attributes:
+        status: The HTTP status.
+        body: The JSON body, `{"error": reason}`.
+    """
+
+    def __init__(self, status: int, reason: str) -> None:
+        """Compose the body from the reason."""
+        super().__init__(reason)
+        self.status = status
+        self.body = json.dumps({"error": reason}).encode()
+
+    @classmethod
+    def of(cls, error: ReputationExtensionError) -> Self:
+        """Return the refusal of a request whose body cannot be read."""
+        return cls(413 if isinstance(error, BodyTooLargeError) else 415, error.reason)
+
+
+class HttpAdapter:
+    """The decisions about paid requests over HTTP.
+
+    Attributes:
+        limit: The most bytes of a body, decoded.
+        answers: Paid answers, kept for clients that lost them.
+
+    Raises:
+        InvalidArgumentError: A route declares the extension, and the server has not registered it.
+    """
+
+    def __init__(self, routes: Mapping[str, RouteConfig], server: Any, limit: int, answers: KeptAnswers) -> None:
+        """Find the extension and the routes that declare it."""
+        self.limit, self.answers = limit, answers
+        declaring = {pattern: route for pattern, route in routes.items() if REPUTATION_8004 in (route.extensions or {})}
+        self._routes = x402HTTPServerBase(server, declaring)
+        registered = [it for it in server.get_extensions() if isinstance(it, Reputation8004ResourceServerExtension)]
+        if declaring and not registered:
+            raise InvalidArgumentError("a route declares 8004-reputation: register the extension with the server")
+        self._extension = registered[0] if registered else None
+
+    def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
+        """Tell whether a request is for a paid route that declares the extension, by the SDK's own rules.
+
+        Args:
+            method: The HTTP method.
+            path: The path as it was sent, with its escapes.
+            decoded_path: The path without escapes.
+        """
+        context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
+        return bool(self._routes.requires_payment(context))
+
+    def refuse_streaming(self, methods: Collection[str], path: str) -> None:
+        """Refuse a streaming route of the application that declares the extension.
+
+        Raises:
+            StreamingRouteError: It does.
+        """
+        for method in sorted(methods):
+            if self.declares(method, path):
+                raise StreamingRouteError(f"{method} {path}")
+
+    def request_body(self, body: bytes, encoding: str) -> bytes:
+        """Return a request's body as the application will see it.
+
+        Raises:
+            Refusal: It cannot be decoded, or is too large.
+        """
+        try:
+            return decode_body(body, encoding, self.limit)
+        except ReputationExtensionError as error:
+            raise Refusal.of(error) from None
+
+    def response_body(self, body: bytes, headers: Mapping[str, str], *, is_too_large: bool) -> bytes:
+        """Return a response's body as its client will see it.
+
+        Args:
+            body: The body.
+            headers: The headers, by their names in lower case.
+            is_too_large: True if the body was given up because of its size.
+
+        Raises:
+            Refusal: The response streams, is too large, or cannot be decoded. It must not be paid for.
+        """
+        if headers.get("content-type", "").partition(";")[0].strip().lower() in STREAMS:
+            raise Refusal(500, "streaming_response")
+        if is_too_large:
+            raise Refusal(500, "response_too_large")
+        try:
+            return decode_body(body, headers.get("content-encoding", ""), self.limit)
+        except BodyTooLargeError:
+            raise Refusal(500, "response_too_large") from None
+        except UnsupportedBodyError:
+            raise Refusal(500, "response_not_signable") from None
+
+    def decoded(self, body: bytes, encoding: str) -> bytes | None:
+        """Return a decoded body; None if it cannot be decoded."""
+        try:
+            return decode_body(body, encoding, self.limit)
+        except ReputationExtensionError:
+            return None
+
+    def payment(self, header: str, method: str, target: bytes, body: bytes) -> tuple[bytes, bytes] | None:
+        """Return the hashes of a payment that can fetch its answer again, and of its request; None for any other."""
+        payment = payment_of(header)
+        return None if payment is None else (payment, request_of(method, target, body))
+
+    def kept(self, payment: tuple[bytes, bytes] | None) -> KeptAnswer | None:
+        """Return the answer that a payment bought before.
+
+        Raises:
+            Refusal: It bought the answer to another request.
+        """
+        if payment is None:
+            return None
+        found = self.answers.find(payment[0])
+        if found is not None and found.request != payment[1]:
+            raise Refusal(409, "payment_of_another_request")
+        return found
+
+    def sign_settled(self, exchange: Exchange, header: str | None) -> str | None:
+        """Sign an exchange that was settled before the application ran.
+
+        Args:
+            exchange: The exchange, with its response.
+            header: `PAYMENT-RESPONSE` as the SDK wrote it.
+
+        Returns:
+            The header with the proof; None if there is no proof.
+        """
+        extension, settlement = self._extension, exchange.settlement
+        if extension is None or settlement is None or header is None:
+            return None
+        try:
+            message = decode_object(base64.b64decode(header, validate=True))
+            interaction = extension.sign(exchange.declaration, settlement, exchange)
+        except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
+            extension.count_unsigned(type(error).__name__)
+            return None
+        extensions = message.get("extensions") or {}
+        message["extensions"] = {**extensions, REPUTATION_8004: interaction}
+        return base64.b64encode(json.dumps(message).encode()).decode()

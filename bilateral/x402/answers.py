@@ -1,0 +1,124 @@
+"""Answers that were paid for, kept for a client that lost the connection before it had them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.encoding import decode_object
+from bilateral.errors import MalformedDocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_KEPT_BODY: Final = 1024 * 1024
+SECONDS: Final = 24 * 3600.0
+
+_MIN_IDENTIFIER: Final = 16
+
+
+@dataclass(frozen=True)
+class KeptAnswer:
+    """An answer that was paid for.
+
+    Attributes:
+        request: The hash of the request: method, target and body.
+        status: The HTTP status.
+        headers: The headers, with the proof among them.
+        body: The body.
+    """
+
+    request: bytes
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+
+class KeptAnswers:
+    """Paid answers in memory, within limits. Threads may share it.
+
+    Args:
+        max_bytes: The limit for all bodies together. The oldest answers go first.
+        seconds: The time for which an answer is kept.
+        clock: Returns seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        max_bytes: int = 64 * MAX_KEPT_BODY,
+        seconds: float = SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_bytes, self._seconds, self._clock = max_bytes, seconds, clock
+        self._kept: OrderedDict[bytes, tuple[KeptAnswer, float]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def keep(self, payment: bytes, answer: KeptAnswer) -> None:
+        """Keep an answer, unless its body exceeds 1 MiB."""
+        if len(answer.body) > min(MAX_KEPT_BODY, self._max_bytes):
+            return
+        with self._lock:
+            self._drop(payment)
+            self._kept[payment] = answer, self._clock() + self._seconds
+            self._bytes += _size(answer)
+            while self._bytes > self._max_bytes or self._kept[next(iter(self._kept))][1] <= self._clock():
+                self._drop(next(iter(self._kept)))
+                if not self._kept:
+                    break
+
+    def find(self, payment: bytes) -> KeptAnswer | None:
+        """Return the answer that a payment bought, or None."""
+        with self._lock:
+            found = self._kept.get(payment)
+            if found is None or found[1] <= self._clock():
+                self._drop(payment)
+                return None
+            return found[0]
+
+    def _drop(self, payment: bytes) -> None:
+        """Forget an answer."""
+        dropped = self._kept.pop(payment, None)
+        if dropped is not None:
+            self._bytes -= _size(dropped[0])
+
+
+def payment_of(header: str) -> bytes | None:
+    """Return the hash of a payment that can fetch its answer again.
+
+    Only a payment with an identifier can (x402 extension `payment-identifier`). The authorization becomes public on
+    chain when it is settled; the identifier stays between client and server.
+
+    Args:
+        header: `PAYMENT-SIGNATURE`.
+
+    Returns:
+        The hash of the whole header; None without an identifier.
+    """
+    try:
+        message = decode_object(base64.b64decode(header, validate=True))
+    except (binascii.Error, ValueError, MalformedDocumentError):
+        return None
+    identifier: Any = message
+    for name in ("extensions", "payment-identifier", "info", "id"):
+        identifier = identifier.get(name) if isinstance(identifier, dict) else None
+    if not isinstance(identifier, str) or len(identifier) < _MIN_IDENTIFIER:
+        return None
+    return keccak(header.encode())
+
+
+def request_of(method: str, target: bytes, body: bytes) -> bytes:
+    """Return the hash of a request: method, target with query, body."""
+    return keccak(keccak(method.encode()) + keccak(target) + keccak(body))
+
+
+def _size(answer: KeptAnswer) -> int:
+    """Return the memory that an answer takes, about."""
+    return len(answer.body) + sum(len(name) + len(value) for name, value in answer.headers) + 256

@@ -1,0 +1,243 @@
+"""The adapter for FastAPI and other ASGI applications.
+
+    app = FastAPI()
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+
+It stands for the SDK's `payment_middleware`, which it wraps: outside it the request's body is read, inside it the
+response's body is captured. Add it last, so that middleware that compresses stands inside or outside, as you like.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.responses import StreamingResponse
+from x402.http.middleware.fastapi import payment_middleware
+
+from bilateral.x402.adapters import HttpAdapter, Refusal
+from bilateral.x402.answers import KeptAnswer, KeptAnswers
+from bilateral.x402.bodies import MAX_BODY
+from bilateral.x402.errors import BodyTooLargeError
+from bilateral.x402.exchange import CURRENT, Exchange
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from x402 import x402ResourceServer
+    from x402.http.types import RouteConfig
+
+_EXCHANGE: Final = "bilateral.x402.exchange"
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class ReputationMiddleware:
+    """The SDK's payment middleware for ASGI, with the bodies captured and paid answers signed.
+
+    Args:
+        app: The application; `add_middleware` gives it.
+        routes: The paid routes, as for the SDK's `payment_middleware`.
+        server: The resource server. Register the extension with it.
+        limit: The most bytes of a request or response body, decoded.
+        answers: Keeps paid answers for clients that lose the connection; by default in memory. Several processes need a
+            common store of this class's shape.
+        **settings: Further settings of the SDK's `payment_middleware`.
+
+    Raises:
+        StreamingRouteError: A paid route that declares the extension streams. Raised at start-up.
+        InvalidArgumentError: A route declares the extension, and the server has not registered it.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        routes: dict[str, RouteConfig],
+        server: x402ResourceServer,
+        limit: int = MAX_BODY,
+        answers: KeptAnswers | None = None,
+        **settings: Any,
+    ) -> None:
+        self._adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers())
+        self._limit = limit
+        self._paid = BaseHTTPMiddleware(_Capture(app, self._adapter), payment_middleware(routes, server, **settings))
+        self._is_checked = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if not self._is_checked:
+            _refuse_streaming(self._adapter, scope.get("app"))
+            self._is_checked = True
+        header = _header(scope, b"payment-signature") if scope["type"] == "http" else b""
+        if not header or not self._declares(scope):
+            await self._paid(scope, receive, send)
+            return
+        exchange = Exchange()
+        try:
+            body = await _read(receive, self._limit)
+            exchange.request = self._adapter.request_body(body, _header(scope, b"content-encoding").decode("latin-1"))
+            target = scope["raw_path"] + b"?" + scope["query_string"]
+            payment = self._adapter.payment(header.decode("latin-1"), scope["method"], target, exchange.request)
+            kept = self._adapter.kept(payment)
+        except Refusal as refusal:
+            await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
+            return
+        if kept is not None:
+            await _answer(send, kept.status, list(kept.headers), kept.body)
+            return
+        outgoing = _Outgoing(send, exchange, self._adapter, payment)
+        token = CURRENT.set(exchange)
+        try:
+            await self._paid(_decoded_scope(scope, exchange), _replayed(exchange.request, receive), outgoing)
+        finally:
+            CURRENT.reset(token)
+
+    def _declares(self, scope: Scope) -> bool:
+        """Tell whether the request is for a paid route that declares the extension."""
+        path = scope["raw_path"].decode("ascii", "replace").split("?")[0]
+        return self._adapter.declares(scope["method"], path, scope["path"])
+
+
+class _Capture:
+    """Captures the response of a paid request in one piece, and replaces one that could not be signed."""
+
+    def __init__(self, app: ASGIApp, adapter: HttpAdapter) -> None:
+        self._app, self._adapter = app, adapter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange: Exchange | None = scope.get(_EXCHANGE)
+        if exchange is None or not exchange.is_paid:
+            await self._app(scope, receive, send)
+            return
+        response = _Buffered(self._adapter.limit)
+        await self._app(scope, receive, response)
+        if response.start is None:
+            return
+        start, body = response.start, bytes(response.body)
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
+        try:
+            exchange.response = self._adapter.response_body(body, headers, is_too_large=response.is_too_large)
+        except Refusal as refusal:
+            exchange.response = refusal.body
+            await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
+            return
+        await send(start)
+        await send({"type": "http.response.body", "body": body})
+
+
+class _Buffered:
+    """Takes a response instead of the client."""
+
+    def __init__(self, limit: int) -> None:
+        self.start: Message | None = None
+        self.body = bytearray()
+        self.is_too_large = False
+        self._limit = limit
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.start = message
+        elif message["type"] == "http.response.body" and not self.is_too_large:
+            self.body += message.get("body", b"")
+            if len(self.body) > self._limit:
+                self.is_too_large = True
+                self.body.clear()
+
+
+class _Outgoing:
+    """Passes a response on to the client. Signs it, if it was paid before the application ran, and keeps it."""
+
+    def __init__(
+        self, send: Send, exchange: Exchange, adapter: HttpAdapter, payment: tuple[bytes, bytes] | None
+    ) -> None:
+        self._send, self._exchange, self._adapter, self._payment = send, exchange, adapter, payment
+        self._start: Message | None = None
+        self._body = bytearray()
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        if message["type"] != "http.response.body" or self._start is None:
+            await self._send(message)
+            return
+        self._body += message.get("body", b"")
+        if message.get("more_body"):
+            return
+        body, start = bytes(self._body), self._start
+        headers: Headers = list(start["headers"])
+        if self._exchange.settlement is not None:
+            headers = self._signed(headers, body)
+        if self._payment is not None and self._exchange.interaction is not None:
+            key, request = self._payment
+            self._adapter.answers.keep(key, KeptAnswer(request, start["status"], tuple(headers), body))
+        await self._send({**start, "headers": headers})
+        await self._send({"type": "http.response.body", "body": body})
+
+    def _signed(self, headers: Headers, body: bytes) -> Headers:
+        """Add the proof to the header of a settlement that came before the application ran."""
+        texts = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+        self._exchange.response = self._adapter.decoded(body, texts.get("content-encoding", ""))
+        value = self._adapter.sign_settled(self._exchange, texts.get("payment-response"))
+        if value is None:
+            return headers
+        kept = [(name, text) for name, text in headers if name.lower() != b"payment-response"]
+        return [*kept, (b"payment-response", value.encode("latin-1"))]
+
+
+def _refuse_streaming(adapter: HttpAdapter, app: Any) -> None:
+    """Refuse routes of the application that stream and declare the extension."""
+    for route in getattr(app, "routes", None) or ():
+        response_class = getattr(route, "response_class", None)
+        response_class = getattr(response_class, "value", response_class)  # FastAPI wraps its default
+        if isinstance(response_class, type) and issubclass(response_class, StreamingResponse):
+            adapter.refuse_streaming(getattr(route, "methods", None) or {"GET"}, str(getattr(route, "path", "")))
+
+
+def _header(scope: Scope, name: bytes) -> bytes:
+    """Return a request's header; empty if it is missing."""
+    return b", ".join(value for key, value in scope["headers"] if key.lower() == name)
+
+
+async def _read(receive: Receive, limit: int) -> bytes:
+    """Read a request's body."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refusal(400, "client_disconnected")
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise Refusal.of(BodyTooLargeError(limit))
+        if not message.get("more_body"):
+            return bytes(body)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that begins with a body that was read already."""
+    is_sent = False
+
+    async def replay() -> Message:
+        nonlocal is_sent
+        if is_sent:
+            return await receive()
+        is_sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
+    """Return the scope of a request whose body has no content encoding any more."""
+    dropped = {b"content-encoding", b"content-length", b"transfer-encoding"}
+    headers = [(name, value) for name, value in scope["headers"] if name.lower() not in dropped]
+    headers.append((b"content-length", str(len(exchange.request)).encode()))
+    return {**scope, "headers": headers, _EXCHANGE: exchange}
+
+
+async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> None:
+    """Send a whole response."""
+    headers = [(name, value) for name, value in headers if name.lower() != b"content-length"]
+    headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,297 @@
+"""The server's side: declare the extension, check before money moves that the proof can be made, sign.
+
+    from x402 import x402ResourceServer
+    from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment
+
+    server = x402ResourceServer(facilitator)
+    server.register_extension(Reputation8004ResourceServerExtension(key_from_environment("AGENT_KEY")))
+    routes = {"GET /weather": RouteConfig(..., extensions=declare_8004_reputation(42, deployment))}
+
+The SDK swallows exceptions of hooks, and the client has paid by then. So the hooks before verification and settlement
+refuse what could not be signed, and no hook after it raises.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from x402.schemas import AbortResult
+
+from bilateral.client.operations.registries import agent_of
+from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
+from bilateral.x402.errors import InvalidKeyError, InvalidMessageError
+from bilateral.x402.exchange import Exchange, exchange_of, is_tool_call
+from bilateral.x402.interactions import interaction_hash
+from bilateral.x402.keys import InteractionKey, check_key
+from bilateral.x402.reservations import Reservations, payment_key
+from bilateral.x402.schema import reputation_8004_schema
+from bilateral.x402.types import REPUTATION_8004, AgentRegistration, ClientAgent, InteractionData, ReputationInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from x402.schemas import (
+        SettleContext,
+        SettleFailureContext,
+        SettleResponse,
+        SettleResultContext,
+        VerifiedPaymentCanceledContext,
+        VerifyContext,
+        VerifyResultContext,
+    )
+
+    from bilateral.client import AgentLike
+    from bilateral.contracts import Deployment
+
+logger = logging.getLogger("bilateral.x402")
+
+X402_VERSION: Final = 2
+BEFORE_HANDLER: Final = "before-handler"
+SETTLEMENT_PENDING: Final = "settlement_pending"
+WITHOUT_TRANSACTIONS: Final = frozenset({"batch-settlement"})
+"""Schemes whose payments have no transaction of their own, so that no task reference names one."""
+
+
+def registration_of(agent: AgentLike, deployment: Deployment) -> AgentRegistration:
+    """Return the registration of an agent in a deployment.
+
+    Raises:
+        MalformedIdentifierError: The agent is malformed, or of another chain or registry.
+        InvalidArgumentError: The deployment has no reputation registry.
+    """
+    if deployment.reputation is None:
+        raise InvalidArgumentError(f"the deployment on chain {deployment.chain_id} has no reputation registry")
+    registry = deployment.agent_registry
+    token = agent_of(deployment, agent).token_id
+    reputation = AccountId(ChainId.evm(deployment.chain_id), deployment.reputation)
+    return AgentRegistration(GlobalAgentId(registry, str(token)), reputation)
+
+
+def declare_8004_reputation(
+    agent: AgentLike,
+    deployment: Deployment,
+    *others: AgentRegistration,
+    endpoint: str | None = None,
+    feedback_aggregator: str | None = None,
+) -> dict[str, Any]:
+    """Declare the extension for a route: the value of `RouteConfig.extensions`, or a part of it.
+
+    Args:
+        agent: The server's agent.
+        deployment: Its registries.
+        *others: Its registrations on further chains, one a chain.
+        endpoint: The URL of the service.
+        feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
+
+    Returns:
+        The declaration under the extension's key.
+
+    Raises:
+        MalformedIdentifierError: The agent is malformed, or of another chain or registry.
+        InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
+        InvalidMessageError: A URL is malformed.
+    """
+    registrations = (registration_of(agent, deployment), *others)
+    if len({each.chain for each in registrations}) < len(registrations):
+        raise InvalidArgumentError("two registrations are on one chain: declare one a chain")
+    info = ReputationInfo(registrations, endpoint=endpoint, feedback_aggregator=feedback_aggregator).to_object()
+    ReputationInfo.of(info)
+    return {REPUTATION_8004: {"info": info, "schema": reputation_8004_schema}}
+
+
+class Reputation8004ResourceServerExtension:
+    """The extension for `x402ResourceServer.register_extension`; also for the synchronous server.
+
+    Args:
+        key: Signs the interactions. Its public key belongs into the agent's registration file. A remote key blocks the
+            server while it signs.
+        on_unsigned: Called with a problem when a paid answer goes out without a signature, to raise an alarm.
+        recheck_seconds: The time for which a checked key counts as working.
+
+    Raises:
+        InvalidKeyError: The key does not sign.
+    """
+
+    dynamic_info_fields: Final = ["version", "registrations", "endpoint", "feedbackAggregator"]
+    """Fields that a client need not echo. It verifies them on chain, so the server never needs its own words back."""
+
+    transport_hooks = None
+
+    def __init__(
+        self,
+        key: InteractionKey,
+        *,
+        on_unsigned: Callable[[str], None] | None = None,
+        recheck_seconds: float = 10.0,
+        reservations: Reservations | None = None,
+    ) -> None:
+        self._key, self._on_unsigned, self._recheck = key, on_unsigned, recheck_seconds
+        self._reservations = reservations or Reservations()
+        self._working_until = float("-inf")
+        self.unsigned_responses = 0
+        self.signed_responses = 0
+        self._check_key()
+
+    @property
+    def key(self) -> str:
+        """The extension's key in messages."""
+        return REPUTATION_8004
+
+    @property
+    def public_key(self) -> str:
+        """The public key for the agent's registration file."""
+        return self._key.public_key
+
+    @property
+    def hooks(self) -> Reputation8004ResourceServerExtension:
+        """The hooks of the payment's life, which are this object's methods."""
+        return self
+
+    def enrich_declaration(self, declaration: Any, _transport: Any) -> Any:
+        """Return the declaration unchanged: it is the same for each request."""
+        return declaration
+
+    def on_before_verify(self, declaration: Any, context: VerifyContext) -> AbortResult | None:
+        """Refuse a payment whose answer could not be signed, before anything is verified."""
+        problem = self._problem(declaration, context)
+        return None if problem is None else AbortResult(problem)
+
+    def on_after_verify(self, _declaration: Any, context: VerifyResultContext) -> AbortResult | None:
+        """Reserve a verified authorization, so that it pays for one run of the application."""
+        if not context.result.is_valid:
+            return None
+        if not self._reservations.take(_payment_key(context), context.payment_payload):
+            return AbortResult("payment_in_progress", "this authorization pays for another request")
+        exchange = None if is_tool_call(context.transport_context) else exchange_of(None)
+        if exchange is not None:
+            exchange.is_paid = True
+        return None
+
+    def on_verified_payment_canceled(self, _declaration: Any, context: VerifiedPaymentCanceledContext) -> None:
+        """Release the authorization of a request that failed. Nothing was settled."""
+        if not context.settled_phases:
+            self._release(context)
+
+    def on_before_settle(self, _declaration: Any, context: SettleContext) -> AbortResult | None:
+        """Refuse to settle if the answer cannot be signed: its bytes were not captured, or have no canonical form."""
+        if context.phase == BEFORE_HANDLER:
+            return None
+        try:
+            exchange = exchange_of(context.transport_context)
+        except InvalidArgumentError:
+            exchange = None
+        captured = exchange is not None and (exchange.response is not None or exchange.settlement is not None)
+        return None if captured else AbortResult("response_not_signable")
+
+    def on_settle_failure(self, _declaration: Any, context: SettleFailureContext) -> None:
+        """Release the authorization of a payment that certainly was not settled.
+
+        After an exception, or while a transaction is pending, the payment may still be settled.
+        """
+        if type(context.error) is Exception and SETTLEMENT_PENDING not in str(context.error):
+            self._release(context)
+
+    def enrich_settlement_response(self, declaration: Any, context: SettleResultContext) -> dict[str, Any] | None:
+        """Sign the interaction ("Signature Protocol"). If settlement comes first, the adapter signs later."""
+        try:
+            exchange = exchange_of(context.transport_context)
+            if exchange is None:
+                raise InvalidArgumentError("no adapter captured the bodies")  # noqa: TRY301  # counted below
+            if context.phase == BEFORE_HANDLER and not is_tool_call(context.transport_context):
+                exchange.settlement, exchange.declaration, exchange.is_paid = context.result, declaration, True
+                return None
+            return self.sign(declaration, context.result, exchange)
+        except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
+            self.count_unsigned(type(error).__name__)
+            return None
+
+    def sign(self, declaration: Any, settlement: SettleResponse, exchange: Exchange) -> dict[str, Any]:
+        """Sign a settled exchange.
+
+        Args:
+            declaration: The declaration that the client got.
+            settlement: The settlement.
+            exchange: The exchange, with both bodies.
+
+        Returns:
+            `InteractionData` as a JSON object.
+
+        Raises:
+            InvalidArgumentError: The exchange has no response, or the declaration no agent on the payment's network.
+            InvalidKeyError: The key does not sign.
+        """
+        network = str(settlement.network)
+        registration = ReputationInfo.of(declaration).registration_on(network)
+        if registration is None or exchange.response is None:
+            raise InvalidArgumentError("there is no agent on the payment's network, or no response")
+        task_ref = f"{network}:{settlement.transaction}"
+        TransactionRef.parse(task_ref)
+        digest = interaction_hash(task_ref, exchange.request, exchange.response)
+        interaction = InteractionData(
+            network=registration.chain,
+            agent_id=registration.agent.agent,
+            task_ref=task_ref,
+            interaction_hash=digest,
+            signature=self._key.sign(digest),
+            timestamp=int(time.time()),
+            agent_registry=registration.agent.registry,
+        )
+        exchange.interaction = interaction.to_object()
+        self.signed_responses += 1
+        return exchange.interaction
+
+    def count_unsigned(self, problem: str) -> None:
+        """Count, log and report a paid answer that goes out without a signature."""
+        self.unsigned_responses += 1
+        self._working_until = float("-inf")
+        logger.error("a paid response has no signature: %s", problem)
+        if self._on_unsigned is not None:
+            try:
+                self._on_unsigned(problem)
+            except Exception:
+                logger.exception("the alarm for unsigned responses failed")
+
+    def _check_key(self) -> None:
+        """Check the key, unless it worked a moment ago."""
+        if time.monotonic() >= self._working_until:
+            check_key(self._key)
+            self._working_until = time.monotonic() + self._recheck
+
+    def _problem(self, declaration: Any, context: VerifyContext) -> str | None:
+        """Return the reason why a payment is refused, or None."""
+        payload, network = context.payment_payload, str(context.requirements.network)
+        problem: str | None = None
+        try:
+            if payload.x402_version != X402_VERSION:
+                problem = "unsupported_x402_version"
+            elif context.requirements.scheme in WITHOUT_TRANSACTIONS:
+                problem = "scheme_without_transaction"
+            elif exchange_of(context.transport_context) is None:
+                logger.error("no adapter of bilateral.x402 captures the bodies of this route: payments are refused")
+                problem = "no_adapter"
+            elif ReputationInfo.of(declaration).registration_on(network) is None:
+                problem = "no_agent_on_payment_network"
+            else:
+                ClientAgent.of((getattr(payload, "extensions", None) or {}).get(REPUTATION_8004))
+                self._check_key()
+        except InvalidMessageError as error:
+            problem = f"invalid_client_agent: {error.field}"
+        except InvalidArgumentError:
+            problem = "request_not_signable"
+        except InvalidKeyError:
+            logger.exception("the signing key does not work")
+            problem = "signer_unavailable"
+        return problem
+
+    def _release(self, context: VerifyContext | SettleContext | VerifiedPaymentCanceledContext) -> None:
+        """Release the authorization of a request."""
+        self._reservations.release(_payment_key(context), context.payment_payload)
+
+
+def _payment_key(context: Any) -> bytes:
+    """Return the key of the authorization that a hook runs for."""
+    requirements = context.requirements
+    return payment_key(str(requirements.network), requirements.asset, context.payment_payload.payload)

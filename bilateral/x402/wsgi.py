@@ -1,0 +1,196 @@
+"""The adapter for Flask.
+
+    app = Flask(__name__)
+    protect_flask(app, routes, server)  # server: x402ResourceServerSync
+
+It stands for the SDK's `payment_middleware`, which it wraps: outside it the request's body is read, inside it the
+response's body is captured.
+"""
+
+from __future__ import annotations
+
+import io
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from x402.http.middleware.flask import payment_middleware
+
+from bilateral.x402.adapters import HttpAdapter, Refusal
+from bilateral.x402.answers import KeptAnswer, KeptAnswers
+from bilateral.x402.bodies import MAX_BODY
+from bilateral.x402.errors import BodyTooLargeError
+from bilateral.x402.exchange import CURRENT, Exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from flask import Flask
+    from x402 import x402ResourceServerSync
+    from x402.http.types import RouteConfig
+
+    Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+_CHUNK: Final = 64 * 1024
+
+Headers = list[tuple[str, str]]
+
+
+def protect_flask(
+    app: Flask,
+    routes: dict[str, RouteConfig],
+    server: x402ResourceServerSync,
+    *,
+    limit: int = MAX_BODY,
+    answers: KeptAnswers | None = None,
+    **settings: Any,
+) -> None:
+    """Put the SDK's payment middleware around a Flask application, with the bodies captured and paid answers signed.
+
+    A response that streams events is refused when it is paid for: Flask does not tell before which routes stream.
+
+    Args:
+        app: The application.
+        routes: The paid routes, as for the SDK's `payment_middleware`.
+        server: The synchronous resource server. Register the extension with it.
+        limit: The most bytes of a request or response body, decoded.
+        answers: Keeps paid answers for clients that lose the connection; by default in memory.
+        **settings: Further settings of the SDK's `payment_middleware`.
+
+    Raises:
+        InvalidArgumentError: A route declares the extension, and the server has not registered it.
+    """
+    adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers())
+    app.wsgi_app = _Capture(app.wsgi_app, adapter)  # type: ignore[method-assign]
+    payment_middleware(app, routes, server, **settings)
+    app.wsgi_app = _Outer(app.wsgi_app, adapter)  # type: ignore[method-assign]
+
+
+class _Response:
+    """Takes a response instead of the client."""
+
+    def __init__(self) -> None:
+        self.status = ""
+        self.headers: Headers = []
+        self._written: list[bytes] = []
+
+    def __call__(self, status: str, headers: Headers, _error: Any = None) -> Callable[[bytes], None]:
+        self.status, self.headers = status, list(headers)
+        return self._written.append
+
+    def body(self, chunks: Iterable[bytes], limit: int | None = None) -> bytes | None:
+        """Read the whole body; None if it exceeds the limit."""
+        body = bytearray()
+        try:
+            for chunk in chunks:
+                body += chunk
+                if limit is not None and len(body) > limit:
+                    return None
+        finally:
+            close = getattr(chunks, "close", None)
+            if close is not None:
+                close()
+        return b"".join(self._written) + bytes(body)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The headers by their names in lower case."""
+        return {name.lower(): value for name, value in self.headers}
+
+
+class _Capture:
+    """Captures the response of a paid request, and replaces one that could not be signed."""
+
+    def __init__(self, app: Application, adapter: HttpAdapter) -> None:
+        self._app, self._adapter = app, adapter
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        exchange = CURRENT.get()
+        if exchange is None or not exchange.is_paid:
+            return self._app(environ, start_response)
+        response = _Response()
+        body = response.body(self._app(environ, response), self._adapter.limit)
+        try:
+            exchange.response = self._adapter.response_body(body or b"", response.texts, is_too_large=body is None)
+        except Refusal as refusal:
+            exchange.response = refusal.body
+            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+        start_response(response.status, response.headers)
+        return [body or b""]
+
+
+class _Outer:
+    """Reads the request of a paid route before the payment is looked at, and passes the response on."""
+
+    def __init__(self, app: Application, adapter: HttpAdapter) -> None:
+        self._app, self._adapter = app, adapter
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        header = environ.get("HTTP_PAYMENT_SIGNATURE", "")
+        path, method = environ.get("PATH_INFO", ""), environ["REQUEST_METHOD"]
+        path = path.encode("latin-1").decode("utf-8", "replace")
+        if not header or not self._adapter.declares(method, path, path):
+            return self._app(environ, start_response)
+        exchange = Exchange()
+        try:
+            exchange.request = self._request_body(environ)
+            target = f"{path}?{environ.get('QUERY_STRING', '')}".encode()
+            payment = self._adapter.payment(header, method, target, exchange.request)
+            kept = self._adapter.kept(payment)
+        except Refusal as refusal:
+            return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+        if kept is not None:
+            headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in kept.headers]
+            return _answer(start_response, kept.status, headers, kept.body)
+        return self._served(environ, exchange, payment, start_response)
+
+    def _served(
+        self, environ: dict[str, Any], exchange: Exchange, payment: tuple[bytes, bytes] | None, start_response: Any
+    ) -> Iterable[bytes]:
+        """Run the payment and the application, and sign what was settled before."""
+        response = _Response()
+        token = CURRENT.set(exchange)
+        try:
+            body = response.body(self._app(environ, response)) or b""
+        finally:
+            CURRENT.reset(token)
+        status = int(response.status.partition(" ")[0])
+        if exchange.settlement is not None:
+            self._sign(response, exchange, body)
+        if payment is not None and exchange.interaction is not None:
+            headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers)
+            self._adapter.answers.keep(payment[0], KeptAnswer(payment[1], status, headers, body))
+        return _answer(start_response, status, response.headers, body)
+
+    def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:
+        """Add the proof to the header of a settlement that came before the application ran."""
+        exchange.response = self._adapter.decoded(body, response.texts.get("content-encoding", ""))
+        value = self._adapter.sign_settled(exchange, response.texts.get("payment-response"))
+        if value is not None:
+            response.headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
+            response.headers.append(("PAYMENT-RESPONSE", value))
+
+    def _request_body(self, environ: dict[str, Any]) -> bytes:
+        """Read the request's body, and leave it to the application in its decoded form."""
+        source, limit = environ["wsgi.input"], self._adapter.limit
+        length = environ.get("CONTENT_LENGTH") or ""
+        left = int(length) if length.isdigit() else limit + 1 if environ.get("wsgi.input_terminated") else 0
+        if length and left > limit:
+            raise Refusal.of(BodyTooLargeError(limit))
+        body = bytearray()
+        while left > 0 and (chunk := source.read(min(left, _CHUNK))):
+            body += chunk
+            left -= len(chunk)
+        if len(body) > limit:
+            raise Refusal.of(BodyTooLargeError(limit))
+        decoded = self._adapter.request_body(bytes(body), environ.pop("HTTP_CONTENT_ENCODING", ""))
+        environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(decoded), str(len(decoded))
+        environ.pop("HTTP_TRANSFER_ENCODING", None)
+        return decoded
+
+
+def _answer(start_response: Any, status: int, headers: Headers, body: bytes) -> Iterable[bytes]:
+    """Send a whole response."""
+    headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Unknown"
+    start_response(f"{status} {phrase}", [*headers, ("Content-Length", str(len(body)))])
+    return [body]

@@ -1,0 +1,136 @@
+"""Fixtures of the tests of paid requests: one chain and one facilitator for a session; accounts and agents by role."""
+
+from __future__ import annotations
+
+import pytest
+from eth_account import Account
+from web3 import HTTPProvider, Web3
+
+from bilateral.client import Client
+from bilateral.contracts import Deployment, Registry
+from bilateral.documents import DataUriStore, RegistrationFile
+from scripts._anvil import running_anvil
+from tests.sdk.client.helpers import deploy, plain, transact
+from tests.x402.world import SIGNING_KEY, facilitator_app, serving
+
+MNEMONIC = "test test test test test test test test test test test junk"
+
+Account.enable_unaudited_hdwallet_features()
+
+
+def account(number):
+    return Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{number}")
+
+
+@pytest.fixture(scope="session")
+def rpc():
+    with running_anvil("--gas-limit", str(10**9)) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def web3(rpc):
+    return Web3(HTTPProvider(rpc))
+
+
+@pytest.fixture(scope="session")
+def deployment(web3, project):
+    identity = deploy(web3, project.IdentityRegistry)
+    return Deployment(
+        chain_id=web3.eth.chain_id,
+        identity=identity,
+        reputation=deploy(web3, project.BidirectionalReputationRegistry, identity),
+    )
+
+
+@pytest.fixture(scope="session")
+def token(web3, project):
+    """A token with transfers by signature."""
+    address = deploy(web3, project.MockPaymentToken)
+    return web3.eth.contract(
+        address=address, abi=[it.model_dump(by_alias=True) for it in project.MockPaymentToken.contract_type.abi]
+    )
+
+
+@pytest.fixture(scope="session")
+def facilitator(rpc):
+    """The URL of the SDK's facilitator."""
+    with serving(facilitator_app(rpc, account(9).key.hex())) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def seller():
+    """Owns the server's agent and is its wallet."""
+    return account(1)
+
+
+@pytest.fixture(scope="session")
+def stranger():
+    return account(2)
+
+
+@pytest.fixture
+def buyer(web3, token):
+    """Pays for requests. It has tokens, and ether for its feedback."""
+    fresh = Account.create()
+    web3.provider.make_request("anvil_setBalance", [fresh.address, hex(10**20)])
+    token.functions.mint(fresh.address, 10**9).transact({"from": web3.eth.accounts[0]})
+    return fresh
+
+
+@pytest.fixture(scope="session")
+def register(web3, deployment):
+    """Registers an agent by plain web3.py, and returns its id."""
+    identity = plain(web3, Registry.IDENTITY, deployment.identity)
+
+    def make(by, uri=""):
+        receipt = transact(web3, identity.get_function_by_signature("register(string)")(uri), by)
+        return int(receipt["logs"][0]["topics"][3].hex(), 16)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def selling_client(rpc, deployment, seller):
+    """The SDK client of the seller."""
+    with Client(rpc, signer=seller, deployment=deployment, poll_interval=0.02) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def publish(selling_client, deployment):
+    """Publishes a registration file of the seller's agent with signers, and returns its URI."""
+
+    def make(agent_id, *signers, **fields):
+        file = RegistrationFile.new(
+            "Weather",
+            "It forecasts",
+            "https://agent.example/i.png",
+            signers=list(signers) or [signer_entry()],
+            registrations=[{"agentId": agent_id, "agentRegistry": str(deployment.agent_registry)}],
+            **fields,
+        )
+        uri = DataUriStore().put(file.to_bytes()).uri
+        selling_client.set_agent_uri(agent_id, uri).wait()
+        return uri
+
+    return make
+
+
+def signer_entry(key=SIGNING_KEY, valid_from=0, valid_until=None):
+    return {
+        "publicKey": key.public_key,
+        "algorithm": key.algorithm,
+        "role": "delegate",
+        "validFrom": valid_from,
+        "validUntil": valid_until,
+    }
+
+
+@pytest.fixture(scope="session")
+def agent(register, seller, publish):
+    """The server's agent, with a registration file that lists its signing key."""
+    agent_id = register(seller)
+    publish(agent_id)
+    return agent_id

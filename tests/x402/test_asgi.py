@@ -1,0 +1,401 @@
+"""A FastAPI application signs what it was paid for, and takes no payment for what it cannot sign."""
+
+from __future__ import annotations
+
+import gzip
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from threading import Event
+
+import httpx
+import pytest
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import PlainTextResponse, Response, StreamingResponse
+from fastapi.testclient import TestClient
+from starlette.middleware.gzip import GZipMiddleware
+from x402 import x402ResourceServer
+from x402.http import decode_payment_required_header
+from x402.http.middleware.fastapi import payment_middleware
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.x402 import (
+    Ed25519Key,
+    RemoteKey,
+    Reputation8004ResourceServerExtension,
+    StreamingRouteError,
+    declare_8004_reputation,
+)
+from bilateral.x402.asgi import ReputationMiddleware
+from tests.x402.world import (
+    NETWORK,
+    PRICE,
+    SIGNING_KEY,
+    assert_proves,
+    payment_for,
+    proof,
+    refusal,
+    resource_server,
+    route,
+    serving,
+    settled,
+)
+
+LIMIT = 100_000
+
+
+class Shop:
+    """A paid application, its extension and its URL.
+
+    Attributes:
+        runs: The bodies of the requests that the application served.
+        alarms: The problems that the extension reported.
+    """
+
+    def __init__(self, token, pay_to, declared, key=SIGNING_KEY, recheck=0.0):
+        self.runs, self.alarms, self.hold = [], [], None
+        self.extension = Reputation8004ResourceServerExtension(
+            key, on_unsigned=self.alarms.append, recheck_seconds=recheck
+        )
+        self.routes = {"* /*": route(token, pay_to, declared)}
+        self.upfront = route(token, pay_to, declared, paymentFlow="upfront")
+        self.app = FastAPI()
+        self._serve_bodies()
+        self._serve_trouble()
+
+    def _serve_bodies(self):
+        @self.app.get("/weather")
+        def weather(city: str = "Oslo"):
+            self.runs.append(city)
+            if self.hold:
+                self.hold.wait(20)
+            return {"city": city, "weather": "snø"}
+
+        @self.app.post("/echo")
+        async def echo(request: Request):
+            body = await request.body()
+            self.runs.append(body)
+            assert "content-encoding" not in request.headers
+            return Response(body, media_type="application/octet-stream")
+
+        @self.app.get("/empty")
+        def empty():
+            return Response(status_code=204)
+
+        @self.app.get("/chunks")
+        def chunks():
+            return StreamingResponse(iter([b"one ", b"two"]), media_type="text/plain")
+
+    def _serve_trouble(self):
+        @self.app.get("/large")
+        def large():
+            return PlainTextResponse("a" * (LIMIT + 1))
+
+        @self.app.get("/events")
+        def events():
+            return StreamingResponse(iter([b"data: 1\n\n", b"data: 2\n\n"]), media_type="text/event-stream")
+
+        @self.app.get("/broken")
+        def broken():
+            return Response(b"not gzip", headers={"content-encoding": "gzip"})
+
+        @self.app.get("/missing")
+        def missing():
+            raise HTTPException(404, "no such city")
+
+        @self.app.get("/crash")
+        def crash():
+            raise RuntimeError("no weather today")
+
+
+@pytest.fixture(scope="module")
+def declared(agent, deployment):
+    return declare_8004_reputation(agent, deployment, endpoint="https://agent.example/weather")
+
+
+@pytest.fixture
+def open_shop(facilitator, token, seller, declared):
+    """Opens a shop with any signing key."""
+    running = []
+
+    def make(key=SIGNING_KEY, middleware=(), routes=None, **settings):
+        shop = Shop(token.address, seller.address, declared, key)
+        for each in middleware:
+            shop.app.add_middleware(each)
+        server = resource_server(x402ResourceServer, facilitator, shop.extension)
+        shop.app.add_middleware(
+            ReputationMiddleware, routes=routes(shop) if routes else shop.routes, server=server, limit=LIMIT, **settings
+        )
+        context = serving(shop.app)
+        shop.url = context.__enter__()
+        running.append(context)
+        return shop
+
+    yield make
+    for context in running:
+        context.__exit__(None, None, None)
+
+
+@pytest.fixture
+def shop(open_shop):
+    return open_shop()
+
+
+def pay(shop, path, buyer, method="GET", **request):
+    headers = payment_for(shop.url + path, buyer, method=method)
+    return httpx.request(method, shop.url + path, headers=headers | request.pop("headers", {}), **request)
+
+
+def test_unpaid_request_gets_the_declaration(shop, declared):
+    response = httpx.get(shop.url + "/weather")
+    required = decode_payment_required_header(response.headers["payment-required"])
+    assert response.status_code == 402
+    assert required.extensions == declared
+    assert required.x402_version == 2
+
+
+def test_paid_answer_carries_a_proof_of_its_bytes(shop, buyer, agent, deployment, token, seller):
+    before = token.functions.balanceOf(seller.address).call()
+    response = pay(shop, "/weather?city=Bergen", buyer)
+    assert response.status_code == 200
+    found = assert_proves(response, '{"city":"Bergen","weather":"snø"}'.encode())
+    assert (str(found.network), found.agent_id) == (NETWORK, str(agent))
+    assert found.agent_registry == deployment.agent_registry
+    assert settled(response)["payer"] == buyer.address
+    assert token.functions.balanceOf(seller.address).call() - before == PRICE
+    assert (shop.extension.signed_responses, shop.extension.unsigned_responses) == (1, 0)
+
+
+def test_seed_key_of_solana_signs_on_evm_too(open_shop, buyer):
+    key = Ed25519Key(bytes(range(1, 33)))
+    response = pay(open_shop(key), "/weather", buyer)
+    assert_proves(response, response.content, key=key)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", bytes(range(256)), b"\xff" * LIMIT], ids=["none", "text", "binary", "limit"]
+)
+def test_request_and_response_of_any_bytes_are_signed(shop, buyer, body):
+    response = pay(shop, "/echo", buyer, "POST", content=body)
+    assert response.content == body
+    assert shop.runs[-1] == body
+    assert_proves(response, body, body)
+
+
+def test_empty_answer_is_signed(shop, buyer):
+    response = pay(shop, "/empty", buyer)
+    assert response.status_code == 204
+    assert_proves(response, b"")
+
+
+def test_answer_in_pieces_is_signed_as_a_whole(shop, buyer):
+    assert_proves(pay(shop, "/chunks", buyer), b"one two")
+
+
+def test_compressed_request_is_signed_as_the_application_sees_it(shop, buyer):
+    body = b'{"city":"Oslo"}'
+    response = pay(shop, "/echo", buyer, "POST", content=gzip.compress(body), headers={"content-encoding": "gzip"})
+    assert_proves(response, body, body)
+
+
+def test_compressed_answer_is_signed_as_the_client_sees_it(open_shop, buyer):
+    shop = open_shop(middleware=[GZipMiddleware])
+    body = b"snow " * 1000
+    response = pay(shop, "/echo", buyer, "POST", content=body)
+    assert response.headers["content-encoding"] == "gzip"
+    assert_proves(response, body, body)
+
+
+@pytest.mark.parametrize(
+    ("headers", "content", "status", "reason"),
+    [
+        ({"content-encoding": "zstd"}, b"body", 415, "unsupported_body"),
+        ({"content-encoding": "gzip"}, b"body", 415, "unsupported_body"),
+        ({"content-encoding": "gzip"}, gzip.compress(b"a" * (LIMIT + 1)), 413, "body_too_large"),
+        ({}, b"a" * (LIMIT + 1), 413, "body_too_large"),
+    ],
+    ids=["unknown encoding", "damaged", "bomb", "too large"],
+)
+def test_request_that_cannot_be_read_is_refused_before_payment(shop, buyer, headers, content, status, reason):
+    headers = headers | payment_for(shop.url + "/echo", buyer, method="POST")
+    response = httpx.post(shop.url + "/echo", headers=headers, content=content)
+    assert (response.status_code, response.json()) == (status, {"error": reason})
+    assert shop.runs == []
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("/large", "response_too_large"), ("/events", "streaming_response"), ("/broken", "response_not_signable")],
+)
+def test_answer_that_cannot_be_signed_is_not_paid_for(shop, buyer, token, path, reason):
+    response = pay(shop, path, buyer)
+    assert (response.status_code, response.json()) == (500, {"error": reason})
+    assert "payment-response" not in response.headers
+    assert token.functions.balanceOf(buyer.address).call() == 10**9
+
+
+@pytest.mark.parametrize(("path", "status"), [("/missing", 404), ("/crash", 500)])
+def test_error_is_not_paid_for_and_releases_the_authorization(shop, buyer, token, path, status):
+    headers = payment_for(shop.url + path, buyer)
+    assert httpx.get(shop.url + path, headers=headers).status_code == status
+    assert token.functions.balanceOf(buyer.address).call() == 10**9
+    assert httpx.get(shop.url + "/weather", headers=headers).status_code == 200
+
+
+def test_key_that_fails_later_takes_no_money(open_shop, buyer, token):
+    works = [True]
+
+    def sign(digest):
+        if not works[0]:
+            raise ConnectionError("the key service is down")
+        return SIGNING_KEY.sign(digest)
+
+    shop = open_shop(RemoteKey(SIGNING_KEY.public_key, sign))
+    assert pay(shop, "/weather", buyer).status_code == 200
+    works[0] = False
+    response = pay(shop, "/weather", buyer)
+    assert (response.status_code, refusal(response)) == (402, "signer_unavailable")
+    assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE
+    assert shop.runs == ["Oslo"]
+
+
+def test_key_that_fails_at_the_last_moment_raises_an_alarm_and_keeps_the_answer(open_shop, buyer):
+    calls = []
+
+    def sign(digest):
+        calls.append(digest)
+        if len(calls) == 3:  # at start, before verification, then for the answer
+            raise ConnectionError("the key service is down")
+        return SIGNING_KEY.sign(digest)
+
+    shop = open_shop(RemoteKey(SIGNING_KEY.public_key, sign))
+    response = pay(shop, "/weather", buyer)
+    assert response.status_code == 200
+    assert "extensions" not in settled(response)
+    assert (shop.alarms, shop.extension.unsigned_responses) == (["ConnectionError"], 1)
+
+
+def test_one_authorization_sent_five_times_at_once_runs_the_application_once(shop, buyer):
+    headers = payment_for(shop.url + "/weather", buyer)
+    shop.hold = Event()
+    with ThreadPoolExecutor(5) as pool:
+        pending = [pool.submit(httpx.get, shop.url + "/weather", headers=headers, timeout=30) for _ in range(5)]
+        for _ in zip(range(4), as_completed(pending), strict=False):
+            pass
+        shop.hold.set()
+        responses = [it.result() for it in pending]
+    assert sorted(it.status_code for it in responses) == [200, 402, 402, 402, 402]
+    assert {refusal(it) for it in responses if it.status_code == 402} == {"payment_in_progress"}
+    assert shop.runs == ["Oslo"]
+
+
+def test_bad_copy_of_an_authorization_does_not_lock_the_good_one(shop, buyer):
+    headers = payment_for(shop.url + "/weather", buyer)
+
+    def damage(payload):
+        payload.payload["signature"] = "0x" + "11" * 65
+        return payload
+
+    bad = payment_for(shop.url + "/weather", buyer, change=damage)
+    assert httpx.get(shop.url + "/weather", headers=bad).status_code == 402
+    assert httpx.get(shop.url + "/weather", headers=headers).status_code == 200
+
+
+def test_used_authorization_buys_nothing(shop, buyer):
+    headers = payment_for(shop.url + "/weather", buyer)
+    assert httpx.get(shop.url + "/weather", headers=headers).status_code == 200
+    assert httpx.get(shop.url + "/weather", headers=headers).status_code == 402
+    assert shop.runs == ["Oslo"]
+
+
+def test_lost_answer_is_fetched_again_by_the_same_payment(shop, buyer, token):
+    headers = payment_for(shop.url + "/weather", buyer, identifier="a-secret-of-16-or-more")
+    first, again = (httpx.get(shop.url + "/weather", headers=headers) for _ in range(2))
+    assert (again.status_code, again.content) == (200, first.content)
+    assert proof(again) == proof(first)
+    assert shop.runs == ["Oslo"]
+    assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE
+
+
+def test_payment_of_another_request_fetches_nothing(shop, buyer):
+    headers = payment_for(shop.url + "/weather", buyer, identifier="a-secret-of-16-or-more")
+    assert httpx.get(shop.url + "/weather", headers=headers).status_code == 200
+    response = httpx.get(shop.url + "/weather?city=Bergen", headers=headers)
+    assert (response.status_code, response.json()) == (409, {"error": "payment_of_another_request"})
+
+
+def test_answer_settled_before_the_application_runs_is_signed(open_shop, buyer):
+    shop = open_shop(routes=lambda it: {"* /*": it.upfront})
+    response = pay(shop, "/weather", buyer)
+    assert response.status_code == 200
+    assert_proves(response, response.content)
+
+
+def test_error_after_a_settlement_is_signed_too(open_shop, buyer):
+    shop = open_shop(routes=lambda it: {"* /*": it.upfront})
+    for path, status in (("/missing", 404), ("/crash", 500)):
+        response = pay(shop, path, buyer)
+        assert response.status_code == status
+        assert_proves(response, response.content)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_refused"), [("GET /stream/*", True), ("/stream/:city", True), ("GET /", False)]
+)
+def test_streaming_route_is_refused_at_start(facilitator, token, seller, declared, pattern, is_refused):
+    shop = Shop(token.address, seller.address, declared)
+    server = resource_server(x402ResourceServer, facilitator, shop.extension)
+    shop.app.add_middleware(ReputationMiddleware, routes={pattern: shop.routes["* /*"]}, server=server)
+
+    @shop.app.get("/stream/{city}", response_class=StreamingResponse)
+    def stream(city: str):
+        return StreamingResponse(iter([city]))
+
+    if is_refused:
+        with (
+            pytest.raises(StreamingRouteError, match=r"GET /stream/\{city\} streams its responses"),
+            TestClient(shop.app),
+        ):
+            pass
+    else:
+        with TestClient(shop.app) as client:
+            assert client.get("/stream/Oslo").text == "Oslo"
+
+
+def test_route_without_the_extension_is_served_as_by_the_sdk(open_shop, token, seller, buyer):
+    shop = open_shop(routes=lambda _: {"* /*": route(token.address, seller.address, None)})
+    response = pay(shop, "/weather", buyer)
+    assert response.status_code == 200
+    assert "extensions" not in settled(response)
+
+
+def test_server_without_the_extension_is_refused(token, seller, declared):
+    server = x402ResourceServer([])
+    with pytest.raises(InvalidArgumentError, match="register the extension with the server"):
+        ReputationMiddleware(FastAPI(), routes={"GET /": route(token.address, seller.address, declared)}, server=server)
+
+
+def test_route_without_our_adapter_takes_no_payment(facilitator, token, seller, declared, buyer):
+    shop = Shop(token.address, seller.address, declared)
+    server = resource_server(x402ResourceServer, facilitator, shop.extension)
+    shop.app.middleware("http")(payment_middleware(shop.routes, server))
+    with serving(shop.app) as shop.url:
+        response = pay(shop, "/weather", buyer)
+    assert (response.status_code, refusal(response)) == (402, "no_adapter")
+    assert shop.runs == []
+
+
+@pytest.mark.parametrize("count", [20])
+def test_simultaneous_requests_mix_no_proofs(shop, buyer, count):
+    def one(number):
+        body = f"request {number}".encode() * 50
+        response = pay(shop, "/echo", buyer, "POST", content=body)
+        return assert_proves(response, body, body).task_ref
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(one, range(count)))) == count
+
+
+def test_headers_stay_below_four_kilobytes(shop, buyer):
+    unpaid = httpx.get(shop.url + "/weather")
+    paid = pay(shop, "/weather", buyer)
+    for response in (unpaid, paid):
+        assert sum(len(name) + len(value) + 4 for name, value in response.headers.raw) < 4096

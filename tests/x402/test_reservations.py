@@ -1,0 +1,153 @@
+"""Reservations and kept answers hold what they promise, within their limits."""
+
+from __future__ import annotations
+
+import base64
+import json
+from threading import Thread
+
+import pytest
+
+from bilateral.x402.answers import KeptAnswer, KeptAnswers, payment_of, request_of
+from bilateral.x402.reservations import Reservations, payment_key
+
+NETWORK, ASSET = "eip155:8453", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
+AUTHORIZATION = {"from": "0xAb", "nonce": "0x12", "value": "1000"}
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_authorization_is_reserved_once_and_released_by_its_holder(clock):
+    held, first, second = Reservations(clock=clock), object(), object()
+    assert held.take(b"key", first)
+    assert not held.take(b"key", second)
+    assert not held.take(b"key", first)
+    held.release(b"key", second)
+    assert not held.take(b"key", second)
+    held.release(b"key", first)
+    assert held.take(b"key", second)
+    held.release(b"other", second)
+
+
+def test_reservation_ends(clock):
+    held = Reservations(seconds=10, clock=clock)
+    assert held.take(b"key", object())
+    clock.now = 9.99
+    assert not held.take(b"key", object())
+    clock.now = 10
+    assert held.take(b"key", object())
+
+
+def test_reservations_are_limited(clock):
+    held = Reservations(limit=2, seconds=10, clock=clock)
+    assert [held.take(key, key) for key in (b"1", b"2", b"3")] == [True, True, False]
+    held.release(b"1", b"1")
+    assert held.take(b"3", object())
+
+
+def test_threads_reserve_once():
+    held, taken = Reservations(), []
+    threads = [Thread(target=lambda: taken.append(held.take(b"key", object()))) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == [False] * 19 + [True]
+
+
+@pytest.mark.parametrize("name", ["authorization", "permit2Authorization"])
+def test_copies_of_an_authorization_have_one_key(name):
+    payload = {name: AUTHORIZATION, "signature": "0x11"}
+    key = payment_key(NETWORK, ASSET, payload)
+    assert key == payment_key(NETWORK, ASSET.lower(), {name: {**AUTHORIZATION, "from": "0xaB"}, "signature": "0x22"})
+    assert key != payment_key(NETWORK, ASSET, {name: {**AUTHORIZATION, "nonce": "0x13"}})
+    assert key != payment_key("eip155:1", ASSET, payload)
+    assert key != payment_key(NETWORK, "0x12", payload)
+
+
+@pytest.mark.parametrize("payload", [{}, {"authorization": 7}, {"transaction": "AQ=="}, {"large": 2**60}])
+def test_payment_of_another_scheme_has_a_key(payload):
+    assert payment_key(NETWORK, ASSET, payload) == payment_key(NETWORK, ASSET, dict(payload))
+    assert payment_key(NETWORK, ASSET, payload) != payment_key(NETWORK, ASSET, payload | {"more": 1})
+
+
+def answer(size=10, request=b"request"):
+    return KeptAnswer(request, 200, ((b"payment-response", b"proof"),), b"a" * size)
+
+
+def test_answer_is_kept_for_its_time(clock):
+    kept = KeptAnswers(seconds=10, clock=clock)
+    kept.keep(b"payment", answer())
+    clock.now = 9.99
+    assert kept.find(b"payment") == answer()
+    assert kept.find(b"other") is None
+    clock.now = 10
+    assert kept.find(b"payment") is None
+
+
+def test_oldest_answers_go_first(clock):
+    kept = KeptAnswers(max_bytes=1200, clock=clock)
+    for number in range(4):
+        kept.keep(bytes([number]), answer(200))
+    assert [kept.find(bytes([number])) is not None for number in range(4)] == [False, False, True, True]
+    kept.keep(b"\x03", answer(201))
+    assert kept.find(b"\x03").body == b"a" * 201
+    assert kept.find(b"\x02") is not None
+
+
+def test_large_answer_is_not_kept(clock):
+    kept = KeptAnswers(clock=clock)
+    kept.keep(b"limit", answer(1024 * 1024))
+    kept.keep(b"above", answer(1024 * 1024 + 1))
+    assert kept.find(b"limit") is not None
+    assert kept.find(b"above") is None
+
+
+def header(message):
+    return base64.b64encode(json.dumps(message).encode()).decode()
+
+
+def test_payment_with_an_identifier_can_fetch_its_answer():
+    message = {"extensions": {"payment-identifier": {"info": {"id": "0123456789abcdef"}}}}
+    assert payment_of(header(message)) is not None
+    assert payment_of(header(message | {"more": 1})) != payment_of(header(message))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "?",
+        "ÿ",
+        header([]),
+        header({}),
+        header({"extensions": []}),
+        header({"extensions": {"payment-identifier": {"info": {"id": "too short"}}}}),
+        header({"extensions": {"payment-identifier": {"info": {"id": 7}}}}),
+        header({"extensions": {"payment-identifier": "id"}}),
+    ],
+)
+def test_payment_without_an_identifier_cannot(text):
+    assert payment_of(text) is None
+
+
+def test_requests_are_told_apart_by_method_target_and_body():
+    requests = [
+        request_of("GET", b"/a?b", b""),
+        request_of("POST", b"/a?b", b""),
+        request_of("GET", b"/a?c", b""),
+        request_of("GET", b"/a?b", b"c"),
+    ]
+    assert len(set(requests)) == 4
