@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bilateral.events.identity import MetadataSet, PrimaryAgentSet, Transfer
@@ -16,7 +17,7 @@ WALLET_KEY: Final = "agentWallet"
 """The metadata key under which the registry reports an agent's wallet."""
 
 _NOBODY: Final = "0x" + "00" * 20
-_ADDRESS_BYTES: Final = 20
+ADDRESS_BYTES: Final = 20
 
 
 class AgentStates:
@@ -34,6 +35,7 @@ class AgentStates:
         self.owners: dict[int, str] = {}
         self.wallets: dict[int, str] = {}
         self.primary_agents: dict[str, int] = {}
+        self._cleared: tuple[int, str | None] | None = None  # an agent without a wallet any more, its former wallet
 
     def apply(self, events: Iterable[Event]) -> None:
         """Take account of further events.
@@ -42,48 +44,78 @@ class AgentStates:
             events: Events of one identity registry, in the order of the chain, none left out, and a transaction's in
                 one call. Other registries' events are ignored.
         """
-        cleared: tuple[int, str | None] | None = None  # an agent without a wallet any more, and its former wallet
         for event in events:
-            # A transfer clears the wallet just before it moves the token, and the wallet may be the receiver.
-            is_moved = isinstance(event, Transfer) and cleared is not None and cleared[0] == event.agent_id
-            if cleared is not None and not is_moved:
-                self._disown(*cleared)
             match event:
-                case PrimaryAgentSet():
-                    self.primary_agents[event.account] = event.agent_id
                 case Transfer():
-                    self._transfer(event)
-            if cleared is not None and is_moved:
-                self._disown(*cleared)
-            cleared = self._set_wallet(event) if isinstance(event, MetadataSet) else None
-        if cleared is not None:
-            self._disown(*cleared)
+                    self.transfer(event.agent_id, event.from_address, event.to_address)
+                case MetadataSet() if event.metadata_key == WALLET_KEY:
+                    self.set_wallet(event.agent_id, event.metadata_value)
+                case PrimaryAgentSet():
+                    self.choose(event.account, event.agent_id)
+                case _:
+                    self.settle()
+        self.settle()
 
-    def _transfer(self, event: Transfer) -> None:
-        """Give an agent its new owner; a new agent also its wallet."""
-        agent_id, owner = event.agent_id, event.to_address
+    def transfer(self, agent_id: int, from_address: str, to_address: str) -> None:
+        """Give an agent its new owner; a new agent also its wallet.
+
+        Args:
+            agent_id: The agent.
+            from_address: Its former owner; the zero address at registration.
+            to_address: Its new owner; the zero address if it ends.
+        """
+        # A transfer clears the wallet just before it moves the token, and the wallet may be the receiver.
+        cleared = self._cleared if self._cleared is not None and self._cleared[0] == agent_id else None
+        if cleared is None:
+            self.settle()
         former = self.owners.pop(agent_id, None)
-        if owner != _NOBODY:
-            self.owners[agent_id] = owner
-        if event.from_address == _NOBODY:
-            self.wallets[agent_id] = owner
-            self.primary_agents.setdefault(owner, agent_id)
+        if to_address != _NOBODY:
+            self.owners[agent_id] = to_address
+        if from_address == _NOBODY:
+            self.wallets[agent_id] = to_address
+            self.primary_agents.setdefault(to_address, agent_id)
         self._disown(agent_id, former)
+        self.settle()
 
-    def _set_wallet(self, event: MetadataSet) -> tuple[int, str | None] | None:
-        """Give an agent its new wallet. If this clears the wallet, return the agent and its former wallet."""
-        if event.metadata_key != WALLET_KEY:
-            return None
-        former = self.wallets.pop(event.agent_id, None)
-        if len(event.metadata_value) != _ADDRESS_BYTES:
-            return event.agent_id, former
-        wallet = self.wallets[event.agent_id] = checksummed("0x" + event.metadata_value.hex())
-        self._disown(event.agent_id, former)
-        self.primary_agents.setdefault(wallet, event.agent_id)
-        return None
+    def set_wallet(self, agent_id: int, value: bytes) -> None:
+        """Give an agent its new wallet.
+
+        Args:
+            agent_id: The agent.
+            value: The value under `WALLET_KEY`: the wallet's 20 bytes; anything else clears it.
+        """
+        self.settle()
+        former = self.wallets.pop(agent_id, None)
+        if len(value) != ADDRESS_BYTES:
+            self._cleared = agent_id, former
+            return
+        wallet = self.wallets[agent_id] = address_of_bytes(value)
+        self._disown(agent_id, former)
+        self.primary_agents.setdefault(wallet, agent_id)
+
+    def choose(self, account: str, agent_id: int) -> None:
+        """Give an account its primary agent."""
+        self.settle()
+        self.primary_agents[account] = agent_id
+
+    def settle(self) -> None:
+        """End a wallet that was cleared: no transfer follows that could bring it back. A transaction ends so."""
+        if self._cleared is not None:
+            cleared, self._cleared = self._cleared, None
+            self._disown(*cleared)
 
     def _disown(self, agent_id: int, account: str | None) -> None:
         """End an account's choice of a primary agent of which it is neither owner nor wallet any more."""
         entitled = self.owners.get(agent_id), self.wallets.get(agent_id)
         if account is not None and account not in entitled and self.primary_agents.get(account) == agent_id:
             del self.primary_agents[account]
+
+
+@lru_cache(maxsize=1 << 14)
+def address_of_bytes(raw: bytes) -> str:
+    """Return an address in checksum form.
+
+    Args:
+        raw: Its 20 bytes.
+    """
+    return checksummed("0x" + raw.hex())

@@ -1,40 +1,62 @@
-"""The present state of agents, derived from the events of identity registries."""
+"""The present state of agents, derived from the rows of identity registries' events."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from functools import lru_cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, TypeAlias
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bilateral.events import (
     AgentRegistered,
     AgentStates,
     AgentUpdated,
-    Event,
     MetadataSet,
     PrimaryAgentSet,
     Registered,
     Transfer,
     URIUpdated,
 )
-from bilateral.events.agents import WALLET_KEY
-from bilateral.identifiers import checksummed
+from bilateral.events.agents import ADDRESS_BYTES, WALLET_KEY, address_of_bytes
 from bilateral.index import schema
 from bilateral.index.derived import DerivedTable, Journal
-from bilateral.index.text import key_text, storable
+from bilateral.index.rows import picker
+from bilateral.index.text import key_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
+    from bilateral.events import Event
+    from bilateral.index.extraction import EventRows
     from bilateral.index.rows import Row, Rows
 
-IdentityEvent: TypeAlias = (
-    AgentRegistered | AgentUpdated | MetadataSet | PrimaryAgentSet | Registered | Transfer | URIUpdated
-)
-"""An event that changes the state of an agent."""
+_Change: TypeAlias = tuple[int, int, type["Event"], "Row"]
+"""Block, log index, event and row of an event that changes an agent."""
 
-_ADDRESS_BYTES: Final = 20
+_Texts: TypeAlias = dict[bool, str]
+"""An agent's new URI, behind True, and its new domain, behind False."""
+
+
+def _picker(event: type[Event], *names: str) -> Callable[[Row], Any]:
+    """Return what picks some columns of an event's rows."""
+    return picker(schema.EVENT_TABLES[event], *names)
+
+
+IDENTITY_EVENTS: Final = {
+    Transfer: _picker(Transfer, "agent_id", "from_address", "to_address"),
+    Registered: _picker(Registered, "agent_id", "agent_uri"),
+    URIUpdated: _picker(URIUpdated, "agent_id", "new_uri"),
+    MetadataSet: _picker(MetadataSet, "agent_id", "metadata_key", "metadata_value"),
+    AgentRegistered: _picker(AgentRegistered, "agent_id", "agent_domain"),
+    AgentUpdated: _picker(AgentUpdated, "agent_id", "agent_domain"),
+    PrimaryAgentSet: _picker(PrimaryAgentSet, "agent_id", "account"),
+}
+"""The events that change the state of an agent, and the columns that matter, the agent first."""
+
+_BLOCK, _TIME, _TRANSACTION, _REGISTRY = (
+    list(schema.EVENT_TABLES[Transfer].c.keys()).index(name)
+    for name in ("block_number", "block_time", "transaction_hash", "registry")
+)
+_URIS: Final = (Registered, URIUpdated)
 
 
 class AgentTables:
@@ -48,116 +70,132 @@ class AgentTables:
     def __init__(self, chain_id: int, journal: Journal) -> None:
         """See the class."""
         self._chain_id = chain_id
+        self._journal = journal
         self._agents = DerivedTable(schema.agent, journal)
         self._metadata = DerivedTable(schema.agent_metadata, journal)
         self._primary_agents = DerivedTable(schema.primary_agent, journal)
+        self._states: dict[str, AgentStates] = {}
 
-    def load(self, rows: Rows, events: Iterable[Event]) -> None:
-        """Read the rows that some events may change.
+    def derive(self, rows: Rows, events: EventRows) -> None:
+        """Bring the tables up to date with further events.
 
         Args:
             rows: The access to rows.
-            events: All events of the batch.
+            events: The rows of the events of some blocks.
         """
-        agents: set[Row] = set()
-        accounts: set[Row] = set()
-        entries: set[Row] = set()
-        for event in events:
-            if not isinstance(event, IdentityEvent):
-                continue
-            registry = event.position.address
-            if not isinstance(event, PrimaryAgentSet):
-                agents.add((self._chain_id, registry, event.agent_id))
-            accounts.update((self._chain_id, registry, account) for account in _accounts(event))
-            if isinstance(event, MetadataSet) and event.metadata_key != WALLET_KEY:
-                entries.add((self._chain_id, registry, event.agent_id, key_text(storable(event.metadata_key))))
-        self._agents.load(rows, agents)
-        for key in agents:
-            known = self._agents.get(key)
-            if known is not None:
-                accounts.update((*key[:2], account) for account in known[3:5] if account)
-        self._primary_agents.load(rows, accounts)
-        self._metadata.load(rows, entries)
-
-    def apply(self, time: int, events: Sequence[Event]) -> None:
-        """Apply all events of one block.
-
-        Args:
-            time: The time of the block, in Unix seconds.
-            events: The events of the block in their order; those that change no agent are ignored.
-        """
-        by_registry: dict[str, list[IdentityEvent]] = defaultdict(list)
-        for event in events:
-            if isinstance(event, IdentityEvent):
-                by_registry[event.position.address].append(event)
-        for registry, changes in by_registry.items():
-            self._apply_to_registry(registry, time, changes)
-
-    def write(self, rows: Rows) -> None:
-        """Write what has changed."""
+        changes: list[_Change] = [
+            (row[_BLOCK], row[_BLOCK + 1], kind, row)
+            for kind in IDENTITY_EVENTS
+            for row in events.get(schema.EVENT_TABLES[kind], ())
+        ]
+        if not changes:
+            return
+        changes.sort(key=itemgetter(0, 1))
+        self._load(rows, changes)
+        for number, in_block in groupby(changes, key=itemgetter(0)):
+            self._journal.begin_block(number)
+            self._apply(list(in_block))
         for table in (self._agents, self._metadata, self._primary_agents):
             table.write(rows)
 
-    def _apply_to_registry(self, registry: str, time: int, events: Sequence[IdentityEvent]) -> None:
-        """Apply the events of one registry in one block."""
-        states, prefix = AgentStates(), (self._chain_id, registry)
-        touched = {event.agent_id for event in events if not isinstance(event, PrimaryAgentSet)}
-        accounts = {account for event in events for account in _accounts(event)}
-        for agent_id in touched:
-            known = self._agents.get((*prefix, agent_id))
+    def _load(self, rows: Rows, changes: Iterable[_Change]) -> None:
+        """Read the rows that changes may change."""
+        agents: set[Row] = set()
+        accounts: set[Row] = set()
+        entries: set[Row] = set()
+        for _, _, kind, row in changes:
+            prefix = (self._chain_id, row[_REGISTRY])
+            agent_id, *values = IDENTITY_EVENTS[kind](row)
+            if kind is not PrimaryAgentSet:
+                agents.add((*prefix, agent_id))
+            accounts.update((*prefix, account) for account in _accounts(kind, values))
+            if kind is MetadataSet and values[0] != WALLET_KEY:
+                entries.add((*prefix, agent_id, key_text(values[0])))
+        self._agents.load(rows, agents)
+        for key in agents:
+            states = self._states.setdefault(key[1], AgentStates())
+            known = self._agents.get(key)
             if known is not None:
-                accounts.update(account for account in known[3:5] if account)
-                states.owners[agent_id] = known[3]
+                states.owners[key[2]] = known[3]
                 if known[4]:
-                    states.wallets[agent_id] = known[4]
-        for account in accounts:
-            chosen = self._primary_agents.get((*prefix, account))
-            if chosen is not None:
-                states.primary_agents[account] = chosen[3]
-        for _, of_transaction in groupby(events, key=lambda it: it.position.transaction_hash):
-            states.apply(list(of_transaction))
+                    states.wallets[key[2]] = known[4]
+                accounts.update((*key[:2], account) for account in known[3:5] if account)
+        self._primary_agents.load(rows, accounts)
+        for key in accounts:
+            if (chosen := self._primary_agents.get(key)) is not None:
+                self._states.setdefault(key[1], AgentStates()).primary_agents[key[2]] = chosen[3]
+        self._metadata.load(rows, entries)
+
+    def _apply(self, changes: list[_Change]) -> None:
+        """Apply all changes of one block."""
+        registries = {change[3][_REGISTRY] for change in changes}
+        for registry in registries:
+            of_registry = [it for it in changes if it[3][_REGISTRY] == registry] if len(registries) > 1 else changes
+            self._apply_to_registry(registry, of_registry)
+
+    def _apply_to_registry(self, registry: str, changes: list[_Change]) -> None:
+        """Apply the changes of one registry in one block."""
+        states, prefix = self._states.setdefault(registry, AgentStates()), (self._chain_id, registry)
+        accounts: set[str] = set()
+        texts: dict[int, _Texts] = {}
+        transaction = None
+        for _, _, kind, row in changes:
+            agent_id, *values = IDENTITY_EVENTS[kind](row)
+            accounts.update(_accounts(kind, values))
+            if row[_TRANSACTION] != transaction:
+                states.settle()
+                transaction = row[_TRANSACTION]
+            if kind is PrimaryAgentSet:
+                states.choose(values[0], agent_id)
+                continue
+            if agent_id not in texts:
+                texts[agent_id] = {}
+                known = self._agents.get((*prefix, agent_id))
+                if known is not None:
+                    accounts.update(account for account in known[3:5] if account)
+            self._change_agent(states, kind, (*prefix, agent_id), values, texts[agent_id])
+        states.settle()
         for account in accounts:
             primary = states.primary_agents.get(account)
             self._primary_agents.set((*prefix, account), None if primary is None else (primary,))
-        for agent_id in touched:
-            self._set_agent((*prefix, agent_id), time, states, [it for it in events if it.agent_id == agent_id])
+        block, time = changes[0][3][_BLOCK], changes[0][3][_TIME]
+        for agent_id, new in texts.items():
+            self._set_agent((*prefix, agent_id), states, new, (block, time))
 
-    def _set_agent(
-        self, key: tuple[int, str, int], time: int, states: AgentStates, events: Sequence[IdentityEvent]
+    def _change_agent(
+        self, states: AgentStates, kind: type[Event], key: tuple[int, str, int], values: list[Any], texts: _Texts
     ) -> None:
-        """Set the rows of one agent after a block."""
-        owner, block = states.owners.get(key[2]), events[0].position.block_number
-        known = self._agents.get(key)
-        uri, domain, registered = ("", "", (block, time)) if known is None else (known[5], known[6], known[7:9])
-        for event in events:
-            match event:
-                case Registered():
-                    uri = storable(event.agent_uri)
-                case URIUpdated():
-                    uri = storable(event.new_uri)
-                case AgentRegistered() | AgentUpdated():
-                    domain = storable(event.agent_domain)
-                case MetadataSet() if event.metadata_key != WALLET_KEY:
-                    self._metadata.set((*key, key_text(storable(event.metadata_key))), (event.metadata_value,))
+        """Apply one change to one agent."""
+        if kind is Transfer:
+            states.transfer(key[2], *values)
+        elif kind is MetadataSet and values[0] == WALLET_KEY:
+            states.set_wallet(key[2], values[1])
+        else:
+            states.settle()
+            if kind is MetadataSet:
+                self._metadata.set((*key, key_text(values[0])), (values[1],))
+            else:
+                texts[kind in _URIS] = values[0]
+
+    def _set_agent(self, key: tuple[int, str, int], states: AgentStates, texts: _Texts, now: tuple[int, int]) -> None:
+        """Set the row of one agent after a block."""
+        owner = states.owners.get(key[2])
         if owner is None:  # burnt, or an event of an agent that was never minted
+            states.wallets.pop(key[2], None)
             self._agents.set(key, None)
             return
-        self._agents.set(key, (owner, states.wallets.get(key[2]), uri, domain, *registered, block, time))
+        known = self._agents.get(key)
+        uri, domain, registered = ("", "", now) if known is None else (known[5], known[6], known[7:9])
+        texts = {True: uri, False: domain, **texts}
+        self._agents.set(key, (owner, states.wallets.get(key[2]), texts[True], texts[False], *registered, *now))
 
 
-def _accounts(event: IdentityEvent) -> tuple[str, ...]:
-    """Return the accounts whose primary agent an event may change, but for the agent's former owner and wallet."""
-    match event:
-        case Transfer():
-            return event.from_address, event.to_address
-        case PrimaryAgentSet():
-            return (event.account,)
-        case MetadataSet() if event.metadata_key == WALLET_KEY and len(event.metadata_value) == _ADDRESS_BYTES:
-            return (_address(event.metadata_value),)
+def _accounts(kind: type[Event], values: list[Any]) -> tuple[str, ...]:
+    """Return the accounts whose primary agent a change may change, but for the agent's former owner and wallet."""
+    if kind is Transfer:
+        return values[0], values[1]
+    if kind is PrimaryAgentSet:
+        return (values[0],)
+    if kind is MetadataSet and values[0] == WALLET_KEY and len(values[1]) == ADDRESS_BYTES:
+        return (address_of_bytes(values[1]),)
     return ()
-
-
-@lru_cache(maxsize=1 << 14)
-def _address(raw: bytes) -> str:
-    """Return an address in checksum form."""
-    return checksummed("0x" + raw.hex())

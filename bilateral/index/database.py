@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _BUSY_SECONDS: Final = 30
 _CACHE_KIB: Final = 64 * 1024
+_CHECKPOINT_PAGES: Final = 16_384
+"""Pages of the write-ahead log after which they move into the database: a page that changes often moves once."""
 
 
 def default_url() -> str:
@@ -120,6 +122,8 @@ def _prepare_sqlite(engine: Engine) -> None:
             "synchronous = NORMAL",
             f"busy_timeout = {_BUSY_SECONDS * 1000}",
             f"cache_size = -{_CACHE_KIB}",
+            f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+            f"journal_size_limit = {_CHECKPOINT_PAGES * 4096}",
             "temp_store = MEMORY",
             "foreign_keys = ON",
         ):

@@ -42,26 +42,12 @@ _READABLE_ERRORS: Final = (
 """HTTP statuses whose bodies may carry an error of JSON-RPC."""
 
 
-class LogEntry(msgspec.Struct, gc=False):
-    """A log in the form of JSON-RPC."""
-
-    address: str
-    topics: list[str]
-    data: str
-    blockNumber: str  # noqa: N815  # the node's name
-    blockHash: str  # noqa: N815
-    transactionHash: str  # noqa: N815
-    logIndex: str  # noqa: N815
-    blockTimestamp: str | None = None  # noqa: N815
-    removed: bool = False
-
-
 class HeaderEntry(msgspec.Struct, gc=False):
     """A block's header in the form of JSON-RPC."""
 
     number: str
     hash: str
-    parentHash: str  # noqa: N815
+    parentHash: str  # noqa: N815  # the node's name
     timestamp: str
     logsBloom: str | None = None  # noqa: N815
 

@@ -8,11 +8,9 @@ follow the one before it, from the cursor on, and every log must be of one of th
 from __future__ import annotations
 
 import random
-from bisect import bisect_right
-from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import (
     MalformedNodeAnswerError,
@@ -20,7 +18,7 @@ from bilateral.errors import (
     NodeTimeoutError,
     NodeUnreachableError,
 )
-from bilateral.events import decode_logs
+from bilateral.index.ahead import Ahead
 from bilateral.index.collection import collection_paused
 from bilateral.index.errors import (
     ChainChangedError,
@@ -28,14 +26,14 @@ from bilateral.index.errors import (
     EndpointLiesError,
     EndpointRefusesError,
 )
-from bilateral.index.found import Found
+from bilateral.index.extraction import Extraction
 from bilateral.index.store import JOURNAL_BLOCKS, Batch, Block, ChainStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from bilateral.contracts import Registry
-    from bilateral.events import RawLog
+    from bilateral.index.logs import BlockLogs
     from bilateral.index.pool import Pool
     from bilateral.index.source import Header, Source
 
@@ -51,7 +49,7 @@ ENDPOINT_FAILURES: Final = (
 
 _MOST_CHANGES: Final = 3
 _SAMPLE: Final = 4
-_MAX_LOGS: Final = 5_000
+_MAX_LOGS: Final = 10_000
 """Logs to store in one transaction, but for those of one block."""
 
 
@@ -103,8 +101,9 @@ class Follower:
         """See the class."""
         self._store = store
         self._pool = pool
-        self._registries = dict(registries)
+        self._extraction = Extraction(store.chain_id, registries)
         self._first_block = first_block
+        self._ahead: Ahead[tuple[Block, list[BlockLogs], int]] = Ahead()
 
     def step(self) -> Step:
         """Take one step: store the next blocks, or remove those that a reorganisation replaced.
@@ -147,7 +146,7 @@ class Follower:
         events = 0
         for batch in self._read(source, cursor, head):
             self._store.append(cursor, batch)
-            cursor, events = batch.end, events + len(batch.found)
+            cursor, events = batch.end, events + batch.count
         return Step(Outcome.ADVANCED, cursor.number, head, events, source.name)
 
     def _begin(self, source: Source) -> Block:
@@ -169,40 +168,48 @@ class Follower:
             end, logs, known = self._read_dense(source, cursor, head)
         else:
             end, logs, known = self._read_sparse(source, cursor, dense_from - 1)
-        times = self._times(source, logs, known)
+        self._add_times(source, logs, known)
         finalized = self._pool.finalized(source)
         for part, last in _parts(logs, end):
             kept = [block for number, block in known.items() if first <= number <= last]
-            yield Batch(known[last], self._decoded(part, times), kept, head, finalized)
+            yield Batch(known[last], self._extraction.rows(part), kept, head, finalized)
             first = last + 1
 
-    def _read_sparse(self, source: Source, cursor: Block, last: int) -> tuple[int, list[RawLog], dict[int, Block]]:
+    def _read_sparse(self, source: Source, cursor: Block, last: int) -> tuple[int, list[BlockLogs], dict[int, Block]]:
         """Read blocks deep in the chain, as many as the endpoint gives at once.
 
         A later block has the same hash before and after, so no block of the range was replaced while it was read. The
         headers of a sample of blocks are compared with their logs.
         """
         first = cursor.number + 1
-        before = source.headers_of([last])[0].block
-        logs, end = source.logs(first, last)
-        by_number = _by_number(logs)
+        before, logs, end = self._ahead.take((source.name, first)) or self._fetch(source, first, last)
+        by_number = {block.number: block for block in logs}
         parts = {last for _, last in _parts(logs, end)}  # they become checkpoints
         sample = _sample(sorted(by_number), first, end) | parts
-        numbers = sorted({*sample, last, *([cursor.number] if cursor.number >= 0 else [])})
+        numbers = sorted({*sample, before.number, *([cursor.number] if cursor.number >= 0 else [])})
         headers = {header.block.number: header for header in source.headers_of(numbers)}
         for known in (before, cursor):
             if known.number >= 0 and headers[known.number].block.hash != known.hash:
                 raise ChainChangedError(source.name, f"block {known.number} was replaced")
         for number in sample:
-            self._check_block(source, headers[number], by_number.get(number, ()))
+            self._check_block(source, headers[number], by_number.get(number))
         if source.loses_logs:
             self._look_twice(source, logs, first, end)
+        if end < last:
+            self._ahead.start((source.name, end + 1), lambda: self._fetch(source, end + 1, last))
         return end, logs, {number: headers[number].block for number in parts}
 
-    def _read_dense(self, source: Source, cursor: Block, head: int) -> tuple[int, list[RawLog], dict[int, Block]]:
+    def _fetch(self, source: Source, first: int, last: int) -> tuple[Block, list[BlockLogs], int]:
+        """Return a later block as it is before the logs are read, the logs, and their last block."""
+        before = source.headers_of([last])[0].block
+        logs, end = source.logs(first, last)
+        return before, logs, end
+
+    def _read_dense(self, source: Source, cursor: Block, head: int) -> tuple[int, list[BlockLogs], dict[int, Block]]:
         """Read blocks near the head, with every header. The last one must be the same before and after."""
         first = cursor.number + 1
         last = min(head, first + source.size.blocks - 1)
+        self._ahead.take(None)
         headers = source.headers(first, last)
         logs, end = source.logs(first, last)
         after = source.header(last)
@@ -211,23 +218,19 @@ class Follower:
         headers = headers[: end - first + 1]
         if cursor.number >= 0 and headers[0].parent_hash != cursor.hash:
             raise ChainChangedError(source.name, f"block {first} does not follow block {cursor.number}")
-        by_number = _by_number(logs)
+        by_number = {block.number: block for block in logs}
         for header in headers:
-            self._check_block(source, header, by_number.get(header.block.number, ()))
+            self._check_block(source, header, by_number.get(header.block.number))
         return end, logs, {header.block.number: header.block for header in headers}
 
-    def _require_of_block(self, source: Source, block: Block, logs: Sequence[RawLog]) -> None:
-        """Check that logs are of a block, not of another one with its number."""
-        if any(bytes.fromhex(log.position.block_hash[2:]) != block.hash for log in logs):
-            raise EndpointLiesError(source.name, f"the logs of block {block.number} are of another block")
-
-    def _check_block(self, source: Source, header: Header, logs: Sequence[RawLog]) -> None:
+    def _check_block(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
         """Check the logs of one block against its header; look again where they seem to lack something."""
-        self._require_of_block(source, header.block, logs)
-        if source.lacks(header, logs):
-            self._look_twice(source, logs, header.block.number, header.block.number)
+        if logs is not None:
+            _require_of_block(source, header.block, logs)
+        if source.lacks(header, logs.addresses() if logs else ()):
+            self._look_twice(source, [logs] if logs else [], header.block.number, header.block.number)
 
-    def _look_twice(self, source: Source, logs: Sequence[RawLog], first: int, last: int) -> None:
+    def _look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> None:
         """Read a range again, from another endpoint if there is one, and compare.
 
         Raises:
@@ -238,7 +241,7 @@ class Follower:
             second = self._pool.second(source)
             try:
                 again, end = second.logs(first, last)
-                self._compare(source, second, [log for log in logs if first <= log.position.block_number <= end], again)
+                self._compare(source, second, [block for block in logs if first <= block.number <= end], again)
             except ENDPOINT_FAILURES as problem:
                 if second is source or (isinstance(problem, EndpointLiesError) and problem.endpoint == source.name):
                     raise
@@ -246,14 +249,14 @@ class Follower:
             else:
                 first = end + 1
 
-    def _compare(self, source: Source, second: Source, logs: Sequence[RawLog], again: Sequence[RawLog]) -> None:
+    def _compare(self, source: Source, second: Source, logs: Sequence[BlockLogs], again: Sequence[BlockLogs]) -> None:
         """Compare the logs of a range as two endpoints give them, or one at two times.
 
         Raises:
             EndpointLiesError: One of them left out logs.
             ChainChangedError: The two differ in another way.
         """
-        given, found = {_content(log) for log in logs}, {_content(log) for log in again}
+        given, found = ({log for block in blocks for log in block.contents()} for blocks in (logs, again))
         for liar, lost in ((source, found - given), (second, given - found)):
             if lost and (given < found or found < given):
                 liar.loses_logs = True
@@ -264,21 +267,16 @@ class Follower:
         if given != found:
             raise ChainChangedError(source.name, f"{second.name} has other logs")
 
-    def _times(self, source: Source, logs: Sequence[RawLog], known: Mapping[int, Block]) -> Mapping[int, int]:
-        """Return the times of the blocks with logs, from the logs where the node says them there."""
-        times = {number: block.time for number, block in known.items()}
-        places = [log.position for log in logs]
-        times |= {it.block_number: it.block_timestamp for it in places if it.block_timestamp is not None}
-        missing = {it.block_number: log for log in logs if (it := log.position).block_number not in times}
-        for header in source.headers_of(sorted(missing)):
-            self._require_of_block(source, header.block, [missing[header.block.number]])
-            times[header.block.number] = header.block.time
-        return times
-
-    def _decoded(self, logs: Sequence[RawLog], times: Mapping[int, int]) -> list[Found]:
-        """Decode logs."""
-        decoded = decode_logs(self._registries, logs)
-        return [Found(log, event, times[log.position.block_number]) for log, event in zip(logs, decoded, strict=True)]
+    def _add_times(self, source: Source, logs: Sequence[BlockLogs], known: Mapping[int, Block]) -> None:
+        """Give blocks their times, where the node did not say them beside the logs."""
+        for block in logs:
+            if block.time is None and block.number in known:
+                block.time = known[block.number].time
+        without = {block.number: block for block in logs if block.time is None}
+        for header in source.headers_of(sorted(without)):
+            block = without[header.block.number]
+            _require_of_block(source, header.block, block)
+            block.time = header.block.time
 
     def _roll_back(self, source: Source, cursor: Block, head: int) -> Step:
         """Remove the blocks that are not in the chain any more."""
@@ -333,12 +331,10 @@ class Follower:
         return known[kept] if header is None else header.block
 
 
-def _by_number(logs: Sequence[RawLog]) -> dict[int, list[RawLog]]:
-    """Return logs by the number of their block."""
-    found: dict[int, list[RawLog]] = defaultdict(list)
-    for log in logs:
-        found[log.position.block_number].append(log)
-    return found
+def _require_of_block(source: Source, block: Block, logs: BlockLogs) -> None:
+    """Check that logs are of a block, not of another one with its number."""
+    if logs.hash != block.hash:
+        raise EndpointLiesError(source.name, f"the logs of block {block.number} are of another block")
 
 
 def _sample(numbers: Sequence[int], first: int, last: int) -> set[int]:
@@ -347,14 +343,7 @@ def _sample(numbers: Sequence[int], first: int, last: int) -> set[int]:
     return {*random.sample(numbers, count), *(random.randint(first, last) for _ in range(_SAMPLE))}  # noqa: S311
 
 
-def _content(log: RawLog) -> tuple[Any, ...]:
-    """Return what two endpoints must agree on: a log without the time of its block, which not all say."""
-    place = log.position
-    origin = place.address, place.transaction_hash
-    return place.block_number, place.block_hash, place.log_index, *origin, log.topics, log.data
-
-
-def _parts(logs: Sequence[RawLog], end: int) -> Iterator[tuple[Sequence[RawLog], int]]:
+def _parts(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[Sequence[BlockLogs], int]]:
     """Split a range so that one transaction does not store too many logs.
 
     Args:
@@ -364,12 +353,10 @@ def _parts(logs: Sequence[RawLog], end: int) -> Iterator[tuple[Sequence[RawLog],
     Yields:
         The logs of each part, and its last block: parts end where blocks end.
     """
-    start = 0
-    while len(logs) - start > _MAX_LOGS:
-        last = logs[start + _MAX_LOGS - 1].position.block_number
-        stop = bisect_right(logs, last, lo=start, key=lambda log: log.position.block_number)
-        if stop == len(logs):
-            break
-        yield logs[start:stop], last
-        start = stop
+    start = size = 0
+    for at, block in enumerate(logs):
+        if size and size + len(block.entries) > _MAX_LOGS:
+            yield logs[start:at], logs[at - 1].number
+            start, size = at, 0
+        size += len(block.entries)
     yield logs[start:], end

@@ -2,49 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Text, func, select
+from sqlalchemy import func, select
 
-from bilateral.events import Event, LogPosition, RawLog
 from bilateral.index import schema
-from bilateral.index.found import Found
-from bilateral.text import ChainText
+from bilateral.index.rows import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy import Connection, Table
+
+    from bilateral.events import Event
+    from bilateral.index.extraction import EventRows
 
 _LAST_BLOCK: Final = 2**63 - 1
 _MOST_EVENTS: Final = 5_000
 """Events of one table to read at once, but for those of one block."""
 
 
-def stored_batches(connection: Connection, chain_id: int, first: int = 0) -> Iterator[list[Found]]:
-    """Yield the decoded events of a chain, some blocks at a time.
+def stored_batches(
+    connection: Connection, chain_id: int, events: Sequence[type[Event]], first: int = 0, *, latest_first: bool = False
+) -> Iterator[tuple[int, EventRows]]:
+    """Yield the stored events of a chain, some blocks at a time.
 
     Args:
         connection: The connection.
         chain_id: The chain.
+        events: The events to read.
         first: The first block.
+        latest_first: True to begin with the latest blocks.
 
     Yields:
-        The events of some consecutive blocks, in the order of the chain; never an empty list.
+        The last of some consecutive blocks, and the rows of their events.
     """
+    tables = [schema.EVENT_TABLES[event] for event in events]
     last = max(
         connection.execute(
             select(func.coalesce(func.max(table.c.block_number), -1)).where(table.c.chain_id == chain_id)
         ).scalar_one()
-        for table in schema.EVENT_TABLES.values()
+        for table in tables
     )
-    start = first
-    while start <= last:
-        end = min(last, *(_end_of_batch(connection, table, chain_id, start) for table in schema.EVENT_TABLES.values()))
-        if found := stored_events(connection, chain_id, start, end):
-            yield found
-        start = end + 1
+    ranges = []
+    while first <= last:
+        end = min(last, *(_end_of_batch(connection, table, chain_id, first) for table in tables))
+        ranges.append((first, end))
+        first = end + 1
+    rows = rows_of(connection)
+    for start, end in reversed(ranges) if latest_first else ranges:
+        yield end, {table: rows.of_blocks(table, chain_id, start, end) for table in tables}
 
 
 def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: int) -> int:
@@ -58,36 +65,3 @@ def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: in
     )
     found = connection.execute(query).scalar_one_or_none()
     return _LAST_BLOCK if found is None else max(first, found - 1)
-
-
-def stored_events(connection: Connection, chain_id: int, first: int, last: int) -> list[Found]:
-    """Return the decoded events of a range of blocks.
-
-    Args:
-        connection: The connection.
-        chain_id: The chain.
-        first: The first block.
-        last: The last block.
-
-    Returns:
-        The events in the order of the chain. Their logs have no topics, and no data but those that were kept.
-    """
-    found = []
-    for kind, table in schema.EVENT_TABLES.items():
-        names = [field.name for field in fields(kind)[1:]]
-        texts = {name for name in names if isinstance(table.c[name].type, Text)}
-        query = select(table).where(table.c.chain_id == chain_id, table.c.block_number.between(first, last))
-        for row in connection.execute(query).mappings():
-            position = LogPosition(
-                row["registry"],
-                row["block_number"],
-                "0x" + row["block_hash"].hex(),
-                "0x" + row["transaction_hash"].hex(),
-                row["log_index"],
-            )
-            values = [ChainText(row[name].encode()) if name in texts else row[name] for name in names]
-            event: Event = kind(position, *values)
-            log = RawLog(position, (), row.get("raw_data") or b"")
-            found.append(Found(log, event, row["block_time"]))
-    found.sort(key=lambda it: (it.log.position.block_number, it.log.position.log_index))
-    return found

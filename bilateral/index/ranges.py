@@ -164,7 +164,10 @@ def _by_number(text: str, asked: int) -> Verdict | None:
 
 
 _MANY_LOGS: Final = 10_000
-"""The logs that one answer should hold at most."""
+"""The logs that one answer should hold at most: more would cost memory."""
+
+_GOOD_LOGS: Final = 8_000
+"""The logs that the second answer should hold, by the number that the first one held."""
 
 
 class RangeSize:
@@ -176,6 +179,8 @@ class RangeSize:
     Args:
         most: The most blocks to ask for.
         ceiling: The ceiling that was learnt earlier; None if none was.
+        first: The blocks to ask for first, while nothing is known about the number of logs; as many as may be if left
+            out.
 
     Attributes:
         blocks: The number of blocks to ask for next.
@@ -185,11 +190,12 @@ class RangeSize:
     _GROW_AFTER: Final = 8
     _EXACT_ENOUGH: Final = 8
 
-    def __init__(self, most: int, ceiling: int | None = None) -> None:
+    def __init__(self, most: int, ceiling: int | None = None, first: int | None = None) -> None:
         """See the class."""
         self._most = most
+        self._is_first = first is not None
         self.ceiling = ceiling
-        self.blocks = min(most, ceiling or most)
+        self.blocks = min(most, ceiling or most, first or most)
         self._accepted = 0
         self._refused: int | None = None
         self._answers = 0
@@ -206,6 +212,10 @@ class RangeSize:
             self._answers = 0
             return
         if asked < self.blocks:  # the end of the chain came first: nothing was learnt
+            return
+        if self._is_first:
+            self._is_first = False
+            self._ask_for(max(asked, asked * _GOOD_LOGS // max(logs, 1)))
             return
         self._accepted = asked
         self._answers += 1
@@ -224,7 +234,7 @@ class RangeSize:
             asked: The number of blocks that were asked for; more than 1.
             named: The number of blocks that the refusal names; None if it names no number.
         """
-        self._answers = 0
+        self._answers, self._is_first = 0, False
         if named is not None and named < asked:
             self.ceiling = self.blocks = max(1, named)
             self._refused = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sqlalchemy.dialects import postgresql, sqlite
@@ -44,6 +45,12 @@ class Rows(ABC):
         driver: Any = self._connection.connection.driver_connection
         rows: list[Row] = driver.execute(query).fetchall()
         return rows
+
+    def of_blocks(self, table: Table, chain_id: int, first: int, last: int) -> list[Row]:
+        """Return the rows of a table of events for a range of blocks, in the order of the chain."""
+        where = f"chain_id = {chain_id:d} AND block_number BETWEEN {first:d} AND {last:d}"
+        query = f'SELECT * FROM "{table.name}" WHERE {where} ORDER BY block_number, log_index'
+        return _widened(self._fetched(query), _wide(table))
 
     @abstractmethod
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
@@ -83,6 +90,17 @@ class Rows(ABC):
 def rows_of(connection: Connection) -> Rows:
     """Return the access to rows for the engine of a connection."""
     return SqliteRows(connection) if connection.dialect.name == "sqlite" else PostgresRows(connection)
+
+
+def picker(table: Table, *names: str) -> Callable[[Row], Any]:
+    """Return a function that picks some columns of a table's rows.
+
+    Args:
+        table: The table.
+        names: The columns, at least two.
+    """
+    columns = list(table.c.keys())
+    return itemgetter(*(columns.index(name) for name in names))
 
 
 def key_columns(table: Table) -> tuple[str, ...]:
@@ -219,10 +237,12 @@ class PostgresRows(Rows):
 def _narrowed(rows: Sequence[Row], wide: Sequence[int]) -> Sequence[Row]:
     """Convert the integers that SQLite cannot hold."""
     for at in wide:
-        rows = [
-            row if -_MAX_BIGINT <= row[at] <= _MAX_BIGINT else (*row[:at], sqlite_integer(row[at]), *row[at + 1 :])
-            for row in rows
-        ]
+        values = [row[at] for row in rows]
+        if max(values) > _MAX_BIGINT or min(values) < -_MAX_BIGINT:
+            rows = [
+                row if -_MAX_BIGINT <= row[at] <= _MAX_BIGINT else (*row[:at], sqlite_integer(row[at]), *row[at + 1 :])
+                for row in rows
+            ]
     return rows
 
 

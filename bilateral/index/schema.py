@@ -186,6 +186,7 @@ agent: Final = Table(
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     Index("agent_by_owner", "owner"),
     Index("agent_by_wallet", "wallet"),
+    sqlite_with_rowid=False,
 )
 
 agent_metadata: Final = Table(
@@ -197,6 +198,7 @@ agent_metadata: Final = Table(
     Column("metadata_key", Text, nullable=False),
     Column("metadata_value", LargeBinary, nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "metadata_key"),
+    sqlite_with_rowid=False,
 )
 
 primary_agent: Final = Table(
@@ -207,6 +209,7 @@ primary_agent: Final = Table(
     Column("account", ADDRESS, nullable=False),
     Column("agent_id", WideInteger, nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "account"),
+    sqlite_with_rowid=False,
 )
 
 summary: Final = Table(
@@ -225,6 +228,7 @@ summary: Final = Table(
     Column("lower_bound", Float(53)),
     PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag"),
     Index("summary_by_lower_bound", "side", "tag", "lower_bound"),
+    sqlite_with_rowid=False,
 )
 
 counterpart: Final = Table(
@@ -239,9 +243,16 @@ counterpart: Final = Table(
     Column("count", BigInteger, nullable=False),
     Column("share_sum", BigInteger, nullable=False),
     PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag", "account"),
+    sqlite_with_rowid=False,
 )
 
-DERIVED_TABLES: Final = (agent, agent_metadata, primary_agent, summary, counterpart)
+AGENT_TABLES: Final = (agent, agent_metadata, primary_agent)
+"""Tables that are computed from the events of identity registries."""
+
+SUMMARY_TABLES: Final = (summary, counterpart)
+"""Tables that are computed from feedback and ratings."""
+
+DERIVED_TABLES: Final = (*AGENT_TABLES, *SUMMARY_TABLES)
 """Tables that are computed from events, in the order in which they are rebuilt."""
 
 

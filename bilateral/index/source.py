@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import re
 import time
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import count, pairwise
 from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
-from bilateral.events import LogPosition, RawLog
-from bilateral.identifiers import checksummed
 from bilateral.index.bloom import may_hold
-from bilateral.index.endpoint import Endpoint, HeaderEntry, LogEntry
+from bilateral.index.endpoint import Endpoint, HeaderEntry
 from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
+from bilateral.index.logs import BlockLogs, LogEntry, bytes_of, grouped
+from bilateral.index.quantities import quantity, word
 from bilateral.index.ranges import RangeSize, Reaction, judge
 from bilateral.index.store import Block
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 MOST_BLOCKS: Final = 10_000
 """The most blocks to ask for at once: what most public endpoints allow."""
 
+FIRST_BLOCKS: Final = 50
+"""The blocks to ask for first, to learn how many logs they hold."""
+
 HEADERS_AT_ONCE: Final = 100
 """The headers to ask for in one batch."""
 
-_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
-_MAX_NUMBER: Final = 2**63 - 1
-_MAX_LOG_INDEX: Final = 2**31 - 1
-_WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")
-_MAX_TOPICS: Final = 4
-_WORD_BYTES: Final = 32
 _WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
@@ -74,7 +69,7 @@ class Source:
     ) -> None:
         """See the class."""
         self.endpoint = endpoint
-        self.size = RangeSize(MOST_BLOCKS)
+        self.size = RangeSize(MOST_BLOCKS, first=FIRST_BLOCKS)
         self.loses_logs = False
         self._addresses = list(addresses)
         self._address_bytes = [bytes.fromhex(address[2:]) for address in addresses]
@@ -88,11 +83,11 @@ class Source:
 
     def chain_id(self) -> int:
         """Return the chain's id."""
-        return _quantity(self.endpoint.request("eth_chainId", (), str))
+        return quantity(self.endpoint.request("eth_chainId", (), str))
 
     def head(self) -> int:
         """Return the number of the last block."""
-        return _quantity(self.endpoint.request("eth_blockNumber", (), str))
+        return quantity(self.endpoint.request("eth_blockNumber", (), str))
 
     def has_code(self, address: str, block: int) -> bool:
         """Check that there is a contract at an address after a block. Old blocks need a node that keeps old states."""
@@ -145,7 +140,7 @@ class Source:
             found += self._headers_at_once(numbers[start : start + HEADERS_AT_ONCE])
         return found
 
-    def logs(self, first: int, last: int) -> tuple[list[RawLog], int]:
+    def logs(self, first: int, last: int) -> tuple[list[BlockLogs], int]:
         """Return the registries' logs from the beginning of a range of blocks, as many blocks as the endpoint gives.
 
         Args:
@@ -153,7 +148,8 @@ class Source:
             last: The last block that is wanted.
 
         Returns:
-            The logs in the order of the chain, and the last block of the part of the range that they are complete for.
+            The blocks with logs, in their order, and the last block of the part of the range that they are complete
+            for.
 
         Raises:
             EndpointRefusesError: The endpoint refuses a single block, or for a reason that asking differently does not
@@ -168,7 +164,7 @@ class Source:
             except (NodeError, NodeTimeoutError, MalformedNodeAnswerError) as error:
                 last = self._react(error, first, end, refusals, waits) or last
             else:
-                self.size.accepted(end - first + 1, len(logs))
+                self.size.accepted(end - first + 1, sum(len(block.entries) for block in logs))
                 return logs, end
         raise AssertionError  # `count` does not end
 
@@ -199,38 +195,25 @@ class Source:
             raise EndpointRefusesError(self.name, first, last, str(error)) from error
         return None
 
-    def _logs_at_once(self, first: int, last: int) -> list[RawLog]:
+    def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
         """Ask for the logs of a range by one call."""
         query: dict[str, object] = {"address": self._addresses, "fromBlock": hex(first), "toBlock": hex(last)}
         if self._topics:
             query["topics"] = [self._topics]
         entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
-        try:
-            logs = [_log(entry) for entry in entries]
-        except ValueError as problem:
-            raise MalformedNodeAnswerError(f"{self.name} answers with a log that cannot be read: {problem}") from None
-        logs.sort(key=lambda log: (log.position.block_number, log.position.log_index))
-        wanted = set(self._addresses)
-        previous, block_hash = (first, -1), ""
-        for log in logs:
-            place = log.position.block_number, log.position.log_index
-            if log.position.address not in wanted or not first <= place[0] <= last:
-                raise EndpointLiesError(self.name, f"it gives a log of {log.position.address} in block {place[0]}")
-            if place <= previous:
-                raise EndpointLiesError(self.name, f"it gives log {place[1]} of block {place[0]} twice")
-            if place[0] == previous[0] and block_hash not in ("", log.position.block_hash):
-                raise EndpointLiesError(self.name, f"it gives logs of two blocks with the number {place[0]}")
-            previous, block_hash = place, log.position.block_hash
-        return logs
+        return grouped(self.name, entries, self._addresses, first, last)
 
-    def lacks(self, header: Header, logs: Sequence[RawLog]) -> bool:
+    def lacks(self, header: Header, given: Collection[str]) -> bool:
         """Check whether a block's filter announces logs of a registry of which the endpoint gave none.
 
         The filter may announce logs that do not exist, but never hides one. So the answer asks for a second look.
+
+        Args:
+            header: The block's header.
+            given: The contracts whose logs the endpoint gave for the block, in checksum form.
         """
         if header.bloom is None:
             return False
-        given = {log.position.address for log in logs}
         return any(
             address not in given and may_hold(header.bloom, raw)
             for address, raw in zip(self._addresses, self._address_bytes, strict=True)
@@ -257,76 +240,5 @@ def _sleep(seconds: float) -> bool:
 
 def _header(entry: HeaderEntry) -> Header:
     """Read a header."""
-    block = Block(_quantity(entry.number), _word(entry.hash), _quantity(entry.timestamp))
-    bloom = None if not entry.logsBloom else _bytes(entry.logsBloom)
-    return Header(block, _word(entry.parentHash), bloom)
-
-
-def _log(entry: LogEntry) -> RawLog:
-    """Read a log."""
-    topics = tuple([bytes.fromhex(topic[2:]) for topic in entry.topics])
-    if entry.removed or len(topics) > _MAX_TOPICS or any(len(topic) != _WORD_BYTES for topic in topics):
-        raise ValueError("it was removed, or has other topics than logs have")
-    index = _small_quantity(entry.logIndex)
-    if index > _MAX_LOG_INDEX:
-        raise ValueError(f"its index is {index}")
-    position = LogPosition(
-        _address(entry.address),
-        _small_quantity(entry.blockNumber),
-        _lower_word(entry.blockHash),
-        _lower_word(entry.transactionHash),
-        index,
-        None if entry.blockTimestamp is None else _small_quantity(entry.blockTimestamp),
-    )
-    return RawLog(position, topics, _bytes(entry.data))
-
-
-_ADDRESSES: dict[str, str] = {}
-
-
-def _address(text: str) -> str:
-    """Return an address in checksum form. The registries' few addresses are remembered."""
-    known = _ADDRESSES.get(text)
-    if known is None:
-        known = checksummed(text)
-        if len(_ADDRESSES) < 1024:  # noqa: PLR2004  # a foreign endpoint must not fill the memory
-            _ADDRESSES[text] = known
-    return known
-
-
-def _bytes(text: str) -> bytes:
-    """Read bytes of any length."""
-    try:
-        value = bytes.fromhex(text[2:])  # it also takes blanks
-    except ValueError:
-        value = b""
-    if text[:2] != "0x" or 2 * len(value) + 2 != len(text):
-        raise MalformedNodeAnswerError("the node answers with another form of bytes")
-    return value
-
-
-def _quantity(text: str) -> int:
-    """Read a number."""
-    number = int(text, 16) if _QUANTITY.fullmatch(text) else -1
-    if not 0 <= number <= _MAX_NUMBER:
-        raise MalformedNodeAnswerError(f"the node answers with {text[:80]!r} instead of a number of at most 63 bits")
-    return number
-
-
-_small_quantity = lru_cache(maxsize=1 << 12)(_quantity)  # logs share blocks, times and indices
-
-
-@lru_cache(maxsize=1 << 10)  # the logs of a block share its hash, those of a transaction its hash
-def _lower_word(text: str) -> str:
-    """Check that a text is 32 bytes in hexadecimal digits, and return it in lower case."""
-    if not _WORD.fullmatch(text):
-        raise ValueError("a hash or topic is not 32 bytes")
-    return text.lower()
-
-
-def _word(text: str) -> bytes:
-    """Read 32 bytes."""
-    try:
-        return bytes.fromhex(_lower_word(text)[2:])
-    except ValueError:
-        raise MalformedNodeAnswerError("the node answers with another form of hash") from None
+    block = Block(quantity(entry.number), word(entry.hash), quantity(entry.timestamp))
+    return Header(block, word(entry.parentHash), bytes_of(entry.logsBloom) if entry.logsBloom else None)

@@ -7,30 +7,25 @@ chain one wins and the other learns of it; nothing is stored twice.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from dataclasses import dataclass, fields
-from itertools import groupby
-from operator import attrgetter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Text, delete, select, update
+from sqlalchemy import delete, select, update
 
-from bilateral.events import Event, UndecodedLog
 from bilateral.index import schema
-from bilateral.index.agents import AgentTables
+from bilateral.index.agents import IDENTITY_EVENTS, AgentTables
 from bilateral.index.derived import Journal, undo
 from bilateral.index.errors import CursorMovedError
-from bilateral.index.found import Found
 from bilateral.index.history import stored_batches
-from bilateral.index.rows import Row, Rows, rows_of
-from bilateral.index.summaries import SummaryTables
-from bilateral.index.text import is_exact, storable
+from bilateral.index.rows import Rows, rows_of
+from bilateral.index.summaries import SUMMARY_EVENTS, SummaryTables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection, Engine, Table
 
+    from bilateral.index.extraction import EventRows
 
 JOURNAL_BLOCKS: Final = 128
 """Blocks below the head for which a rollback needs no rebuilding of derived tables."""
@@ -60,17 +55,22 @@ class Batch:
 
     Attributes:
         end: The last block of the range.
-        found: The logs, in the order of the chain.
+        rows: The rows of all logs of the registries in it, by table.
         checkpoints: Blocks of the range whose hashes are kept, to find the fork of a later reorganisation.
         head: The number of the chain's last block, as known now.
         finalized: The number of the last block that the node calls finalized; None if it does not say.
     """
 
     end: Block
-    found: Sequence[Found]
+    rows: EventRows
     checkpoints: Sequence[Block]
     head: int
     finalized: int | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of logs."""
+        return sum(len(rows) for rows in self.rows.values())
 
 
 class ChainStore:
@@ -79,19 +79,22 @@ class ChainStore:
     Args:
         engine: The database.
         chain_id: The chain.
+
+    Attributes:
+        chain_id: The chain.
     """
 
     def __init__(self, engine: Engine, chain_id: int) -> None:
         """See the class."""
         self._engine = engine
-        self._chain_id = chain_id
+        self.chain_id = chain_id
 
     def cursor(self) -> Block | None:
         """Return the last block that is indexed; None before the first."""
         table = schema.chain
         query = select(table.c.block_number, table.c.block_hash, table.c.block_time)
         with self._engine.connect() as connection:
-            row = connection.execute(query.where(table.c.chain_id == self._chain_id)).one_or_none()
+            row = connection.execute(query.where(table.c.chain_id == self.chain_id)).one_or_none()
         return None if row is None else Block(*row)
 
     def begin(self, block: Block) -> None:
@@ -103,7 +106,7 @@ class ChainStore:
         table = schema.chain
         with self._engine.begin() as connection:
             values = {
-                "chain_id": self._chain_id,
+                "chain_id": self.chain_id,
                 "first_block": block.number + 1,
                 "journal_from": block.number + 1,
                 "head_number": block.number,
@@ -112,7 +115,7 @@ class ChainStore:
             }
             rows = rows_of(connection)
             if rows.insert_unless_known(table, values):
-                rows.insert(schema.block, [(self._chain_id, block.number, block.hash)])
+                rows.insert(schema.block, [(self.chain_id, block.number, block.hash)])
 
     def append(self, cursor: Block, batch: Batch) -> None:
         """Store a batch and move the cursor to its end.
@@ -133,15 +136,17 @@ class ChainStore:
                 "head_number": batch.head,
                 "finalized_number": batch.finalized,
                 "updated_at": int(time.time()),
-                "event_rows": chain.c.event_rows + len(batch.found),
+                "event_rows": chain.c.event_rows + batch.count,
             }
             if journal_from > cursor.number + 1:  # some blocks of the batch are not in the journal
                 values["journal_from"] = min(journal_from, batch.end.number + 1)
             self._move(connection, cursor, values)  # first: it makes another worker wait, and then give way
-            self._derive(rows, batch.found, journal_from)
-            for table, new in event_rows(self._chain_id, batch.found).items():
+            AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from)).derive(rows, batch.rows)
+            journal.write(rows)
+            SummaryTables(self.chain_id, rows).derive(batch.rows)
+            for table, new in batch.rows.items():
                 rows.insert(table, new)
-            rows.insert(schema.block, [(self._chain_id, it.number, it.hash) for it in batch.checkpoints])
+            rows.insert(schema.block, [(self.chain_id, it.number, it.hash) for it in batch.checkpoints])
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
 
@@ -154,7 +159,7 @@ class ChainStore:
         table = schema.block
         query = (
             select(table.c.block_number, table.c.block_hash)
-            .where(table.c.chain_id == self._chain_id, table.c.block_number < before)
+            .where(table.c.chain_id == self.chain_id, table.c.block_number < before)
             .order_by(table.c.block_number.desc())
         )
         with self._engine.connect() as connection:
@@ -175,13 +180,18 @@ class ChainStore:
         with self._engine.begin() as connection:
             rows = rows_of(connection)
             floor = self._lock(connection, cursor)
+            # The latest blocks come out first, so that the tables go through states that the chain had.
+            gone = stored_batches(connection, self.chain_id, SUMMARY_EVENTS, target.number + 1, latest_first=True)
+            for block, found in gone:
+                SummaryTables(self.chain_id, rows).derive(found, sign=-1)
+                progress(block)
             after = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
             removed = sum(connection.execute(self._after(table, target.number)).rowcount for table in after)
             connection.execute(self._after(schema.block, target.number))
             if target.number + 1 >= floor:
-                undo(connection, rows, self._chain_id, target.number)
+                undo(connection, rows, self.chain_id, target.number)
             else:
-                self._rebuild(connection, rows, progress)
+                self._rebuild_agents(connection, rows, progress)
                 floor = target.number + 1
             now = int(time.time())
             values: dict[Any, Any] = {
@@ -209,37 +219,29 @@ class ChainStore:
             return
         with self._engine.begin() as connection:
             self._move(connection, cursor, {"journal_from": cursor.number + 1})
-            self._rebuild(connection, rows_of(connection), progress)
+            rows = rows_of(connection)
+            self._rebuild_agents(connection, rows, progress)
+            self._rebuild_summaries(connection, rows, progress)
 
-    def _derive(self, rows: Rows, found: Iterable[Found], journal_from: int) -> None:
-        """Bring the derived tables up to date with further logs."""
-        events = [(it.time, it.event) for it in found if isinstance(it.event, Event)]
-        journal = Journal(self._chain_id, journal_from)
-        agents, summaries = AgentTables(self._chain_id, journal), SummaryTables(self._chain_id, journal)
-        all_events = [event for _, event in events]
-        agents.load(rows, all_events)
-        summaries.load(rows, all_events)
-        for number, group in groupby(events, key=lambda it: it[1].position.block_number):
-            journal.begin_block(number)
-            in_block = list(group)
-            of_block = [event for _, event in in_block]
-            agents.apply(in_block[0][0], of_block)
-            summaries.apply(of_block)
-        agents.write(rows)
-        summaries.write(rows)
-        journal.write(rows)
+    def _rebuild_agents(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
+        """Empty the tables of agents, and fill them from the tables of events."""
+        for table in (*schema.AGENT_TABLES, schema.journal):
+            connection.execute(delete(table).where(table.c.chain_id == self.chain_id))
+        for block, found in stored_batches(connection, self.chain_id, tuple(IDENTITY_EVENTS)):
+            AgentTables(self.chain_id, Journal(self.chain_id, 1 << 62)).derive(rows, found)
+            progress(block)
 
-    def _rebuild(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
-        """Empty the derived tables of the chain, and fill them from the tables of events."""
-        for table in (*schema.DERIVED_TABLES, schema.journal):
-            connection.execute(delete(table).where(table.c.chain_id == self._chain_id))
-        for found in stored_batches(connection, self._chain_id):
-            self._derive(rows, found, journal_from=1 << 62)
-            progress(found[-1].log.position.block_number)
+    def _rebuild_summaries(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
+        """Empty the tables of summaries, and fill them from the tables of events."""
+        for table in schema.SUMMARY_TABLES:
+            connection.execute(delete(table).where(table.c.chain_id == self.chain_id))
+        for block, found in stored_batches(connection, self.chain_id, SUMMARY_EVENTS):
+            SummaryTables(self.chain_id, rows).derive(found)
+            progress(block)
 
     def _after(self, table: Table, block: int) -> Any:
         """Return the statement that deletes a table's rows of later blocks."""
-        return delete(table).where(table.c.chain_id == self._chain_id, table.c.block_number > block)
+        return delete(table).where(table.c.chain_id == self.chain_id, table.c.block_number > block)
 
     def _lock(self, connection: Connection, cursor: Block) -> int:
         """Keep other workers from moving the cursor until the end of the transaction.
@@ -251,7 +253,7 @@ class ChainStore:
             CursorMovedError: The cursor is not where the caller knows it.
         """
         self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
-        query = select(schema.chain.c.journal_from).where(schema.chain.c.chain_id == self._chain_id)
+        query = select(schema.chain.c.journal_from).where(schema.chain.c.chain_id == self.chain_id)
         return int(connection.execute(query).scalar_one())
 
     def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> None:
@@ -264,96 +266,38 @@ class ChainStore:
         moved = connection.execute(
             update(table)
             .where(
-                table.c.chain_id == self._chain_id,
+                table.c.chain_id == self.chain_id,
                 table.c.block_number == cursor.number,
                 table.c.block_hash == cursor.hash,
             )
             .values(values)
         )
         if moved.rowcount != 1:
-            raise CursorMovedError(self._chain_id, cursor.number)
+            raise CursorMovedError(self.chain_id, cursor.number)
 
     def _prune(self, connection: Connection, before: int) -> None:
         """Forget the journal of blocks that are deep in the chain."""
         table = schema.journal
-        connection.execute(delete(table).where(table.c.chain_id == self._chain_id, table.c.block_number < before))
+        connection.execute(delete(table).where(table.c.chain_id == self.chain_id, table.c.block_number < before))
         chain = schema.chain
         connection.execute(
             update(chain)
-            .where(chain.c.chain_id == self._chain_id, chain.c.journal_from < before)
+            .where(chain.c.chain_id == self.chain_id, chain.c.journal_from < before)
             .values(journal_from=before)
         )
 
     def _thin(self, connection: Connection, first: int, before: int) -> None:
         """Forget most checkpoints among blocks that have become deep: one of each `_CHECKPOINT_BLOCKS` stays."""
         table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
-        known = (table.c.chain_id == self._chain_id) & (table.c.block_number >= start) & (table.c.block_number < before)
+        known = (table.c.chain_id == self.chain_id) & (table.c.block_number >= start) & (table.c.block_number < before)
         kept: dict[int, int] = {}
         found = list(connection.execute(select(table.c.block_number).where(known)).scalars())
         for number in sorted(found):
             kept[number // _CHECKPOINT_BLOCKS] = number
-        gone = [(self._chain_id, number) for number in found if kept[number // _CHECKPOINT_BLOCKS] != number]
+        gone = [(self.chain_id, number) for number in found if kept[number // _CHECKPOINT_BLOCKS] != number]
         rows_of(connection).delete(table, gone)
-
-
-def event_rows(chain_id: int, found: Iterable[Found]) -> dict[Table, list[Row]]:
-    """Return the rows of logs, by table.
-
-    Args:
-        chain_id: The chain.
-        found: The logs.
-    """
-    rows: dict[Table, list[Row]] = defaultdict(list)
-    for it in found:
-        position = it.log.position
-        place = (
-            chain_id,
-            position.block_number,
-            position.log_index,
-            bytes.fromhex(position.block_hash[2:]),
-            it.time,
-            bytes.fromhex(position.transaction_hash[2:]),
-            position.address,
-        )
-        if isinstance(it.event, UndecodedLog):
-            row = (*place, b"".join(it.log.topics), it.log.data, it.event.problem)
-            rows[schema.undecodable_log].append(row)
-        else:
-            rows[schema.EVENT_TABLES[type(it.event)]].append((*place, *_fields(it.event, it.log.data)))
-    return rows
 
 
 def _cursor_columns(block: Block) -> dict[Any, Any]:
     """Return the columns of the cursor."""
     return {"block_number": block.number, "block_hash": block.hash, "block_time": block.time}
-
-
-def _fields(event: Event, data: bytes) -> Row:
-    """Return the values of an event's columns, behind those of its place."""
-    values_of, texts = _COLUMNS[type(event)]
-    values: Row = values_of(event)
-    if not texts:
-        return values
-    row, raw = list(values), None
-    for at in texts:
-        text = row[at]
-        if "\0" in text or "\N{REPLACEMENT CHARACTER}" in text:
-            raw = raw if is_exact(text) else data
-            row[at] = storable(text)
-        else:
-            row[at] = str(text)  # drivers take longer for a subclass
-    return (*row, raw)
-
-
-def _columns(kind: type[Event]) -> tuple[Callable[[Event], Row], tuple[int, ...]]:
-    """Return what reads an event's values, and the positions of its texts."""
-    names = [field.name for field in fields(kind)][1:]
-    table = schema.EVENT_TABLES[kind]
-    texts = tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, Text))
-    if len(names) == 1:
-        (name,) = names
-        return lambda event: (getattr(event, name),), texts
-    return attrgetter(*names), texts
-
-
-_COLUMNS: Final = {kind: _columns(kind) for kind in schema.EVENT_TABLES}

@@ -1,72 +1,66 @@
-"""Summaries of ratings by agent, side and tag, kept up to date event by event.
+"""Summaries of ratings by agent, side and tag, kept up to date batch by batch.
 
-A summary is changed by adding or removing one entry, in time that does not depend on how many entries there are. All
-sums are exact integers, so adding and removing in any order gives the same rows as computing them anew.
+A batch of events makes one change a summary and one a counterpart, in time that does not depend on how many entries
+there are. All sums are exact integers, so adding and removing in any order gives the same rows as computing them anew.
+A rollback removes the changes of the removed events, and needs no record of former rows.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
-from bilateral.events import (
-    ClientRated,
-    Event,
-    FeedbackRevoked,
-    NewAuthorizedFeedback,
-    NewFeedback,
-    ValidatorRated,
-)
+from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.index import schema
-from bilateral.index.derived import DerivedTable, Journal
-from bilateral.index.text import key_text, storable
+from bilateral.index.rows import key_columns, picker
+from bilateral.index.text import key_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from sqlalchemy import Table
 
+    from bilateral.index.extraction import EventRows
     from bilateral.index.rows import Row, Rows
 
-_DECIMALS: Final = 18
-_UNIT: Final = 10**_DECIMALS
-_NO_SUMMARY: Final = (0, 0, 0, 0)
-_FEEDBACK_COLUMNS: Final = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
+DECIMALS: Final = 18
+"""The most decimals of a feedback that counts."""
 
-_FeedbackKey: TypeAlias = tuple[str, int, str, int]
-"""Registry, agent, client and index of a feedback."""
+_UNITS: Final = [10 ** (DECIMALS - decimals) for decimals in range(DECIMALS + 1)]
+_BLOCK: Final = 1
+"""The position of a row's block number; that of its log index is the next one."""
+
+_FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
+
+SUMMARY_EVENTS: Final = (NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated)
+"""The events that change summaries."""
+
+_GIVEN, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR = (schema.EVENT_TABLES[event] for event in SUMMARY_EVENTS)
+_pick_feedback: Final = {table: picker(table, *_FEEDBACK_KEY) for table in (_GIVEN, _REVOKED)}
+_pick_entry = picker(_GIVEN, "registry", "agent_id", "tag1", "client_address", "value", "value_decimals")
+_pick_authorized = picker(_AUTHORIZED, "registry", "agent_id", "tag1", "client_address", "score")
+_pick_client = picker(_CLIENT, "registry", "client_id", "server_id", "rating")
+_pick_validator = picker(_VALIDATOR, "registry", "validator_id", "server_id", "rating")
+
+Subject: TypeAlias = tuple[str, int, str, str]
+"""Registry, agent, side and tag: the key of a summary, without the chain."""
 
 
-class Subject(NamedTuple):
-    """The agent, side and tag that an entry is about: the key of a summary, without the chain.
+@dataclass(slots=True)
+class _Change:
+    """The change of one summary.
 
     Attributes:
-        registry: The registry that emitted the entry.
-        agent_id: The rated agent.
-        side: `server`, `client` or `validator`.
-        tag: The tag, `tag1` of feedback, see `key_text`; empty for ratings, which have none.
+        count: The change of the number of entries.
+        value_sum: The change of the sum of values.
+        counterparts: For each counterpart the change of its number of entries and of the sum of their shares.
     """
 
-    registry: str
-    agent_id: int
-    side: str
-    tag: str
-
-
-class Entry(NamedTuple):
-    """One entry of a summary.
-
-    Attributes:
-        subject: Its summary.
-        counterpart: The address that gave it, or `agent <id>` of the agent that gave it.
-        value: The integer of its value.
-        decimals: The number of digits of the integer that stand behind the point.
-    """
-
-    subject: Subject
-    counterpart: str
-    value: int
-    decimals: int
+    count: int = 0
+    value_sum: int = 0
+    counterparts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class SummaryTables:
@@ -74,137 +68,144 @@ class SummaryTables:
 
     Args:
         chain_id: The chain.
-        journal: The journal of the batch.
+        rows: The access to rows.
     """
 
-    def __init__(self, chain_id: int, journal: Journal) -> None:
+    def __init__(self, chain_id: int, rows: Rows) -> None:
         """See the class."""
         self._chain_id = chain_id
-        self._summaries = DerivedTable(schema.summary, journal)
-        self._counterparts = DerivedTable(schema.counterpart, journal)
-        self._given: dict[_FeedbackKey, Entry] = {}
-        self._entries: dict[int, Entry] = {}  # by the identity of the event, which the caller keeps
+        self._rows = rows
+        self._changes: dict[Subject, _Change] = defaultdict(_Change)
 
-    def load(self, rows: Rows, events: Sequence[Event]) -> None:
-        """Read the rows that some events may change, and the feedback that they revoke.
+    def derive(self, events: EventRows, sign: int = 1) -> None:
+        """Bring the tables up to date with further events, or undo events that the tables of events still hold.
 
         Args:
-            rows: The access to rows.
-            events: All events of the batch.
+            events: The rows of all events of some blocks.
+            sign: 1 to add the events, -1 to remove them.
         """
-        entries: list[Entry] = []
-        revoked: set[_FeedbackKey] = set()
-        for event in events:
-            if (entry := entry_of(event)) is not None:
-                entries.append(entry)
-                self._entries[id(event)] = entry
-            elif isinstance(event, FeedbackRevoked):
-                revoked.add(_feedback_key(event))
-        if revoked:
-            entries += self._load_given(rows, revoked, before=events[0].position.block_number)
-        self._summaries.load(rows, {(self._chain_id, *entry.subject) for entry in entries})
-        self._counterparts.load(rows, {(self._chain_id, *it.subject, it.counterpart) for it in entries})
+        for row in events.get(_GIVEN, ()):
+            registry, agent_id, tag, client, value, decimals = _pick_entry(row)
+            if decimals <= DECIMALS:
+                self._add((registry, agent_id, "server", key_text(tag)), client, value, decimals, sign)
+        for row in events.get(_AUTHORIZED, ()):
+            registry, agent_id, raw_tag, client, score = _pick_authorized(row)
+            self._add((registry, agent_id, "server", _text_of(raw_tag)), client, score, 0, sign)
+        for table, pick, side in ((_CLIENT, _pick_client, "client"), (_VALIDATOR, _pick_validator, "validator")):
+            for row in events.get(table, ()):
+                registry, agent_id, server_id, rating = pick(row)
+                self._add((registry, agent_id, side, ""), f"agent {server_id}", rating, 0, sign)
+        for row in self._revoked(events):
+            registry, agent_id, tag, client, value, decimals = _pick_entry(row)
+            self._add((registry, agent_id, "server", key_text(tag)), client, value, decimals, -sign)
+        self._write()
 
-    def apply(self, events: Iterable[Event]) -> None:
-        """Apply events in their order. They are those that were given to `load`."""
-        for event in events:
-            if (entry := self._entries.get(id(event))) is not None:
-                self._count(entry, 1)
-                if isinstance(event, NewFeedback):
-                    self._given[_feedback_key(event)] = entry
-            elif isinstance(event, FeedbackRevoked) and (given := self._given.pop(_feedback_key(event), None)):
-                self._count(given, -1)
+    def _add(self, subject: Subject, account: str, value: int, decimals: int, sign: int) -> None:
+        """Add an entry (sign 1), or remove it (-1)."""
+        change = self._changes[subject]
+        share = _share(subject[3], value, decimals)
+        change.count += sign
+        change.value_sum += sign * value * _UNITS[decimals]
+        count, shares = change.counterparts.get(account, (0, 0))
+        change.counterparts[account] = count + sign, shares + sign * share
 
-    def write(self, rows: Rows) -> None:
-        """Write what has changed."""
-        self._summaries.write(rows)
-        self._counterparts.write(rows)
-
-    def _load_given(self, rows: Rows, keys: set[_FeedbackKey], before: int) -> list[Entry]:
-        """Read feedback of earlier batches that a revocation would remove.
+    def _revoked(self, events: EventRows) -> list[Row]:
+        """Return the rows of the feedback that the revocations among some events remove.
 
         A registry of the standard gives each index once, and revokes it once, afterwards. Others may do as they like:
         a revocation removes the latest feedback with its index, if that still counts.
         """
+        of_batch = {table: events.get(table, ()) for table in (_GIVEN, _REVOKED)}
+        keys = {_pick_feedback[_REVOKED](row) for row in of_batch[_REVOKED]}
+        if not keys:
+            return []
+        first = min(found[0][_BLOCK] for found in of_batch.values() if found)
         wanted = [(self._chain_id, *key) for key in keys]
-        given, revoked = schema.EVENT_TABLES[NewFeedback], schema.EVENT_TABLES[FeedbackRevoked]
-        history = [(row[1:3], given, row) for row in rows.select(given, _FEEDBACK_COLUMNS, wanted)]
-        history += [(row[1:3], revoked, row) for row in rows.select(revoked, _FEEDBACK_COLUMNS, wanted)]
-        for (number, _), table, row in sorted(history, key=lambda it: it[0]):
-            if number >= before:  # tables are rebuilt, and hold what comes later too
-                break
-            key = _key_in(table, row)
-            if table is revoked:
-                self._given.pop(key, None)
-                continue
-            found = dict(zip(table.c.keys(), row, strict=True))
-            if found["value_decimals"] <= _DECIMALS:
-                subject = Subject(key[0], key[1], "server", key_text(found["tag1"]))
-                self._given[key] = Entry(subject, key[2], found["value"], found["value_decimals"])
-        return list(self._given.values())
+        history: list[tuple[Row, Table, Row]] = []
+        for table, pick in _pick_feedback.items():
+            # The tables may hold the events of the batch too, and later ones.
+            stored = self._rows.select(table, ("chain_id", *_FEEDBACK_KEY), wanted)
+            relevant = [row for row in stored if row[_BLOCK] < first]
+            relevant += [row for row in of_batch[table] if pick(row) in keys]
+            history += [(row[_BLOCK : _BLOCK + 2], table, row) for row in relevant]
+        given: dict[Row, Row] = {}
+        removed = []
+        for place, table, row in sorted(history, key=itemgetter(0)):
+            key = _pick_feedback[table](row)
+            if table is _REVOKED:
+                former = given.pop(key, None)
+                if former is not None and place[0] >= first:
+                    removed.append(former)
+            elif _pick_entry(row)[-1] <= DECIMALS:
+                given[key] = row
+        return removed
 
-    def _count(self, entry: Entry, sign: int) -> None:
-        """Add an entry (sign 1), or remove it (-1)."""
-        subject = (self._chain_id, *entry.subject)
-        scale = scale_of_tag(entry.subject.tag)
-        share = 0 if scale is None else share_of_scale(entry.value, entry.decimals, scale)
-        known = self._counterparts.get((*subject, entry.counterpart))
-        count, shares = (0, 0) if known is None else known[-2:]
-        new_count, new_shares = count + sign, shares + sign * share
-        self._counterparts.set((*subject, entry.counterpart), (new_count, new_shares) if new_count else None)
-        change = _mean(new_shares, new_count) - _mean(shares, count)
-        row = self._summaries.get(subject)
-        total, counterparts, value_sum, share_sum = _NO_SUMMARY if row is None else row[5:9]
-        total += sign
-        counterparts += (new_count > 0) - (count > 0)
-        value_sum += sign * entry.value * 10 ** (_DECIMALS - entry.decimals)
-        share_sum += change
-        self._summaries.set(subject, _summary(total, counterparts, value_sum, share_sum, scale))
-
-
-def entry_of(event: Event) -> Entry | None:
-    """Return the entry that an event adds to a summary; None if it adds none.
-
-    A feedback with more than 18 decimals, which no registry of the standard accepts, is left out.
-    """
-    address = event.position.address
-    match event:
-        case NewFeedback() if event.value_decimals <= _DECIMALS:
-            subject = Subject(address, event.agent_id, "server", key_text(storable(event.tag1)))
-            return Entry(subject, event.client_address, event.value, event.value_decimals)
-        case NewAuthorizedFeedback():
-            tag = event.tag1.rstrip(b"\0").decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
-            return Entry(Subject(address, event.agent_id, "server", tag), event.client_address, event.score, 0)
-        case ClientRated():
-            return Entry(Subject(address, event.client_id, "client", ""), f"agent {event.server_id}", event.rating, 0)
-        case ValidatorRated():
-            subject = Subject(address, event.validator_id, "validator", "")
-            return Entry(subject, f"agent {event.server_id}", event.rating, 0)
-    return None
-
-
-def _key_in(table: Table, row: Row) -> _FeedbackKey:
-    """Return the feedback that a row is about."""
-    names = list(table.c.keys())
-    registry, agent_id, client, index = (row[names.index(name)] for name in _FEEDBACK_COLUMNS[1:])
-    return registry, agent_id, client, index
-
-
-def _feedback_key(event: NewFeedback | FeedbackRevoked) -> _FeedbackKey:
-    """Return the registry, agent, client and index of a feedback."""
-    return event.position.address, event.agent_id, event.client_address, event.feedback_index
-
-
-def _mean(shares: int, count: int) -> int:
-    """Return the mean share of one counterpart, cut to an integer; 0 for no entry."""
-    return shares // count if count else 0
+    def _write(self) -> None:
+        """Write the changes."""
+        chain_id, changes = self._chain_id, self._changes
+        self._changes = defaultdict(_Change)
+        former_counterparts: dict[Row, Row] = {
+            row[:6]: row
+            for row in self._rows.select(
+                schema.counterpart,
+                key_columns(schema.counterpart),
+                [(chain_id, *subject, account) for subject, it in changes.items() for account in it.counterparts],
+            )
+        }
+        former_summaries: dict[Row, Row] = {
+            row[:5]: row
+            for row in self._rows.select(
+                schema.summary, key_columns(schema.summary), [(chain_id, *subject) for subject in changes]
+            )
+        }
+        summaries, gone_summaries = [], []
+        counterparts: list[Row] = []
+        gone_counterparts: list[Row] = []
+        for subject, change in changes.items():
+            key = (chain_id, *subject)
+            _, _, _, _, _, count, number, value_sum, share_sum = former_summaries.get(key, (*key, 0, 0, 0, 0))[:9]
+            for account, (added, added_shares) in change.counterparts.items():
+                account_key = (*key, account)
+                known = former_counterparts.get(account_key)
+                before, shares = (0, 0) if known is None else known[6:]
+                after, new_shares = before + added, shares + added_shares
+                if before:
+                    share_sum -= shares // before
+                    number -= 1
+                if after:
+                    share_sum += new_shares // after
+                    number += 1
+                    if added or added_shares:
+                        counterparts.append((*account_key, after, new_shares))
+                elif before:
+                    gone_counterparts.append(account_key)
+            count += change.count
+            value_sum += change.value_sum
+            if count:
+                summaries.append((*key, *_values(count, number, value_sum, share_sum, subject[3])))
+            elif key in former_summaries:
+                gone_summaries.append(key)
+        self._rows.replace(schema.summary, summaries)
+        self._rows.delete(schema.summary, gone_summaries)
+        self._rows.replace(schema.counterpart, counterparts)
+        self._rows.delete(schema.counterpart, gone_counterparts)
 
 
-def _summary(
-    count: int, counterparts: int, value_sum: int, share_sum: int, scale: tuple[int, int] | None
-) -> Row | None:
-    """Return the values of a summary's row; None without entries."""
-    if not count:
-        return None
+def _values(count: int, counterparts: int, value_sum: int, share_sum: int, tag: str) -> Row:
+    """Return the values of a summary's row."""
+    scale = scale_of_tag(tag)
     bound = None if scale is None else lower_bound(share_sum, counterparts, scale)
-    return count, counterparts, value_sum, share_sum, value_sum / (_UNIT * count), bound
+    return count, counterparts, value_sum, share_sum, value_sum / (_UNITS[0] * count), bound
+
+
+@lru_cache(maxsize=1 << 12)
+def _share(tag: str, value: int, decimals: int) -> int:
+    """Return a value's share of its tag's scale; 0 for a tag without a scale."""
+    scale = scale_of_tag(tag)
+    return 0 if scale is None else share_of_scale(value, decimals, scale)
+
+
+@lru_cache(maxsize=1 << 12)
+def _text_of(tag: bytes) -> str:
+    """Return the text of a tag that is filled up with zeros."""
+    return tag.rstrip(b"\0").decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import select
 
-from bilateral.events import decode_logs
 from bilateral.index import schema
-from bilateral.index.found import Found
-from bilateral.index.store import event_rows
+from bilateral.index.extraction import Extraction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine, Table
 
     from bilateral.contracts import Registry
-    from bilateral.events import RawLog
+    from bilateral.index.logs import BlockLogs
     from bilateral.index.rows import Row
     from bilateral.index.source import Source
 
@@ -65,8 +63,8 @@ class Verifier:
         """See the class."""
         self._engine = engine
         self._source = source
-        self._registries = registries
         self._chain_id = source.chain_id()
+        self._extraction = Extraction(self._chain_id, registries)
 
     def compare(self, first: int, last: int, *, samples: int | None = None, seed: int = 0) -> Iterator[Comparison]:
         """Compare blocks.
@@ -94,13 +92,11 @@ class Verifier:
                 logs, end = self._source.logs(begin, stop)
                 yield self._compare_range(begin, end, logs)
 
-    def _compare_range(self, first: int, last: int, logs: Sequence[RawLog]) -> Comparison:
+    def _compare_range(self, first: int, last: int, logs: Sequence[BlockLogs]) -> Comparison:
         """Compare one range with its logs."""
-        numbers = sorted({log.position.block_number for log in logs})
-        times = {header.block.number: header.block.time for header in self._source.headers_of(numbers)}
-        decoded = decode_logs(self._registries, logs)
-        found = [Found(log, event, times[log.position.block_number]) for log, event in zip(logs, decoded, strict=True)]
-        expected, stored = _named(event_rows(self._chain_id, found)), _named(self._stored(first, last))
+        for block, header in zip(logs, self._source.headers_of([it.number for it in logs]), strict=True):
+            block.time = header.block.time
+        expected, stored = _named(self._extraction.rows(logs)), _named(self._stored(first, last))
         missing, stale = expected - stored, stored - expected
         return Comparison(first, last, expected.total(), _places(missing), _places(stale))
 

@@ -42,7 +42,10 @@ def test_a_reorganisation_replaces_the_rows_of_its_blocks(event_chain, generator
     assert_exact(engine, store, event_chain)
 
 
-def test_a_reorganisation_deeper_than_the_journal_is_exact(event_chain, generator, engine, store, catch_up):
+def test_a_reorganisation_deeper_than_the_journal_is_exact(
+    event_chain, generator, engine, store, catch_up, monkeypatch
+):
+    monkeypatch.setattr("bilateral.index.history._MOST_EVENTS", 10)  # it comes out in many parts
     grow(event_chain, generator, 20)
     catch_up()
     event_chain.rpc("anvil_mine", hex(JOURNAL_BLOCKS + 30))

@@ -75,7 +75,7 @@ def test_a_worker_with_an_old_cursor_stores_nothing(event_chain, generator, engi
     catch_up()
     old, new = Block(2, bytes(32), 0), Block(4, b"\1" * 32, 0)
     with pytest.raises(CursorMovedError, match="away from block 2"):
-        store.append(old, Batch(new, [], [new], 4))
+        store.append(old, Batch(new, {}, [new], 4))
     with pytest.raises(CursorMovedError, match="away from block 2"):
         store.roll_back(old, Block(1, bytes(32), 0))
     assert_exact(engine, store, event_chain)

@@ -1,0 +1,41 @@
+"""Numbers and hashes in the form of JSON-RPC."""
+
+from __future__ import annotations
+
+import re
+from binascii import unhexlify
+from functools import lru_cache
+from typing import Final
+
+from bilateral.errors import MalformedNodeAnswerError
+
+_QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
+_WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")
+_MAX_NUMBER: Final = 2**63 - 1
+
+
+def quantity(text: str) -> int:
+    """Read a number.
+
+    Raises:
+        MalformedNodeAnswerError: The text is not a number of at most 63 bits.
+    """
+    number = int(text, 16) if _QUANTITY.fullmatch(text) else -1
+    if not 0 <= number <= _MAX_NUMBER:
+        raise MalformedNodeAnswerError(f"the node answers with {text[:80]!r} instead of a number of at most 63 bits")
+    return number
+
+
+small_quantity = lru_cache(maxsize=1 << 12)(quantity)
+"""The same, remembered: logs share blocks, times and indices."""
+
+
+def word(text: str) -> bytes:
+    """Read 32 bytes.
+
+    Raises:
+        MalformedNodeAnswerError: The text is not 0x and 64 hexadecimal digits.
+    """
+    if not _WORD.fullmatch(text):
+        raise MalformedNodeAnswerError("the node answers with another form of hash or topic than 32 bytes")
+    return unhexlify(text[2:])
