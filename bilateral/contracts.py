@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -13,11 +13,14 @@ from eth_utils.abi import abi_to_signature
 from eth_utils.crypto import keccak
 
 from bilateral.arguments import is_whole
-from bilateral.errors import DeploymentRecordError, InvalidArgumentError, MissingRegistryError
+from bilateral.errors import DeploymentRecordError, InvalidArgumentError, MissingFunctionError, MissingRegistryError
 from bilateral.identifiers import AccountId, ChainId, checksummed
+from bilateral.origin import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from bilateral.deployment_records import DeploymentRecord
 
 
 class Registry(StrEnum):
@@ -64,16 +67,39 @@ def selectors(registry: Registry, kind: str) -> Mapping[bytes, Mapping[str, Any]
 
 
 @dataclass(frozen=True)
+class RegistryFacts:
+    """Facts about a registry that need no look at the chain.
+
+    Attributes:
+        origin: The authors of its code.
+        is_upgradable: True if its owner can change its code.
+        functions: The names of its functions; None for those of the packaged ABI.
+    """
+
+    origin: Origin
+    is_upgradable: bool = False
+    functions: frozenset[str] | None = None
+
+
+_AS_REPUTATION: Final = "as reputation"
+
+
+@dataclass(frozen=True)
 class Deployment:
-    """The addresses of the registries on one chain.
+    """The addresses of the registries on one chain. Each may be canonical, of this project, or missing.
 
     Attributes:
         chain_id: EIP-155 id of the chain.
         identity: The identity registry.
-        reputation: The reputation registry, with or without ratings in the other direction.
+        reputation: The registry for open feedback.
         authorized: The registry for authorised feedback.
         validation: The validation registry.
-        first_block: The block from which to read logs: none of the registries has an earlier log.
+        first_block: The block from which to read logs: none of the registries has an earlier log. 0 if unknown.
+        ratings: The registry for ratings of clients and validators. By default the reputation registry, which has
+            ratings if it is of this project. None for no ratings.
+        directory: The companion that gives a foreign identity registry a directory; None where it needs none.
+        first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in the canonical one.
+        facts: Known facts about the registries, by attribute. Empty for registries that the caller named.
     """
 
     chain_id: int
@@ -82,13 +108,20 @@ class Deployment:
     authorized: str | None = None
     validation: str | None = None
     first_block: int = 0
+    ratings: str | None = _AS_REPUTATION
+    directory: str | None = None
+    first_agent_id: int = 1
+    facts: Mapping[str, RegistryFacts] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the values, and bring the addresses into checksum form."""
         ChainId.evm(self.chain_id)
-        if not is_whole(self.first_block):
-            raise InvalidArgumentError("first_block must be a block number: a whole number")
-        for name in ("identity", "reputation", "authorized", "validation"):
+        for name in ("first_block", "first_agent_id"):
+            if not is_whole(getattr(self, name)):
+                raise InvalidArgumentError(f"{name} must be a whole number")
+        if self.ratings == _AS_REPUTATION:
+            object.__setattr__(self, "ratings", self.reputation)
+        for name in REGISTRY_ATTRIBUTES:
             address = getattr(self, name)
             if address is not None or name == "identity":
                 object.__setattr__(self, name, checksummed(address))
@@ -101,27 +134,60 @@ class Deployment:
             record: The JSON text.
 
         Returns:
-            The deployment. If both reputation registries are recorded, the one with ratings is used.
+            The deployment. If both reputation registries are recorded, a canonical one is used, or else the one with
+            ratings. A record with a companion and no identity registry is completed from the address book.
 
         Raises:
             DeploymentRecordError: The text is not a valid record, or lacks the identity registry.
         """
-        from bilateral.encoding import decode_object  # noqa: PLC0415  # heavy, and few users of the ABIs need it
+        from bilateral.deployment_records import DeploymentRecord  # noqa: PLC0415  # heavy, few users of ABIs need it
 
-        try:
-            value = decode_object(record.encode() if isinstance(record, str) else record)
-            found = {name: contract["address"] for name, contract in value["contracts"].items()}
-            blocks = [_block(contract.get("block")) for contract in value["contracts"].values()]
-            return cls(
-                chain_id=_whole(value["chainId"]),
-                identity=found[Registry.IDENTITY],
-                reputation=found.get(Registry.BIDIRECTIONAL) or found.get(Registry.REPUTATION),
-                authorized=found.get(Registry.AUTHORIZED),
-                validation=found.get(Registry.VALIDATION),
-                first_block=min(blocks),
-            )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise DeploymentRecordError(f"invalid deployment record: {error!r}") from None
+        return cls._of(DeploymentRecord.read(record))
+
+    @classmethod
+    def canonical(cls, chain_id: int) -> Self | None:
+        """Return the registries that the authors of ERC-8004 deployed on a chain, by the packaged address book.
+
+        Args:
+            chain_id: EIP-155 id of the chain.
+
+        Returns:
+            The deployment; None if the address book does not have the chain.
+        """
+        from bilateral.deployment_records import address_book  # noqa: PLC0415  # heavy
+
+        record = address_book().get(chain_id)
+        return None if record is None else cls._of(record)
+
+    @classmethod
+    def _of(cls, record: DeploymentRecord) -> Self:
+        """Make a deployment of a record."""
+        entries = dict(record.contracts)
+        if Registry.IDENTITY not in entries:
+            from bilateral.deployment_records import address_book  # noqa: PLC0415  # heavy
+
+            book = address_book().get(record.chain_id)
+            if COMPANION not in entries or book is None:
+                raise DeploymentRecordError("invalid deployment record: it has no IdentityRegistry")
+            entries = book.contracts | entries
+        found = {attribute: entries[name] for attribute, name in _NAMES.items() if name in entries}
+        if "ratings" in found and ("reputation" not in found or found["reputation"].origin is Origin.BILATERAL):
+            found["reputation"] = found["ratings"]
+        blocks = [entry.block or 0 for entry in entries.values()]
+        return cls(
+            chain_id=record.chain_id,
+            **{attribute: found[attribute].address if attribute in found else None for attribute in _NAMES},  # type: ignore[arg-type]  # all are addresses
+            first_block=min(blocks),
+            first_agent_id=1 if (first := found["identity"].first_agent_id) is None else first,
+            facts={
+                attribute: RegistryFacts(
+                    entry.origin,
+                    entry.upgradable,
+                    None if entry.functions is None else frozenset(it.partition("(")[0] for it in entry.functions),
+                )
+                for attribute, entry in found.items()
+            },
+        )
 
     def address_of(self, registry: Registry) -> str:
         """Return the address of a registry.
@@ -138,42 +204,91 @@ class Deployment:
             raise MissingRegistryError(name, self.chain_id)
         return address
 
+    def lacks(self, registry: Registry, function: str) -> bool:
+        """Tell whether a registry is known to lack a function. A registry that the caller named may have it.
+
+        Args:
+            registry: The registry.
+            function: The function's name.
+        """
+        facts = self.facts.get(_ATTRIBUTES[registry])
+        return facts is not None and facts.functions is not None and function not in facts.functions
+
+    def require_function(self, registry: Registry, function: str) -> None:
+        """Check that a registry is in the deployment, and is not known to lack a function.
+
+        Args:
+            registry: The registry.
+            function: The function's name.
+
+        Raises:
+            MissingRegistryError: The deployment does not include the registry.
+            MissingFunctionError: The registry lacks the function.
+        """
+        self.address_of(registry)
+        if self.lacks(registry, function):
+            raise MissingFunctionError(_ATTRIBUTES[registry], function, self.chain_id)
+
+    @property
+    def origin(self) -> Origin | None:
+        """The authors of the identity registry's code; None if the caller named it."""
+        facts = self.facts.get("identity")
+        return None if facts is None else facts.origin
+
     @property
     def agent_registry(self) -> AccountId:
         """The identity registry as an agent registry string, for files and global ids."""
         return AccountId(ChainId.evm(self.chain_id), self.identity)
 
 
+COMPANION: Final = "CompanionDirectory"
+"""The contract that gives a foreign identity registry a directory."""
+
 _ATTRIBUTES: Final[Mapping[Registry, str]] = {
     Registry.IDENTITY: "identity",
     Registry.REPUTATION: "reputation",
-    Registry.BIDIRECTIONAL: "reputation",
+    Registry.BIDIRECTIONAL: "ratings",
     Registry.AUTHORIZED: "authorized",
     Registry.VALIDATION: "validation",
 }
 """The attribute of `Deployment` that holds each registry's address."""
 
+_NAMES: Final[Mapping[str, str]] = {
+    "identity": Registry.IDENTITY,
+    "reputation": Registry.REPUTATION,
+    "ratings": Registry.BIDIRECTIONAL,
+    "authorized": Registry.AUTHORIZED,
+    "validation": Registry.VALIDATION,
+    "directory": COMPANION,
+}
+"""The contract of a record that each attribute of `Deployment` is."""
 
-def _block(value: object) -> int:
-    """Return the block of a contract; 0 if the record does not tell it."""
-    return 0 if value is None else _whole(value)
+REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)
+"""The attributes of `Deployment` that hold addresses."""
 
 
-def _whole(value: object) -> int:
-    """Return a JSON number. Refuse a text, and `true`, which is 1 in Python."""
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r} is not a whole number")
-    return value
+def attribute_of(registry: Registry) -> str:
+    """Return the attribute of `Deployment` that holds a registry's address.
+
+    Args:
+        registry: The registry.
+    """
+    return _ATTRIBUTES[registry]
 
 
-def packaged_deployment(chain_id: int) -> Deployment | None:
-    """Return the deployment on a chain from the records in the package.
+def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployment | None:
+    """Return the deployment on a chain from the package.
 
     Args:
         chain_id: EIP-155 id of the chain.
+        origin: The deployment that the caller names: the canonical one, or this project's. Without a name, the
+            canonical one if the chain has it, or else this project's.
 
     Returns:
-        The deployment; None without a record.
+        The deployment; None if the package has none.
     """
+    found = None if origin is Origin.BILATERAL else Deployment.canonical(chain_id)
+    if found is not None or origin is Origin.CANONICAL:
+        return found
     record = files("bilateral") / "deployments" / f"{chain_id}.json"
     return Deployment.from_record(record.read_bytes()) if record.is_file() else None

@@ -9,6 +9,7 @@ import ape
 import click
 
 from bilateral.contracts import Registry
+from bilateral.deployment_records import BOOK
 from scripts._build import ROOT
 from scripts._deployment.live_chain import LOCAL_CHAIN_IDS
 from scripts._deployment.records import Records
@@ -43,7 +44,7 @@ def abi_file(registry: Registry) -> str:
 
 
 def public_records(folder: Path) -> dict[str, str]:
-    """Return the records of deployments to public chains.
+    """Return the records of deployments to public chains, and the address book of canonical registries if it is there.
 
     Args:
         folder: The folder of records.
@@ -53,6 +54,7 @@ def public_records(folder: Path) -> dict[str, str]:
     """
     records = Records(folder)
     paths = [records.path(chain_id) for chain_id in records.chain_ids() if chain_id not in LOCAL_CHAIN_IDS]
+    paths += [folder / BOOK] if (folder / BOOK).exists() else []
     return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
@@ -66,4 +68,4 @@ def cli() -> None:
         (PACKAGED_RECORDS / former).unlink()
     for name, text in records.items():
         write_atomically(PACKAGED_RECORDS / name, text)
-    click.echo(f"abi: wrote {len(Registry)} ABIs and {len(records)} deployment records to bilateral/.")
+    click.echo(f"abi: wrote {len(Registry)} ABIs and {len(records)} files of deployments to bilateral/.")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bilateral.client.inputs import TransactionSigner
     from bilateral.contracts import Deployment
     from bilateral.documents import Store
+    from bilateral.origin import Origin
 
 
 @dataclass
@@ -32,7 +33,8 @@ class ClientState:
     """The state that the operations of one client share.
 
     Attributes:
-        given: The deployment that the client was given; None to find it by the node's chain id.
+        given: The deployment that the client was given, or the name of a packaged one; None to find it by the node's
+            chain id.
         signer: Signs transactions and messages; None for a client that only reads.
         store: The store of documents.
         loader: Loads documents.
@@ -44,10 +46,11 @@ class ClientState:
         deployment: The deployment, once the node's chain id is known.
         nonces: The nonce used last.
         log_range: The learnt limit on the range of blocks that the node accepts in a request for logs.
-        with_code: The addresses at which there is known to be a contract.
+        checked: The addresses at which the expected registry was found.
+        first_block: The block in which the identity registry appeared; None before somebody asked.
     """
 
-    given: Deployment | None = None
+    given: Deployment | Origin | None = None
     signer: TransactionSigner | None = None
     store: Store = field(default_factory=DataUriStore)
     loader: Loader = field(default_factory=Loader)
@@ -59,4 +62,5 @@ class ClientState:
     deployment: Deployment | None = None
     nonces: NonceMemory = field(default_factory=NonceMemory)
     log_range: RangeLimit = field(default_factory=RangeLimit)
-    with_code: set[str] = field(default_factory=set)
+    checked: set[str] = field(default_factory=set)
+    first_block: int | None = None

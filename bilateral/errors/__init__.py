@@ -11,11 +11,9 @@ from bilateral.errors.base import (
 from bilateral.errors.client import (
     AgentUnsettledError,
     BatchInterruptedError,
-    DeploymentRecordError,
     FeeLimitError,
     InsufficientFundsError,
     MalformedNodeAnswerError,
-    MissingRegistryError,
     MissingSignerError,
     NodeError,
     NodeTimeoutError,
@@ -30,9 +28,15 @@ from bilateral.errors.client import (
     TransactionPendingError,
     TransactionReplacedError,
     UnexpectedAnswerError,
+)
+from bilateral.errors.deployments import (
+    DeploymentRecordError,
+    MissingFunctionError,
+    MissingRegistryError,
     UnknownChainError,
     UnknownDeploymentError,
     WrongChainError,
+    WrongIdentityRegistryError,
 )
 from bilateral.errors.documents import (
     CidMismatchError,
@@ -66,6 +70,7 @@ __all__ = [
     "MalformedIdentifierError",
     "MalformedNodeAnswerError",
     "MissingExtraError",
+    "MissingFunctionError",
     "MissingRegistryError",
     "MissingSignerError",
     "NodeError",
@@ -88,4 +93,5 @@ __all__ = [
     "UnrepresentableValueError",
     "UnsupportedUriError",
     "WrongChainError",
+    "WrongIdentityRegistryError",
 ]

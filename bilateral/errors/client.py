@@ -1,15 +1,9 @@
-"""Errors of the SDK client: deployments, signers, nodes, transactions."""
+"""Errors of the SDK client: signers, nodes, transactions."""
 
 from __future__ import annotations
 
 from bilateral.errors.base import BilateralError
 from bilateral.text import quoted
-
-
-class DeploymentRecordError(BilateralError, ValueError):
-    """A deployment record is invalid or lacks the identity registry."""
-
-    reason = "deployment_record"
 
 
 class UnexpectedAnswerError(BilateralError):
@@ -78,76 +72,6 @@ class NotAgentOwnerError(BilateralError):
         super().__init__(f"{signer} does not own the agent: sign with the owner's account, {owner}")
         self.signer = signer
         self.owner = owner
-
-
-class UnknownDeploymentError(BilateralError):
-    """The package has no deployment record of a chain.
-
-    Attributes:
-        chain_id: The chain.
-    """
-
-    reason = "unknown_deployment"
-
-    def __init__(self, chain_id: int) -> None:
-        """Compose the message from the chain."""
-        super().__init__(
-            f"no packaged deployment for chain {chain_id}: "
-            f"give the client deployment=Deployment({chain_id}, identity=…, reputation=…, …)"
-        )
-        self.chain_id = chain_id
-
-
-class MissingRegistryError(BilateralError):
-    """The deployment in use lacks a registry.
-
-    Attributes:
-        registry: Its attribute of `Deployment`.
-        chain_id: The chain.
-    """
-
-    reason = "missing_registry"
-
-    def __init__(self, registry: str, chain_id: int) -> None:
-        """Compose the message from the registry and the chain."""
-        super().__init__(f"the deployment on chain {chain_id} has no {registry} registry: give its address")
-        self.registry = registry
-        self.chain_id = chain_id
-
-
-class UnknownChainError(BilateralError):
-    """No node of a chain was given.
-
-    Attributes:
-        chain_id: The chain.
-        chain_ids: The chains whose nodes were given.
-    """
-
-    reason = "unknown_chain"
-
-    def __init__(self, chain_id: int, chain_ids: tuple[int, ...]) -> None:
-        """Compose the message from the chains."""
-        known = ", ".join(map(str, chain_ids)) or "no chain"
-        super().__init__(f"no node of chain {chain_id} was given, only of {known}")
-        self.chain_id = chain_id
-        self.chain_ids = chain_ids
-
-
-class WrongChainError(BilateralError):
-    """The node serves another chain than the deployment's.
-
-    Attributes:
-        expected: The deployment's chain.
-        actual: The node's chain.
-    """
-
-    reason = "wrong_chain"
-
-    def __init__(self, expected: int, actual: int) -> None:
-        """Compose the message from both chains."""
-        super().__init__(f"the node serves chain {actual}, but the deployment is on chain {expected}")
-        self.expected = expected
-        self.actual = actual
 
 
 class NodeError(BilateralError):

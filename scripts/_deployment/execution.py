@@ -12,6 +12,7 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 from web3.exceptions import BadFunctionCallOutput, ContractLogicError, Web3Exception, Web3RPCError
 
+from bilateral.contracts import Registry
 from bilateral.node.refusals import Refusal
 from scripts._build import ROOT
 from scripts._deployment.errors import DeploymentError, explained, one_line
@@ -285,6 +286,7 @@ class _Step:
             compiler=contract.build.compiler,
             constructor_arguments=contract.arguments,
             deployer=creation.sender,
+            first_agent_id=1 if contract.name == Registry.IDENTITY else None,
             git_commit=git_commit(),
             init_code_hash=f"0x{keccak(contract.init_code).hex()}",
             salt=f"0x{contract.salt.hex()}",

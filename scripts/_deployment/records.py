@@ -11,6 +11,7 @@ from eth_utils.address import is_checksum_address
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
 
+from bilateral.deployment_records import RegistryEntry
 from scripts._deployment.errors import DeploymentError, first_mistake
 from scripts._files import write_atomically
 
@@ -29,12 +30,11 @@ Address = Annotated[str, AfterValidator(_checksummed)]
 Bytes32 = Annotated[str, StringConstraints(pattern="^0x[0-9a-f]{64}$")]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", validate_assignment=True)
+_STRICT = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", validate_assignment=True)
 
 
-class ContractRecord(_Model):
-    """One deployed contract.
+class ContractRecord(RegistryEntry):
+    """One contract that this project deployed. See `RegistryEntry` for the fields that every registry has.
 
     Attributes:
         address: Its address.
@@ -53,6 +53,8 @@ class ContractRecord(_Model):
         verified: True if the block explorer has accepted its sources.
     """
 
+    model_config = _STRICT
+
     address: Address
     block: int | None = Field(ge=0)
     code_hash: Bytes32
@@ -69,7 +71,7 @@ class ContractRecord(_Model):
     verified: bool = False
 
 
-class ChainRecord(_Model):
+class ChainRecord(BaseModel):
     """All that was deployed to one chain.
 
     Attributes:
@@ -79,6 +81,8 @@ class ChainRecord(_Model):
         pending: Transactions that were sent and whose outcome is not known yet, by contract: a run that was cut off
             leaves them, and the next one takes them up.
     """
+
+    model_config = _STRICT
 
     chain_id: int = Field(gt=0)
     contracts: dict[str, ContractRecord] = {}

@@ -25,8 +25,9 @@ class AsyncClients:
 
     Args:
         rpcs: The node of each chain, by chain id: a URL, or a provider, as `AsyncClient` takes it.
-        deployments: The addresses of the registries on the chains that have no packaged record.
-        **settings: Further settings of `AsyncClient`, such as `signer`.
+        deployments: The addresses of the registries on chains for which the packaged ones are not meant.
+        **settings: Further settings of `AsyncClient`, such as `signer`; `deployment` names the packaged deployment on
+            the other chains.
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class AsyncClients:
     ) -> None:
         """See the class. Send nothing to the nodes yet."""
         known = {deployment.chain_id: deployment for deployment in deployments}
+        named = settings.pop("deployment", None)
         self._clients = {
-            chain_id: AsyncClient(rpc, deployment=known.get(chain_id), **settings) for chain_id, rpc in rpcs.items()
+            chain_id: AsyncClient(rpc, deployment=known.get(chain_id, named), **settings)
+            for chain_id, rpc in rpcs.items()
         }
 
     async def __aenter__(self) -> Self:

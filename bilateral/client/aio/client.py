@@ -37,7 +37,8 @@ class AsyncClient(
         rpc: The URL of the node's JSON-RPC, or an `AsyncProvider`: an object with web3.py's `make_request`.
         signer: Signs transactions and messages: an eth-account `LocalAccount`, or anything with `address`,
             `sign_transaction` and `sign_message`. A client without a signer only reads.
-        deployment: The addresses of the registries; by default the packaged record of the node's chain.
+        deployment: The addresses of the registries, or the name of a packaged deployment: `canonical` or `bilateral`.
+            By default the canonical registries of the node's chain, or else this project's packaged record.
         store: The store of documents; by default each becomes its own `data:` URI.
         loader: Loads documents; by default as careful as `Loader()`.
         dry_run: True if writes only try: every check is made, the transaction is simulated and its gas estimated, but

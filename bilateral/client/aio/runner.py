@@ -8,19 +8,21 @@ from bilateral.arguments import checked_class
 from bilateral.client.aio.handle import AsyncHandle, AsyncSignalBatch
 from bilateral.client.aio.waiting import Lock, in_thread, pause
 from bilateral.client.inputs import TransactionSigner
-from bilateral.client.operations import registries
+from bilateral.client.operations import inspection, registries
 from bilateral.client.state import ClientState
 from bilateral.contracts import Deployment
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.errors import InvalidArgumentError
 from bilateral.node.steps import Batch, Blocking, Exclusive, Pause, Rpc
 from bilateral.node.transport import AsyncProvider, AsyncTransport, require_duration
+from bilateral.origin import Origin
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from bilateral.client.operations.signals import Published
     from bilateral.client.operations.transactions import Sent
+    from bilateral.client.results import DeploymentReport
     from bilateral.node.steps import Operation, Step
 
 T = TypeVar("T")
@@ -35,7 +37,7 @@ class AsyncRunner:
         rpc: str | AsyncProvider,
         *,
         signer: TransactionSigner | None = None,
-        deployment: Deployment | None = None,
+        deployment: Deployment | str | None = None,
         store: Store | None = None,
         loader: Loader | None = None,
         dry_run: bool = False,
@@ -50,7 +52,7 @@ class AsyncRunner:
             if wei is not None and wei < 0:
                 raise InvalidArgumentError(f"{name} is {wei} wei: give a number from 0")
         self._state = ClientState(
-            given=deployment,
+            given=_named(deployment) if isinstance(deployment, str) else deployment,
             signer=signer,
             store=store or DataUriStore(),
             loader=loader or Loader(),
@@ -85,10 +87,24 @@ class AsyncRunner:
         """Return the addresses of the registries that this client uses.
 
         Raises:
-            UnknownDeploymentError: The client was given none, and the package has no record of the node's chain.
+            UnknownDeploymentError: The client was given none, and the package has none for the node's chain.
             WrongChainError: The node and the deployment are on different chains.
+            WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to another identity
+                registry.
         """
         return await self._run(registries.connect(self._state))
+
+    async def inspect_deployment(self) -> DeploymentReport:
+        """Look at the registries on the chain: their code, their owners, and whether they belong together.
+
+        Returns:
+            The deployment and a report on each of its registries. Problems are in the report, not raised.
+
+        Raises:
+            UnknownDeploymentError: As `get_deployment`.
+            WrongChainError: As `get_deployment`.
+        """
+        return await self._run(inspection.inspect(self._state))
 
     async def _run(self, operation: Operation[T]) -> T:
         """Run an operation to its end."""
@@ -129,3 +145,16 @@ class AsyncRunner:
             case Exclusive(operation):
                 async with self._lock:
                     return await self._run(operation)
+
+
+def _named(name: str) -> Origin:
+    """Return the packaged deployment that a caller names.
+
+    Raises:
+        InvalidArgumentError: The name is unknown.
+    """
+    try:
+        return Origin(name)
+    except ValueError:
+        known = " or ".join(f'"{origin}"' for origin in Origin)
+        raise InvalidArgumentError(f"deployment: expected a Deployment, {known}, not another text") from None

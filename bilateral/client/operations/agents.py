@@ -17,7 +17,7 @@ from bilateral.client.results import (
 )
 from bilateral.contracts import Registry
 from bilateral.documents import RegistrationFile
-from bilateral.errors import InvalidArgumentError, MissingSignerError, UnexpectedAnswerError
+from bilateral.errors import InvalidArgumentError, MissingFunctionError, MissingSignerError, UnexpectedAnswerError
 from bilateral.events import MetadataSet, Transfer, URIUpdated
 from bilateral.events import identity as registry_events
 from bilateral.events.agents import WALLET_KEY
@@ -237,7 +237,7 @@ def _domain(state: ClientState, token_id: int) -> Operation[tuple[Any, ...]]:
     """Read an agent's domain; empty if it has none, or if the registry has no directory."""
     try:
         (entry,) = yield from registries.call(state, Registry.IDENTITY, "getAgent", token_id)
-    except (ContractRevertError, UnexpectedAnswerError):
+    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):
         return (ChainText(b""),)
     return (entry["agentDomain"],)
 

@@ -9,7 +9,7 @@ from eth_utils.crypto import keccak
 from bilateral.client.operations import agents, registries
 from bilateral.client.results import Rater
 from bilateral.contracts import Registry
-from bilateral.errors import UnexpectedAnswerError
+from bilateral.errors import MissingFunctionError, UnexpectedAnswerError
 from bilateral.events import MetadataSet
 from bilateral.events.agents import WALLET_KEY
 from bilateral.identifiers import checksummed
@@ -28,7 +28,7 @@ def resolve(state: ClientState, address: str, *, load_file: bool) -> Operation[R
     try:
         (primary,) = yield from registries.call(state, Registry.IDENTITY, "agentOf", rater)
         agent_id = primary or None
-    except (ContractRevertError, UnexpectedAnswerError):  # a registry without a directory
+    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):  # a registry without a directory
         agent_id = yield from _first_by_wallet(state, rater)
     if agent_id is None:
         return Rater(rater, None)

@@ -10,7 +10,7 @@ from bilateral.client.inputs import checked_uint
 from bilateral.client.operations import registries, transactions
 from bilateral.client.results import Rating, RatingKind
 from bilateral.contracts import Registry
-from bilateral.errors import AgentUnsettledError, InvalidArgumentError, UnexpectedAnswerError
+from bilateral.errors import AgentUnsettledError, InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
 from bilateral.events import ClientRated, ValidatorRated
 from bilateral.identifiers import AgentId, checksummed
 from bilateral.node.steps import Pause, together
@@ -127,7 +127,7 @@ def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
     signer = registries.require_address(state)
     try:
         (server,) = yield from registries.call(state, Registry.IDENTITY, "agentOf", signer)
-    except (ContractRevertError, UnexpectedAnswerError):
+    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):
         return None
     return int(server)
 

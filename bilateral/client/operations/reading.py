@@ -129,6 +129,7 @@ def summarize(  # noqa: PLR0913  # the method's own parameters
     else:
         clients = distinct([checksummed(it) for it in reviewers])
     found = Summary(0, 0, 0)
+    is_computed_here = False
     tags: Counter[ChainText] = Counter()
     is_mixed = read_tags and not tag1
     if clients:
@@ -141,6 +142,7 @@ def summarize(  # noqa: PLR0913  # the method's own parameters
             registries.raise_if_explained(error)
             entries = yield from _read_from(state, agent, clients, selection)
             found = summarize_values([entry.stored for entry in entries])
+            is_computed_here = True
         tags.update(entry.tag1 for entry in entries)
     return ReputationSummary(
         agent,
@@ -152,6 +154,7 @@ def summarize(  # noqa: PLR0913  # the method's own parameters
         clients,
         is_everybody=reviewers is None,
         first_tags=tuple(tag for tag, _ in tags.most_common()) if is_mixed else None,
+        is_computed_here=is_computed_here,
     )
 
 

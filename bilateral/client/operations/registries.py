@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from eth_abi.exceptions import EncodingError
 
 from bilateral.codec import decode_result, encode_call
-from bilateral.contracts import Registry, packaged_deployment, selectors
+from bilateral.contracts import Deployment, Registry, attribute_of, packaged_deployment, selectors
 from bilateral.errors import (
     InvalidArgumentError,
     MalformedIdentifierError,
     MalformedNodeAnswerError,
+    MissingFunctionError,
     MissingSignerError,
     NodeError,
     NodeTimeoutError,
@@ -21,13 +22,15 @@ from bilateral.errors import (
     UnknownDeploymentError,
     UnrepresentableValueError,
     WrongChainError,
+    WrongIdentityRegistryError,
 )
 from bilateral.events import Event, LogPosition, Undecodable, UndecodedLog, decode_log, topic_of
 from bilateral.events import RawLog as EventLog
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, read_logs
-from bilateral.node.steps import Rpc
+from bilateral.node.steps import Batch, Rpc
+from bilateral.origin import Origin
 from bilateral.reverts import ContractRevertError
 from bilateral.text import printable
 from bilateral.times import moment
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
 
     from bilateral.client.inputs import AgentLike, TransactionSigner
     from bilateral.client.state import ClientState
-    from bilateral.contracts import Deployment
     from bilateral.node.logs import RawLog, Topic
     from bilateral.node.steps import Operation
 
@@ -46,6 +48,15 @@ E = TypeVar("E", bound=Event)
 
 TOO_LARGE: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, ContractRevertError)
 """Errors by which nodes refuse a call that is too large."""
+
+
+_OURS_ALONE: Final = frozenset(
+    {
+        *("newAgent", "updateAgent", "releaseDomain", "resolveByDomain", "resolveByAddress", "setPrimaryAgent"),
+        *("agentOf", "giveFeedbackBySig", "voidSignaturesThrough", "getVoidedDeadline"),
+    }
+)
+"""Functions that the canonical registries lack. This project's never revert without data."""
 
 
 def address_of(state: ClientState) -> str | None:
@@ -77,14 +88,15 @@ def connect(state: ClientState) -> Operation[Deployment]:
     """Return the deployment. The node is asked for its chain once, even if a deployment was given.
 
     Raises:
-        UnknownDeploymentError: None was given, and there is no packaged record for the node's chain.
+        UnknownDeploymentError: None was given, and the package has none for the node's chain.
         WrongChainError: The node is of another chain than the deployment.
     """
     if state.deployment is None:
         chain_id = answers.quantity((yield Rpc("eth_chainId")))
-        deployment = state.given or packaged_deployment(chain_id)
+        given = state.given
+        deployment = given if isinstance(given, Deployment) else packaged_deployment(chain_id, given)
         if deployment is None:
-            raise UnknownDeploymentError(chain_id)
+            raise UnknownDeploymentError(chain_id, given if isinstance(given, Origin) else None)
         if deployment.chain_id != chain_id:
             raise WrongChainError(deployment.chain_id, chain_id)
         state.deployment = deployment
@@ -149,14 +161,37 @@ def call(
 
     Raises:
         ContractRevertError: The registry reverts.
+        MissingRegistryError: The deployment does not include the registry.
+        MissingFunctionError: The registry lacks the function.
         UnexpectedAnswerError: Another contract, or none, is at its address.
         InvalidArgumentError: An argument does not fit its type.
     """
     deployment = yield from connect(state)
+    deployment.require_function(registry, function)
     to = deployment.address_of(registry)
     data = calldata(registry, function, arguments)
-    returned = yield from simulate({"to": to, "data": "0x" + data.hex()}, block)
-    return decode_result(registry, function, returned)
+    with explained(deployment, registry, function):
+        returned = yield from simulate({"to": to, "data": "0x" + data.hex()}, block)
+    try:
+        return decode_result(registry, function, returned)
+    except UnexpectedAnswerError as error:
+        yield from require_registry(state, registry)
+        raise UnexpectedAnswerError(f"{error}: another contract than {registry} is at {to}") from None
+
+
+@contextmanager
+def explained(deployment: Deployment, registry: Registry, function: str) -> Iterator[None]:
+    """Explain a revert without data by a function that only this project's registries have: they always give data.
+
+    Raises:
+        MissingFunctionError: The registry lacks the function.
+    """
+    try:
+        yield
+    except ContractRevertError as error:
+        if error.data or function not in _OURS_ALONE:
+            raise
+        raise MissingFunctionError(attribute_of(registry), function, deployment.chain_id) from error
 
 
 def raise_if_explained(error: Exception) -> None:
@@ -193,18 +228,37 @@ def simulate(transaction: Mapping[str, Any], block: str = "latest") -> Operation
         raise revert from revert.__cause__
 
 
-def require_code(state: ClientState, registry: Registry) -> Operation[str]:
-    """Return the address of a registry after a check that it has code. Without code a transaction would do nothing.
+def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
+    """Return the address of a registry after a check that it is one. Elsewhere a transaction would do nothing.
 
     Raises:
-        UnexpectedAnswerError: No contract is there.
+        UnexpectedAnswerError: There is no contract, or one that does not answer like a registry.
+        WrongIdentityRegistryError: It belongs to another identity registry.
     """
     deployment = yield from connect(state)
     address = deployment.address_of(registry)
-    if address not in state.with_code:
-        if not answers.data((yield Rpc("eth_getCode", (address, "latest")))):
-            raise UnexpectedAnswerError(f"there is no contract at {address}, where {registry} should be")
-        state.with_code.add(address)
+    if address in state.checked:
+        return address
+    probe = "getAgentWallet" if registry is Registry.IDENTITY else "getIdentityRegistry"
+    data = calldata(registry, probe, (0,) if registry is Registry.IDENTITY else ())
+    code, answer = yield Batch(
+        (
+            Rpc("eth_getCode", (address, "latest")),
+            Rpc("eth_call", ({"to": address, "data": "0x" + data.hex()}, "latest")),
+        )
+    )
+    if isinstance(code, Exception):
+        raise code
+    if not answers.data(code):
+        raise UnexpectedAnswerError(f"there is no contract at {address}, where {registry} should be")
+    if isinstance(answer, Exception):
+        if not isinstance(answer, NodeError) or answers.revert_of(answer) is None:
+            raise answer
+        raise UnexpectedAnswerError(f"another contract is at {address}, where {registry} should be: it has no {probe}")
+    (found,) = decode_result(registry, probe, answers.data(answer))
+    if registry is not Registry.IDENTITY and found not in (deployment.identity, deployment.directory):
+        raise WrongIdentityRegistryError(attribute_of(registry), address, deployment.identity, found)
+    state.checked.add(address)
     return address
 
 
@@ -255,11 +309,37 @@ def events(
 
     last = yield from latest_block()
     found = yield from read_logs(
-        wanted, deployment.first_block, last, limit=state.log_range, is_last=is_wanted or (lambda _: False)
+        wanted,
+        (yield from _first_block(state, last)),
+        last,
+        limit=state.log_range,
+        is_last=is_wanted or (lambda _: False),
     )
     if is_wanted is not None:
         found = [raw for raw in found if is_wanted(raw)]
     return [event for raw in found if isinstance(event := decode(registry, raw), kind)]
+
+
+def _first_block(state: ClientState, last: int) -> Operation[int]:
+    """Return the block from which to read logs.
+
+    The address book does not say when the canonical registries appeared. Their code says it, if the node knows old
+    states.
+    """
+    deployment = yield from connect(state)
+    if deployment.first_block or deployment.origin is not Origin.CANONICAL:
+        return deployment.first_block
+    if state.first_block is None:
+        without, with_code = -1, last
+        try:
+            while with_code - without > 1:
+                middle = (without + with_code) // 2
+                code = answers.data((yield Rpc("eth_getCode", (deployment.identity, hex(middle)))))
+                without, with_code = (without, middle) if code else (middle, with_code)
+        except (NodeError, MalformedNodeAnswerError):
+            with_code = 0
+        state.first_block = with_code
+    return state.first_block
 
 
 def decode(registry: Registry, raw: RawLog) -> Event | None:

@@ -8,7 +8,7 @@ from bilateral.client.inputs import SignedFeedback
 from bilateral.client.operations import agents, authorized, documents, feedback, registries, signing, transactions
 from bilateral.client.results import VoidedSignatures
 from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError, UnexpectedAnswerError
+from bilateral.errors import InvalidArgumentError, MissingFunctionError, UnexpectedAnswerError
 from bilateral.events import SignaturesVoided
 from bilateral.identifiers import AgentId, checksummed
 from bilateral.reverts import ContractRevertError
@@ -32,13 +32,14 @@ def sign(state: ClientState, agent_id: AgentLike, draft: Draft, deadline: dateti
     """See `Client.sign_feedback`."""
     deployment = yield from registries.connect(state)
     agent, signer = registries.agent_of(deployment, agent_id), registries.require_signer(state)
+    deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
     client = checksummed(signer.address)
     until = yield from authorized.later(deadline, "a deadline")
     arguments = yield from feedback.arguments_of(state, agent, draft)
     yield from _require_later_deadline(state, client, until)
     # The registry checks signed and direct feedback alike, so simulate a direct one.
     data = registries.calldata(Registry.REPUTATION, feedback.GIVE, documents.rehearsed(arguments))
-    registry = yield from registries.require_code(state, Registry.REPUTATION)
+    registry = yield from registries.require_registry(state, Registry.REPUTATION)
     yield from registries.simulate({"from": client, "to": registry, "data": "0x" + data.hex()})
     function = "getLastIndex"
     (last,) = yield from registries.call(state, Registry.REPUTATION, function, agent.token_id, client)
@@ -75,7 +76,7 @@ def _require_later_deadline(state: ClientState, client: str, deadline: int) -> O
     """
     try:
         (voided,) = yield from registries.call(state, Registry.REPUTATION, "getVoidedDeadline", client)
-    except (ContractRevertError, UnexpectedAnswerError):
+    except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):
         return
     if voided and deadline <= voided:
         raise InvalidArgumentError(

@@ -107,6 +107,7 @@ def prepare(
 
     Raises:
         ContractRevertError: The registry would revert.
+        MissingFunctionError: The registry lacks the function.
         InsufficientFundsError: The signer cannot pay.
         FeeLimitError: The fees exceed the client's limits.
         DocumentError: A document cannot be stored.
@@ -118,8 +119,9 @@ def prepare(
             return rehearsal
     arguments = yield from documents.settled(state, arguments)
     data = "0x" + registries.calldata(registry, function, arguments).hex()
-    to = yield from registries.require_code(state, registry)
     deployment = yield from registries.connect(state)
+    deployment.require_function(registry, function)
+    to = yield from registries.require_registry(state, registry)
     call = {"from": sender, "to": to, "data": data}
     questions = (
         Rpc("eth_estimateGas", (call,)),
@@ -128,7 +130,8 @@ def prepare(
         Rpc("eth_getTransactionCount", (sender, "pending")),
     )
     estimate, history, balance, nonce = yield Batch(questions)
-    gas = yield from _estimated(call, estimate)
+    with registries.explained(deployment, registry, function):
+        gas = yield from _estimated(call, estimate)
     price = yield from fees.quote(state, history)
     limit = gas + gas // 5  # others may change storage in between, and so the gas that it takes
     transaction = {"chainId": deployment.chain_id, "to": to, "value": 0, "data": data, "gas": limit, **price}

@@ -19,6 +19,10 @@ from bilateral.client.results.authorized import (
     AuthorizedFeedbackEntry,
     AuthorizedSummary,
 )
+from bilateral.client.results.deployments import (
+    DeploymentReport,
+    RegistryReport,
+)
 from bilateral.client.results.feedback import (
     FeedbackEntry,
     FeedbackEvent,
@@ -45,6 +49,7 @@ __all__ = [
     "AgentWalletChanged",
     "AuthorizedFeedbackEntry",
     "AuthorizedSummary",
+    "DeploymentReport",
     "DirectoryEntry",
     "FeedbackEntry",
     "FeedbackEvent",
@@ -56,6 +61,7 @@ __all__ = [
     "Rating",
     "RatingKind",
     "Registered",
+    "RegistryReport",
     "ReputationSummary",
     "ValidationAnswered",
     "ValidationRequested",

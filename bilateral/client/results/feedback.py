@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bilateral.summaries import Summary
@@ -138,6 +138,8 @@ class ReputationSummary:
         is_everybody: True if no reviewers were named, so that every client counts. Anybody can
             give any amount of feedback, so such a summary says nothing about an agent that somebody cares to promote.
         first_tags: The first tags of the feedback that counts, the most frequent first; None if they were not read.
+        is_computed_here: True if the node refused the registry's computation as too large, so that the client read the
+            feedback and computed the same average.
     """
 
     agent: AgentId
@@ -149,6 +151,7 @@ class ReputationSummary:
     reviewers: tuple[str, ...]
     is_everybody: bool
     first_tags: tuple[ChainText, ...] | None = None
+    is_computed_here: bool = field(default=False, compare=False)
 
     @property
     def mixed_tags(self) -> tuple[ChainText, ...]:

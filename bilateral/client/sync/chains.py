@@ -26,8 +26,9 @@ class Clients:
 
     Args:
         rpcs: The node of each chain, by chain id: a URL, or a provider, as `Client` takes it.
-        deployments: The addresses of the registries on the chains that have no packaged record.
-        **settings: Further settings of `Client`, such as `signer`.
+        deployments: The addresses of the registries on chains for which the packaged ones are not meant.
+        **settings: Further settings of `Client`, such as `signer`; `deployment` names the packaged deployment on
+            the other chains.
     """
 
     def __init__(
@@ -35,8 +36,9 @@ class Clients:
     ) -> None:
         """See the class. Send nothing to the nodes yet."""
         known = {deployment.chain_id: deployment for deployment in deployments}
+        named = settings.pop("deployment", None)
         self._clients = {
-            chain_id: Client(rpc, deployment=known.get(chain_id), **settings) for chain_id, rpc in rpcs.items()
+            chain_id: Client(rpc, deployment=known.get(chain_id, named), **settings) for chain_id, rpc in rpcs.items()
         }
 
     def __enter__(self) -> Self:

@@ -66,10 +66,10 @@ def test_a_contract_of_unknown_block_may_be_anywhere(deployment):
 
 
 def test_a_chain_without_a_record_has_none(packaged):
-    assert packaged_deployment(1) is None
+    assert packaged_deployment(31337) is None
 
 
 def test_a_record_that_cannot_be_read_is_told(packaged):
-    (packaged / "1.json").write_text("{}")
-    with pytest.raises(DeploymentRecordError):
-        packaged_deployment(1)
+    (packaged / "31337.json").write_text("{}")
+    with pytest.raises(DeploymentRecordError, match="chainId: Field required"):
+        packaged_deployment(31337)

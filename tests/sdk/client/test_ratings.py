@@ -134,7 +134,7 @@ def plain_registry(web3, deployment):
             code = code.replace(pushed, pushed[:-1] + bytes([pushed[-1] ^ 1]))
     address = Account.create().address
     web3.provider.make_request("anvil_setCode", [address, "0x" + code.hex()])
-    return replace(deployment, reputation=address)
+    return replace(deployment, reputation=address, ratings=address)
 
 
 def test_a_rating_names_another_rater_than_the_primary_agent(connect, newcomer, server, agent, register):

@@ -1,0 +1,123 @@
+"""A look at the registries of a deployment: their code, their owners, and whether they belong together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_abi.abi import decode
+from eth_abi.exceptions import DecodingError
+from eth_utils.crypto import keccak
+
+from bilateral.client.operations import registries
+from bilateral.client.results import DeploymentReport, RegistryReport
+from bilateral.contracts import REGISTRY_ATTRIBUTES
+from bilateral.errors import BilateralError, NodeError
+from bilateral.identifiers import checksummed
+from bilateral.node import answers
+from bilateral.node.steps import Batch, Rpc, together
+from bilateral.text import ChainText
+
+if TYPE_CHECKING:
+    from bilateral.client.state import ClientState
+    from bilateral.contracts import Deployment
+    from bilateral.node.steps import Operation
+
+_IMPLEMENTATION: Final = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
+"""The storage slot of a proxy's implementation (EIP-1967)."""
+
+_ADMIN: Final = "0xb53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103"
+"""The storage slot of a proxy's admin (EIP-1967)."""
+
+_QUESTIONS: Final = tuple(
+    "0x" + (keccak(text=signature)[:4] + argument).hex()
+    for signature, argument in (
+        ("owner()", b""),
+        ("getVersion()", b""),
+        ("getIdentityRegistry()", b""),
+        ("getAgentWallet(uint256)", bytes(32)),
+    )
+)
+"""Calls of the views that tell registries apart."""
+
+
+def inspect(state: ClientState) -> Operation[DeploymentReport]:
+    """See `Client.inspect_deployment`."""
+    deployment = yield from registries.connect(state)
+    present = [name for name in REGISTRY_ATTRIBUTES if getattr(deployment, name) is not None]
+    reports = yield from together([_report(deployment, name) for name in present])
+    return DeploymentReport(deployment, tuple(reports))
+
+
+def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
+    """Report on one registry."""
+    address: str = getattr(deployment, name)
+    facts = deployment.facts.get(name)
+    code, implementation, admin, owner, version, identity, wallet = yield Batch(
+        (
+            Rpc("eth_getCode", (address, "latest")),
+            Rpc("eth_getStorageAt", (address, _IMPLEMENTATION, "latest")),
+            Rpc("eth_getStorageAt", (address, _ADMIN, "latest")),
+            *(Rpc("eth_call", ({"to": address, "data": it}, "latest")) for it in _QUESTIONS),
+        )
+    )
+    for answer in (code, implementation, admin):
+        if isinstance(answer, Exception):
+            raise answer
+    proxied = _address(answers.data(implementation))
+    bound = None if name == "identity" else _address(_returned(identity))
+    is_identity = len(_returned(wallet)) == 32  # noqa: PLR2004  # a word
+    problem: str | None = f"there is no contract at {address}"
+    if answers.data(code):
+        problem = _problem(deployment, name, bound, is_identity=is_identity)
+    return RegistryReport(
+        registry=name,
+        address=address,
+        origin=None if facts is None else facts.origin,
+        has_code=bool(answers.data(code)),
+        version=_text(_returned(version)),
+        identity_registry=bound,
+        implementation=proxied,
+        owner=(_address(answers.data(admin)) or _address(_returned(owner))) if proxied else None,
+        problem=problem,
+    )
+
+
+def _problem(deployment: Deployment, name: str, bound: str | None, *, is_identity: bool) -> str | None:
+    """Return the problem of a registry that has code; None without one."""
+    address = getattr(deployment, name)
+    if name == "identity":
+        return None if is_identity else f"another contract is at {address}: it has no getAgentWallet"
+    if bound is None:
+        return f"another contract is at {address}: it has no getIdentityRegistry"
+    expected = (deployment.identity,) if name == "directory" else (deployment.identity, deployment.directory)
+    if bound not in expected:
+        return f"{address} belongs to the identity registry {bound}, not to {deployment.identity}"
+    return None
+
+
+def _returned(answer: Any) -> bytes:
+    """Return the bytes that a view returned; empty if it reverted.
+
+    Raises:
+        BilateralError: The node failed.
+    """
+    if isinstance(answer, NodeError) and answers.revert_of(answer) is not None:
+        return b""
+    if isinstance(answer, BilateralError):
+        raise answer
+    return answers.data(answer)
+
+
+def _address(word: bytes) -> str | None:
+    """Return the address in a word; None for zero, and for bytes that are not an address."""
+    if len(word) != 32 or not any(word) or any(word[:12]):  # noqa: PLR2004  # a word
+        return None
+    return checksummed("0x" + word[12:].hex())
+
+
+def _text(returned: bytes) -> ChainText | None:
+    """Return the text that a view returned; None for other bytes."""
+    try:
+        return ChainText(decode(["bytes"], returned)[0]) if returned else None
+    except (DecodingError, OverflowError):
+        return None

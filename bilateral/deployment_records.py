@@ -1,0 +1,121 @@
+"""Deployment records: those of this project, and those of the address book of canonical registries.
+
+Both have one schema. The address book, `deployments/canonical.json`, keeps what its chains share in groups.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from bilateral.encoding import decode_object
+from bilateral.errors import DeploymentRecordError
+from bilateral.identifiers import checksummed
+from bilateral.origin import Origin
+
+BOOK: Final = "canonical.json"
+"""The name of the address book's file."""
+
+Number = Annotated[int, Field(strict=True, ge=0)]
+
+
+class RegistryEntry(BaseModel):
+    """One deployed registry.
+
+    Attributes:
+        address: Its address.
+        block: The block that created it; None if nobody recorded it.
+        origin: The authors of its code.
+        upgradable: True if its owner can change its code.
+        first_agent_id: The id of its first agent; None for a registry other than an identity registry.
+        functions: The signatures of its functions; None for those of the packaged ABI.
+        constructor_arguments: The constructor's arguments by name.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    address: Annotated[str, AfterValidator(checksummed)]
+    block: Number | None = None
+    origin: Origin = Origin.BILATERAL
+    upgradable: Annotated[bool, Field(strict=True)] = False
+    first_agent_id: Number | None = None
+    functions: list[str] | None = None
+    constructor_arguments: dict[str, Any] = {}
+
+
+class DeploymentRecord(BaseModel):
+    """The registries on one chain.
+
+    Attributes:
+        chain_id: EIP-155 id of the chain.
+        network: The network's name, as `base:sepolia`.
+        contracts: The registries by their names in Solidity.
+    """
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    chain_id: Annotated[int, Field(strict=True, gt=0)]
+    network: str = ""
+    contracts: dict[str, RegistryEntry]
+
+    @classmethod
+    def read(cls, text: str | bytes) -> Self:
+        """Read a record.
+
+        Args:
+            text: The JSON text.
+
+        Raises:
+            DeploymentRecordError: The text is not a record.
+        """
+        try:
+            return cls.model_validate(decode_object(text.encode() if isinstance(text, str) else text))
+        except ValueError as error:
+            raise DeploymentRecordError(f"invalid deployment record: {_first_line(error)}") from None
+
+
+class _BookChain(BaseModel):
+    """A chain of the address book, and the groups of registries on it."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
+
+    chain_id: int
+    network: str
+    groups: list[str]
+
+
+class _Book(BaseModel):
+    """The address book."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    sources: dict[str, str]
+    groups: dict[str, dict[str, RegistryEntry]]
+    chains: list[_BookChain]
+
+
+@cache
+def address_book() -> dict[int, DeploymentRecord]:
+    """Return the records of the canonical registries, by chain id."""
+    book = _Book.model_validate_json((files("bilateral") / "deployments" / BOOK).read_bytes())
+    return {
+        chain.chain_id: DeploymentRecord(
+            chain_id=chain.chain_id,
+            network=chain.network,
+            contracts={name: entry for group in chain.groups for name, entry in book.groups[group].items()},
+        )
+        for chain in book.chains
+    }
+
+
+def _first_line(error: ValueError) -> str:
+    """Return an error on one line, without the address of a page that explains it."""
+    found = getattr(error, "errors", None)
+    if found is None:
+        return str(error)
+    first = found(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
