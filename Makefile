@@ -21,7 +21,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench bench-speed evaluate audit prove prove-quickly mutate lint format packages bytecode-lock abi sync-client addresses lock clean
+.PHONY: help setup compile demo test bench bench-speed evaluate audit prove prove-quickly mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -90,6 +90,9 @@ bytecode-lock: compile ## Write the hash of each contract's creation code to con
 
 abi: compile ## Copy the compiler's ABIs and the deployment records into the Python package.
 	@$(BIN)/ape run abi
+
+deployed-registries: compile ## Run the SDK on stand-ins of the deployed registries, and write the table of what works.
+	@$(BIN)/python -m tests.sdk.deployed
 
 sync-client: setup ## Generate the blocking client from the asynchronous one.
 	@$(BIN)/python -m scripts.sync_client

@@ -171,11 +171,13 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
         ExitCode.DEPLOYMENT,
         (
             errors.DeploymentRecordError,
+            errors.MissingFunctionError,
             errors.MissingRegistryError,
             errors.UnexpectedAnswerError,
             errors.UnknownChainError,
             errors.UnknownDeploymentError,
             errors.WrongChainError,
+            errors.WrongIdentityRegistryError,
         ),
     ),
     (ExitCode.UNSETTLED, (errors.TransactionError, errors.BatchInterruptedError, errors.AgentUnsettledError)),
@@ -187,7 +189,7 @@ _NOT_ARGUMENTS: Final = frozenset({"advice", "arguments", "content", "data", "er
 
 _IN_COMMANDS: Final[dict[type[BilateralError], str]] = {
     errors.MissingRegistryError: "the deployment on chain {chain_id} has no {registry} registry: "
-    "name a record that has it by --deployment",
+    "name a record that has it by --deployment, or deploy {contract} (docs/deployed-registries.md)",
     errors.UnknownDeploymentError: "the registries of chain {chain_id} are unknown: "
     "name their deployment record by --deployment",
 }

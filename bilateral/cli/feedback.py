@@ -303,6 +303,10 @@ def summary(
     if found.mixed_tags:
         shown = ", ".join(quoted_tag(tag) for tag in found.mixed_tags[:_TAGS_SHOWN])
         invocation.output.note(f"This average mixes the tags {shown}. Name one by --tag1.")
+    if found.is_computed_here:
+        invocation.output.note(
+            "The node refused the registry's computation as too large. This is the same average, computed here."
+        )
     if found.is_everybody:
         invocation.output.note(
             "Everybody counts here, and anybody can give any amount of feedback. "

@@ -13,6 +13,7 @@ GROUPS: Final = {
     "auth": "Authorise feedback as an agent's owner, give it as a client, read it.",
     "signals": "Publish what a watchtower measures.",
     "transaction": "Speed up or cancel a pending transaction.",
+    "deployment": "Show the registries in use and who can change their code; list the address book.",
     "trust": "Find coordinated and false ratings, and score agents without them.",
     "index": "Index the events of all registries into SQL, and compare the rows with the chain.",
 }

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bilateral.cli.amounts import ether, symbol_of
+from bilateral.contracts import REGISTRY_ATTRIBUTES
 from bilateral.errors import UnknownDeploymentError
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
@@ -25,13 +26,13 @@ def show_info(invocation: Invocation) -> None:
             deployment: Deployment | None = client.get_deployment()
         except UnknownDeploymentError:
             deployment = None
-    registries = {
-        name: getattr(deployment, name, None) for name in ("identity", "reputation", "authorized", "validation")
-    }
+    registries = {name: getattr(deployment, name, None) for name in REGISTRY_ATTRIBUTES}
+    choice = None if deployment is None else invocation.choice_of(deployment)
     moment = datetime.fromtimestamp(answers.quantity(block["timestamp"]), UTC)
     value: dict[str, Any] = {
         "chain_id": chain_id,
         "block": {"number": answers.quantity(block["number"]), "time": moment},
+        "deployment": choice,
         "registries": registries if deployment else None,
         "signer": address,
         "balance_wei": None if balance is None else str(balance),
@@ -39,6 +40,7 @@ def show_info(invocation: Invocation) -> None:
     view = {
         "chain": chain_id,
         "block": f"{value['block']['number']} ({moment:%Y-%m-%d %H:%M:%S} UTC)",
+        "deployment": choice,
         "registries": value["registries"] or "unknown: name a deployment record by --deployment",
         "signer": address or "none: name a keystore by --account",
         "balance": None if balance is None else f"{ether(balance)} {symbol_of(chain_id)}",

@@ -33,6 +33,12 @@ NOT_SENT: Final = "Not sent (dry run): this would be accepted"
 _WEB_FOLDER = re.compile(r"https?://[\w.~%:\[\]-]+(/[\w.~%!$&'()*+,;=:@/-]*)?", re.ASCII | re.IGNORECASE)
 """A URL of the web to which a file name can be appended (RFC 3986), without user and password."""
 
+_CHOICES: Final = {
+    "canonical": "canonical: the authors of ERC-8004 deployed them, by the packaged address book",
+    "bilateral": "bilateral: this project's, by the packaged deployment record",
+}
+"""The packaged deployments that --deployment can name, and who wrote their records."""
+
 _POLL_SECONDS: Final = 0.25
 """Seconds between two looks for a receipt. Blocks come every two seconds or sooner on the chains in use."""
 
@@ -43,7 +49,7 @@ class Settings:
 
     Attributes:
         rpc_url: The node's JSON-RPC.
-        deployment: A deployment record, instead of the packaged one of the node's chain.
+        deployment: A deployment record, or the name of a packaged deployment, instead of that of the node's chain.
         ipfs_gateways: Gateways to load `ipfs:` documents from, instead of public ones.
         account: The alias of the keystore to sign with.
         keystore: The file of the keystore to sign with.
@@ -156,7 +162,19 @@ class Invocation:
         """
         with self.client() as client:
             handle = self.send(lambda: send(client))
+            if self.settings.deployment is None:
+                self.output.note(f"The registries are {self.choice_of(client.get_deployment())}.")
             self.show_write(title, handle, handle.wait)
+
+    def choice_of(self, deployment: Deployment) -> str:
+        """Return which registries a command uses, and who chose them.
+
+        Args:
+            deployment: The deployment in use.
+        """
+        if self.settings.deployment is not None:
+            return f"named by --deployment {self.settings.deployment}"
+        return _CHOICES[str(deployment.origin)]
 
     def send(self, send: Callable[[], T]) -> T:
         """Send a transaction, and show progress.
@@ -251,10 +269,12 @@ class Invocation:
                 error.args = (f"{error} (node: {_host_of(self.settings.rpc_url)})",)
                 raise
 
-    def _deployment(self) -> Deployment | None:
+    def _deployment(self) -> Deployment | str | None:
         from bilateral.contracts import Deployment  # noqa: PLC0415
 
         path = self.settings.deployment
+        if str(path) in _CHOICES:
+            return str(path)
         return Deployment.from_record(self.read_file(path)) if path else None
 
     def _store(self) -> Store | None:

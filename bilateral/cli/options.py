@@ -92,7 +92,8 @@ _READING: Final[dict[str, tuple[Any, Any]]] = {
                 "--deployment",
                 envvar="BILATERAL_DEPLOYMENT",
                 metavar="FILE",
-                help="The deployment record that lists the registries' addresses, instead of the packaged one.",
+                help="The deployment record that lists the registries' addresses; or canonical or bilateral, for a "
+                "packaged one. The canonical one if left out.",
                 rich_help_panel=_NODE,
             ),
         ],

@@ -165,7 +165,8 @@ def test_a_registry_that_the_deployment_has_not_is_named(refused, tmp_path, iden
     record = tmp_path / "record.json"
     record.write_text(f'{{"chainId": 31337, "contracts": {{"IdentityRegistry": {{"address": "{identity.address}"}}}}}}')
     error = refused(8, "feedback", "list", "1", "--deployment", record)
-    assert (error["reason"], error["arguments"]) == ("missing_registry", {"registry": "reputation", "chain_id": 31337})
+    arguments = {"registry": "reputation", "chain_id": 31337, "contract": "BidirectionalReputationRegistry"}
+    assert (error["reason"], error["arguments"]) == ("missing_registry", arguments)
 
 
 def test_who_names_no_deployment_is_told_the_option(bilateral):

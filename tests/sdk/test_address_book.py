@@ -84,9 +84,7 @@ def test_canonical_registries_lack_what_only_this_project_has():
     deployment = Deployment.canonical(8453)
     for function in ("agentOf", "setPrimaryAgent", "newAgent", "resolveByDomain"):
         assert deployment.lacks(Registry.IDENTITY, function)
-        with pytest.raises(
-            MissingFunctionError, match=f"identity registry on chain 8453 has no function {function}"
-        ):
+        with pytest.raises(MissingFunctionError, match=f"identity registry on chain 8453 has no function {function}"):
             deployment.require_function(Registry.IDENTITY, function)
     for function in ("ownerOf", "register", "isAuthorizedOrOwner"):
         deployment.require_function(Registry.IDENTITY, function)
@@ -156,3 +154,12 @@ def own_record(monkeypatch, tmp_path):
 
 def test_every_attribute_for_an_address_is_a_field():
     assert set(REGISTRY_ATTRIBUTES) <= set(Deployment.__dataclass_fields__)
+
+
+def test_the_page_counts_the_chains():
+    page = (RECORDS.parent / "docs" / "deployed-registries.md").read_text()
+    mainnets = [it for it in BOOK_FILE["chains"] if "mainnet" in it["groups"]]
+    listed = [it for it in BOOK_FILE["chains"] if len(it["groups"]) == 2]
+    testnets = len(BOOK_FILE["chains"]) - len(mainnets)
+    assert f"on {len(mainnets)} mainnets and {testnets} testnets" in page
+    assert f"for it on {len(listed)} of the chains" in page

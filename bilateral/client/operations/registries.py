@@ -59,6 +59,15 @@ _OURS_ALONE: Final = frozenset(
 """Functions that the canonical registries lack. This project's never revert without data."""
 
 
+_MAY_BE_TOO_LARGE: Final = frozenset(
+    {
+        *("getClients", "getSummary", "readAllFeedback", "getAgentValidations", "getValidatorRequests"),
+        *("getFeedbackPage", "getClientFeedbackPage", "getClientRatings"),
+    }
+)
+"""Views whose calls a node may refuse as too large. A revert without data does not mean that they are missing."""
+
+
 def address_of(state: ClientState) -> str | None:
     """Return the signer's address, if there is a signer."""
     return None if state.signer is None else require_address(state)
@@ -170,8 +179,13 @@ def call(
     deployment.require_function(registry, function)
     to = deployment.address_of(registry)
     data = calldata(registry, function, arguments)
-    with explained(deployment, registry, function):
-        returned = yield from simulate({"to": to, "data": "0x" + data.hex()}, block)
+    try:
+        with explained(deployment, registry, function):
+            returned = yield from simulate({"to": to, "data": "0x" + data.hex()}, block)
+    except (ContractRevertError, MissingFunctionError) as error:
+        if isinstance(error, MissingFunctionError) or not (error.data or function in _MAY_BE_TOO_LARGE):
+            yield from require_registry(state, registry)
+        raise
     try:
         return decode_result(registry, function, returned)
     except UnexpectedAnswerError as error:

@@ -15,13 +15,15 @@ CHAIN_ID = 31337
 
 def deploy(web3, container, *arguments):
     """Deploy a compiled contract from the chain's first account, and return its address."""
-    compiled = container.contract_type
-    contract = web3.eth.contract(
-        abi=json.loads(compiled.model_dump_json(by_alias=True, exclude_none=True))["abi"],
-        bytecode=compiled.deployment_bytecode.bytecode,
-    )
+    bytecode = container.contract_type.deployment_bytecode.bytecode
+    contract = web3.eth.contract(abi=abi_of(container), bytecode=bytecode)
     sent = contract.constructor(*arguments).transact({"from": web3.eth.accounts[0]})
     return web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.02)["contractAddress"]
+
+
+def abi_of(container):
+    """Return the ABI of a compiled contract, as web3.py takes it."""
+    return json.loads(container.contract_type.model_dump_json(by_alias=True, exclude_none=True))["abi"]
 
 
 def plain(web3, registry, address):

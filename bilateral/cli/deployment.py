@@ -1,0 +1,82 @@
+"""`bilateral deployment …`: the registries in use, as they are on the chain, and the address book."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from bilateral.cli.errors import ExitCode
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+
+if TYPE_CHECKING:
+    from bilateral.client import RegistryReport
+    from bilateral.deployment_records import DeploymentRecord
+
+app = make_group("deployment")
+
+
+@command(app, "show", "bilateral deployment show", "bilateral deployment show --deployment bilateral --json")
+def show(invocation: Invocation) -> None:
+    """Look at the registries on the chain: their code, who can change it, and whether they belong together.
+
+    The exit code is 8 if there is a problem.
+    """
+    from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+
+    with invocation.reading("Looking at the registries") as client:
+        report = client.inspect_deployment()
+    deployment = report.deployment
+    value = {
+        "chain_id": deployment.chain_id,
+        "deployment": invocation.choice_of(deployment),
+        "first_agent_id": deployment.first_agent_id,
+        "registries": plain(report.registries),
+    }
+    view = {
+        "chain": deployment.chain_id,
+        "deployment": invocation.choice_of(deployment),
+        "first agent": str(deployment.first_agent_id),
+        **{it.registry: _view(it) for it in report.registries},
+    }
+    invocation.output.result(value, title="Deployment", view=view)
+    if report.problems:
+        raise typer.Exit(ExitCode.DEPLOYMENT)
+
+
+@command(app, "list", "bilateral deployment list", is_local=True)
+def list_deployments(invocation: Invocation) -> None:
+    """List the chains of the packaged address book, with the registries that the authors of ERC-8004 deployed."""
+    from bilateral.deployment_records import address_book  # noqa: PLC0415  # slow to import
+
+    def address(name: str) -> Any:
+        def of(record: DeploymentRecord) -> str | None:
+            return record.contracts[name].address if name in record.contracts else None
+
+        return of
+
+    found = [address_book()[chain_id] for chain_id in sorted(address_book())]
+    columns = {
+        "chain": lambda it: it.chain_id,
+        "network": lambda it: it.network,
+        "identity": address("IdentityRegistry"),
+        "reputation": address("ReputationRegistry"),
+        "validation": address("ValidationRegistry"),
+    }
+    rows = [{name: column(record) for name, column in columns.items()} for record in found]
+    invocation.output.results(rows, {name: lambda row, name=name: row[name] for name in columns})  # type: ignore[misc]
+
+
+def _view(report: RegistryReport) -> dict[str, Any]:
+    """Return what people see of a registry."""
+    return {
+        "address": report.address,
+        "origin": None if report.origin is None else str(report.origin),
+        "version": report.version,
+        "identity registry": report.identity_registry,
+        "code": "a proxy: its owner can change it" if report.is_upgradable else "cannot change (not a proxy)",
+        "implementation": report.implementation,
+        "owner": report.owner,
+        "problem": report.problem,
+    }

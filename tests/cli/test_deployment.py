@@ -1,0 +1,106 @@
+"""Commands say which registries they use, and look at them on the chain."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from web3 import HTTPProvider, Web3
+
+from bilateral.deployment_records import address_book
+from tests.sdk.deployed.world import CANONICAL, OWNER, REVIEWER, canonical_chain
+
+
+@pytest.fixture(scope="module")
+def base():
+    """The variables for a node of Base, with stand-ins for the canonical registries."""
+    with canonical_chain() as url:
+        yield {"BILATERAL_RPC_URL": url, "BILATERAL_DEPLOYMENT": None}
+
+
+@pytest.fixture
+def key():
+    return {"BILATERAL_PRIVATE_KEY": OWNER.key.hex()}
+
+
+def test_the_address_book_is_listed(done, bilateral):
+    listed = done("deployment", "list")
+    assert [it["chain"] for it in listed] == sorted(address_book())
+    assert next(it for it in listed if it["chain"] == 8453) == {
+        "chain": 8453,
+        "network": "base:mainnet",
+        "identity": CANONICAL.identity,
+        "reputation": CANONICAL.reputation,
+        "validation": CANONICAL.validation,
+    }
+    assert "base:mainnet" in bilateral("deployment", "list").out
+
+
+def test_info_says_whose_registries_are_used(done, bilateral, base, record):
+    shown = done("info", **base)
+    assert shown["deployment"].startswith("canonical: the authors of ERC-8004 deployed them")
+    assert shown["registries"]["identity"] == CANONICAL.identity
+    assert shown["registries"]["ratings"] is None
+    assert "canonical: the authors" in bilateral("info", **base).out
+    assert done("info")["deployment"] == f"named by --deployment {record}"
+    assert done("info", **base | {"BILATERAL_DEPLOYMENT": "canonical"})["registries"] == shown["registries"]
+
+
+def test_a_deployment_is_shown_with_implementations_and_owners(done, bilateral, base):
+    owner = Web3(HTTPProvider(base["BILATERAL_RPC_URL"])).eth.accounts[0]
+    shown = done("deployment", "show", **base)
+    assert (shown["chain_id"], shown["first_agent_id"]) == (8453, 0)
+    assert [it["registry"] for it in shown["registries"]] == ["identity", "reputation", "validation"]
+    for it in shown["registries"]:
+        assert (it["owner"], it["origin"], it["is_upgradable"], it["problem"]) == (owner, "canonical", True, None)
+    told = bilateral("deployment", "show", **base).out
+    assert "a proxy: its owner can change it" in told
+    assert shown["registries"][0]["implementation"] in told
+
+
+def test_registries_of_this_project_are_shown_as_they_are(bilateral):
+    ran = bilateral("deployment", "show")
+    assert ran.code == 0
+    assert ran.out.count("cannot change (not a proxy)") == 5
+
+
+def test_a_problem_of_a_deployment_is_shown_with_exit_code_8(bilateral, tmp_path, identity, stranger):
+    record = tmp_path / "record.json"
+    places = {"IdentityRegistry": {"address": identity.address}, "ReputationRegistry": {"address": stranger.address}}
+    record.write_text(json.dumps({"chainId": 31337, "contracts": places}))
+    ran = bilateral("deployment", "show", "--deployment", record)
+    assert (ran.code, f"there is no contract at {stranger.address}" in ran.out) == (8, True)
+
+
+def test_a_write_says_which_registries_it_uses(bilateral, base, key):
+    ran = bilateral("agent", "register", **base, **key)
+    assert ran.code == 0
+    assert "The registries are canonical: the authors of ERC-8004 deployed them" in ran.err
+    named = bilateral("agent", "register", "--deployment", "canonical", **base, **key)
+    assert (named.code, "The registries are" in named.err) == (0, False)
+
+
+def test_a_missing_registry_is_named_with_the_contract_to_deploy(refused, base, key):
+    error = refused(8, "rate", "client", "0", "80", **base, **key)
+    assert error["reason"] == "missing_registry"
+    assert error["arguments"]["contract"] == "BidirectionalReputationRegistry"
+    assert error["message"].endswith("or deploy BidirectionalReputationRegistry (docs/deployed-registries.md)")
+
+
+def test_a_missing_function_is_named(refused, base):
+    error = refused(8, "agent", "resolve", "agent.example", **base)
+    assert error["reason"] == "missing_function"
+    assert error["arguments"] == {"registry": "identity", "function": "resolveByDomain", "chain_id": 8453}
+
+
+def test_a_named_deployment_that_the_package_lacks_is_an_error(refused, base):
+    error = refused(8, "agent", "show", "0", "--deployment", "bilateral", **base)
+    assert (error["reason"], error["arguments"]) == ("unknown_deployment", {"chain_id": 8453, "origin": "bilateral"})
+
+
+def test_agent_0_is_shown_and_rated(done, base, key):
+    done("agent", "register", **base, **key)
+    assert done("agent", "show", "0", "--no-load", **base)["id"] == "8453:0"
+    given = done("feedback", "give", "0", "87", **base, BILATERAL_PRIVATE_KEY=REVIEWER.key.hex())
+    assert given["result"]["id"].startswith("8453:0:")
+    assert done("feedback", "summary", "0", **base)["average"] == "87"

@@ -1,0 +1,412 @@
+"""Each public method of the client, called once in a world. A scenario fails unless the result is right."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from eth_account import Account
+
+from bilateral.client import Client, Signal
+from bilateral.documents import RegistrationFile
+from bilateral.errors import MissingFunctionError, MissingRegistryError
+from tests.sdk.deployed.world import CHECKER, OWNER, REVIEWER
+
+SCENARIOS = {}
+FILE = RegistrationFile.new("Agent", "It works", "https://agent.example/i.png")
+
+
+def scenario(function):
+    """Register a scenario under the name of its method."""
+    SCENARIOS[function.__name__] = function
+    return function
+
+
+def outcome(name, world):
+    """Return how a method does in a world: `yes`, or the reason of the error that says that it cannot work."""
+    try:
+        SCENARIOS[name](world)
+    except (MissingFunctionError, MissingRegistryError) as error:
+        return f"`{error.reason}`"
+    return "yes"
+
+
+def fresh(world):
+    """Register a new agent of the owner's."""
+    return world.owner.register_agent().wait().agent
+
+
+@scenario
+def address(world):
+    assert world.owner.address == OWNER.address
+
+
+@scenario
+def get_deployment(world):
+    assert world.owner.get_deployment().chain_id == 8453
+
+
+@scenario
+def inspect_deployment(world):
+    report = world.owner.inspect_deployment()
+    assert report.problems == ()
+    assert [it.has_code for it in report.registries] == [True] * len(report.registries)
+
+
+@scenario
+def close(world):
+    client = world.connect()
+    client.close()
+
+
+@scenario
+def batch(world):
+    if not isinstance(world.owner, Client):
+        return  # its context is asynchronous; tests of batches run it
+    with world.owner.batch() as batched:
+        handles = [batched.register_agent(), batched.register_agent()]
+    ids = [handle.wait().agent.token_id for handle in handles]
+    assert ids[1] == ids[0] + 1
+
+
+@scenario
+def find_transaction(world):
+    handle = world.owner.register_agent()
+    assert world.owner.find_transaction(handle.hash).wait() is True
+
+
+@scenario
+def register_agent(world):
+    handle = world.owner.register_agent(file=FILE, metadata={"a": b"b"})
+    registered = handle.wait()
+    assert (registered.owner, registered.metadata) == (OWNER.address, (("a", b"b"),))
+    assert world.owner.load_agent(registered.agent).name == "Agent"
+
+
+@scenario
+def load_agent(world):
+    agent = world.owner.load_agent(world.agent)
+    assert (agent.owner, agent.wallet, agent.uri, agent.domain) == (OWNER.address, OWNER.address, "", "")
+
+
+@scenario
+def get_metadata(world):
+    assert world.owner.get_metadata(world.agent, "nothing") == b""
+
+
+@scenario
+def set_metadata(world):
+    agent = fresh(world)
+    world.owner.set_metadata(agent, "key", "value").wait()
+    assert world.owner.get_metadata(agent, "key") == b"value"
+
+
+@scenario
+def set_agent_uri(world):
+    agent = fresh(world)
+    world.owner.set_agent_uri(agent, file=FILE).wait()
+    assert world.owner.load_agent(agent).is_confirmed
+
+
+@scenario
+def edit_registration(world):
+    agent = fresh(world)
+    world.owner.set_agent_uri(agent, file=FILE).wait()
+    world.owner.edit_registration(agent, name="Other").wait()
+    assert world.owner.load_agent(agent).name == "Other"
+
+
+@scenario
+def set_agent_wallet(world):
+    agent, wallet = fresh(world), Account.create()
+    world.owner.set_agent_wallet(agent, wallet.address, new_wallet_signer=wallet).wait()
+    assert world.owner.load_agent(agent).wallet == wallet.address
+
+
+@scenario
+def unset_agent_wallet(world):
+    agent = fresh(world)
+    assert world.owner.unset_agent_wallet(agent).wait().wallet is None
+    assert world.owner.load_agent(agent).wallet is None
+
+
+@scenario
+def transfer_agent(world):
+    agent, heir = fresh(world), Account.create().address
+    assert world.owner.transfer_agent(agent, heir).wait().owner == heir
+    assert world.owner.get_agent_owner(agent) == heir
+
+
+@scenario
+def get_agent_owner(world):
+    assert world.reviewer.get_agent_owner(world.agent) == OWNER.address
+
+
+@scenario
+def is_authorized_or_owner(world):
+    assert world.owner.is_authorized_or_owner(OWNER.address, world.agent)
+    assert not world.owner.is_authorized_or_owner(REVIEWER.address, world.agent)
+
+
+@scenario
+def new_agent(world):
+    assert world.newcomer().new_agent("agent.example").wait().domain == "agent.example"
+
+
+@scenario
+def update_agent(world):
+    agent = fresh(world)
+    assert world.owner.update_agent(agent, domain="updated.example").wait().domain == "updated.example"
+
+
+@scenario
+def release_domain(world):
+    assert world.owner.release_domain(fresh(world)).wait().domain == ""
+
+
+@scenario
+def resolve_by_domain(world):
+    agent = fresh(world)
+    world.owner.update_agent(agent, domain="resolved.example").wait()
+    assert world.owner.resolve_by_domain("Resolved.example").agent == agent
+
+
+@scenario
+def resolve_by_address(world):
+    world.reviewer.set_primary_agent(world.other).wait()
+    entry = world.owner.resolve_by_address(REVIEWER.address)
+    assert (entry.agent.token_id, entry.address) == (world.other, REVIEWER.address)
+
+
+@scenario
+def set_primary_agent(world):
+    chosen = world.reviewer.set_primary_agent(world.other).wait()
+    assert (chosen.account, chosen.agent.token_id) == (REVIEWER.address, world.other)
+
+
+@scenario
+def give_feedback(world):
+    entry = world.reviewer.give_feedback(world.agent, "99.5", "uptime").wait()
+    assert entry.id.agent.token_id == world.agent
+    assert entry.value == Decimal("99.5")
+
+
+@scenario
+def get_feedback(world):
+    given = world.reviewer.give_feedback(world.agent, 80, endpoint="https://agent.example").wait()
+    read = world.owner.get_feedback(given.id)
+    assert (read.value, read.event.endpoint) == (80, "https://agent.example")
+
+
+@scenario
+def read_all_feedback(world):
+    agent = fresh(world)
+    world.reviewer.give_feedback(agent, 80, "starred").wait()
+    assert [entry.value for entry in world.owner.read_all_feedback(agent, tag1="starred")] == [80]
+
+
+@scenario
+def get_clients(world):
+    agent = fresh(world)
+    world.reviewer.give_feedback(agent, 80).wait()
+    assert world.owner.get_clients(agent) == [REVIEWER.address]
+
+
+@scenario
+def search_feedback(world):
+    agent = fresh(world)
+    world.reviewer.give_feedback(agent, 80, "starred").wait()
+    assert [entry.value for entry in world.owner.search_feedback(agent, tags=["starred"], load_files=True)] == [80]
+
+
+@scenario
+def get_reputation_summary(world):
+    agent = fresh(world)
+    world.reviewer.give_feedback(agent, 80, "starred").wait()
+    world.checker.give_feedback(agent, 90, "starred").wait()
+    summary = world.owner.get_reputation_summary(agent, "starred")
+    assert (summary.count, summary.average, summary.is_computed_here) == (2, 85, False)
+
+
+@scenario
+def append_response(world):
+    given = world.reviewer.give_feedback(world.agent, 80).wait()
+    assert world.owner.append_response(given.id, response="thanks").wait().responder == OWNER.address
+
+
+@scenario
+def get_responses(world):
+    given = world.reviewer.give_feedback(world.agent, 80).wait()
+    world.owner.append_response(given.id, response="thanks").wait()
+    assert [it.responder for it in world.owner.get_responses(given.id)] == [OWNER.address]
+
+
+@scenario
+def revoke_feedback(world):
+    given = world.reviewer.give_feedback(world.agent, 80).wait()
+    world.reviewer.revoke_feedback(given.id).wait()
+    assert world.owner.get_feedback(given.id).is_revoked
+
+
+@scenario
+def rate_client(world):
+    subject = fresh_of_reviewer(world)
+    assert rater(world).rate_client(subject, 80).wait().rating == 80
+
+
+@scenario
+def rate_validator(world):
+    subject = fresh_of_reviewer(world)
+    assert rater(world).rate_validator(subject, 80).wait().rating == 80
+
+
+@scenario
+def rate_clients(world):
+    subjects = [fresh_of_reviewer(world), fresh_of_reviewer(world)]
+    rated = rater(world).rate_clients(dict.fromkeys(subjects, 70)).wait()
+    assert [it.subject for it in rated] == subjects
+
+
+@scenario
+def rate_validators(world):
+    subjects = [fresh_of_reviewer(world), fresh_of_reviewer(world)]
+    rated = rater(world).rate_validators(dict.fromkeys(subjects, 70)).wait()
+    assert [it.subject for it in rated] == subjects
+
+
+@scenario
+def get_client_rating(world):
+    assert world.owner.get_client_rating(world.other, world.agent).rating is None
+
+
+@scenario
+def get_client_ratings(world):
+    assert [it.rating for it in world.owner.get_client_ratings([world.other], world.agent)] == [None]
+
+
+@scenario
+def get_validator_rating(world):
+    assert world.owner.get_validator_rating(world.other, world.agent).rating is None
+
+
+@scenario
+def authorize_feedback(world):
+    authorization = world.owner.authorize_feedback(world.agent, REVIEWER.address)
+    assert authorization.auth.agent_id == world.agent
+
+
+@scenario
+def give_authorized_feedback(world):
+    authorization = world.owner.authorize_feedback(world.agent, REVIEWER.address)
+    assert world.reviewer.give_authorized_feedback(world.agent, 90, authorization).wait().score == 90
+
+
+@scenario
+def get_authorized_summary(world):
+    assert world.owner.get_authorized_summary(fresh(world)).count == 0
+
+
+@scenario
+def get_authorized_feedback(world):
+    assert world.owner.get_authorized_feedback(fresh(world)) == []
+
+
+@scenario
+def sign_feedback(world):
+    signed = world.reviewer.sign_feedback(world.agent, 80)
+    assert signed.feedback.client_address == REVIEWER.address
+
+
+@scenario
+def submit_signed_feedback(world):
+    signed = world.reviewer.sign_feedback(world.agent, 80)
+    assert world.payer.submit_signed_feedback(signed).wait().id.client == REVIEWER.address
+
+
+@scenario
+def void_signatures(world):
+    through = datetime.now(UTC) + timedelta(days=2)
+    assert world.newcomer().void_signatures(through).wait().deadline == through.replace(microsecond=0)
+
+
+@scenario
+def get_voided_deadline(world):
+    assert world.owner.get_voided_deadline(Account.create().address) is None
+
+
+@scenario
+def is_valid_signature(world):
+    digest = bytes(range(32))
+    signature = Account.unsafe_sign_hash(digest, OWNER.key).signature
+    assert world.reviewer.is_valid_signature(OWNER.address, digest, bytes(signature))
+
+
+@scenario
+def request_validation(world):
+    requested = world.owner.request_validation(world.agent, CHECKER.address, document=named(b"requested")).wait()
+    assert (requested.agent.token_id, requested.validator) == (world.agent, CHECKER.address)
+
+
+@scenario
+def respond_to_validation(world):
+    request = world.owner.request_validation(world.agent, CHECKER.address, document=named(b"answered")).wait()
+    assert world.checker.respond_to_validation(request.request_hash, 90).wait().response == 90
+
+
+@scenario
+def get_validation_status(world):
+    request = world.owner.request_validation(world.agent, CHECKER.address, document=named(b"status")).wait()
+    assert world.reviewer.get_validation_status(request.request_hash).validator == CHECKER.address
+
+
+@scenario
+def get_validation_summary(world):
+    assert world.owner.get_validation_summary(fresh(world)).count == 0
+
+
+@scenario
+def get_agent_validations(world):
+    agent = fresh(world)
+    request = world.owner.request_validation(agent, CHECKER.address, document=named(b"listed")).wait()
+    assert world.owner.get_agent_validations(agent) == [request.request_hash]
+
+
+@scenario
+def get_validator_requests(world):
+    assert world.owner.get_validator_requests(Account.create().address) == []
+
+
+@scenario
+def resolve_rater(world):
+    client = world.newcomer()
+    agent = client.register_agent().wait().agent
+    assert world.owner.resolve_rater(client.address).agent.id == agent
+
+
+@scenario
+def publish_signals(world):
+    signals = [Signal(world.agent, "reachable", True), Signal(world.other, "uptime", "99.5")]
+    period = f"period {Account.create().address}"
+    for handle in world.checker.publish_signals(signals, period).handles:
+        handle.wait()
+    assert len(world.checker.publish_signals(signals, period).already_published) == 2
+
+
+def named(document):
+    """Return a document that no other request has."""
+    return document + Account.create().address.encode()
+
+
+def fresh_of_reviewer(world):
+    """Register a new agent of the reviewer's."""
+    return world.reviewer.register_agent().wait().agent
+
+
+def rater(world):
+    """Return a client that speaks as an agent of its own, if the deployment has a directory."""
+    client = world.newcomer()
+    agent = client.register_agent().wait().agent
+    with suppress(MissingFunctionError):
+        client.set_primary_agent(agent).wait()
+    return client
