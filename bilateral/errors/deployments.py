@@ -96,7 +96,7 @@ _PRIMARY: Final = "deploy CompanionDirectory for this identity registry, and nam
 _INSTEAD: Final = {
     "newAgent": f"register by register_agent; {_DOMAINS}",
     "updateAgent": f"hand the agent on by transfer_agent; {_DOMAINS}",
-    "releaseDomain": _DOMAINS,
+    "releaseAgentDomain": _DOMAINS,
     "resolveByDomain": _DOMAINS,
     "resolveByAddress": _PRIMARY,
     "setPrimaryAgent": _PRIMARY,

@@ -19,7 +19,7 @@ OURS = {
     "IdentityRegistry": {
         "newAgent(string,address)",
         "updateAgent(uint256,string,address)",
-        "releaseDomain(uint256)",
+        "releaseAgentDomain(uint256)",
         "setPrimaryAgent(uint256)",
         "getAgent(uint256)",
         "resolveByDomain(string)",

@@ -52,7 +52,7 @@ TOO_LARGE: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, Contr
 
 _OURS_ALONE: Final = frozenset(
     {
-        *("newAgent", "updateAgent", "releaseDomain", "resolveByDomain", "resolveByAddress", "setPrimaryAgent"),
+        *("newAgent", "updateAgent", "releaseAgentDomain", "resolveByDomain", "resolveByAddress", "setPrimaryAgent"),
         *("agentOf", "giveFeedbackBySig", "voidSignaturesThrough", "getVoidedDeadline"),
     }
 )

@@ -161,8 +161,8 @@ def update_agent(world):
 
 
 @scenario
-def release_domain(world):
-    assert world.owner.release_domain(fresh(world)).wait().domain == ""
+def release_agent_domain(world):
+    assert world.owner.release_agent_domain(fresh(world)).wait().domain == ""
 
 
 @scenario

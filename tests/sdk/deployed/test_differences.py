@@ -80,7 +80,7 @@ def test_signed_feedback_is_not_sent(canonical):
     [
         ("newAgent", lambda client: client.new_agent("a.example")),
         ("updateAgent", lambda client: client.update_agent(0, domain="a.example")),
-        ("releaseDomain", lambda client: client.release_domain(0)),
+        ("releaseAgentDomain", lambda client: client.release_agent_domain(0)),
         ("resolveByDomain", lambda client: client.resolve_by_domain("a.example")),
         ("resolveByAddress", lambda client: client.resolve_by_address(OWNER.address)),
         ("setPrimaryAgent", lambda client: client.set_primary_agent(0)),
