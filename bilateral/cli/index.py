@@ -6,23 +6,30 @@ import logging
 import signal
 import sys
 import threading
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.errors import BilateralError, MissingExtraError
+from bilateral.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Engine
 
     from bilateral.index.settings import IndexSettings
 
 app = make_group("index")
+
+_PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "psycopg", "sqlalchemy")
+"""The packages of the extra, by the names under which they are imported."""
 
 Database = Annotated[
     str | None,
@@ -76,45 +83,37 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
             "--from-block", min=0, help="The first block; that of the record or of the registries' code if left out."
         ),
     ] = None,
-    until_head: Annotated[bool, typer.Option("--until-head", help="End at the head of the chain.")] = False,
+    until_head: Annotated[
+        bool, typer.Option("--until-head", help="End at the head of the chain, when every file was tried.")
+    ] = False,
+    no_files: Annotated[bool, typer.Option("--no-files", help="Fetch no registration and feedback files.")] = False,
+    file_workers: Annotated[
+        int | None,
+        typer.Option("--file-workers", min=1, max=64, help="The files to fetch at once; 4 if left out."),
+    ] = None,
 ) -> None:
-    """Follow one or more chains, and write their events into the database."""
+    """Follow one or more chains, and write their events, and the files that they name, into the database."""
     _require_extra()
-    from bilateral.index.worker import Worker  # noqa: PLC0415  # slow to import
+    from bilateral.index.process import follow_chains  # noqa: PLC0415  # slow to import
 
     settings = _settings(rpc_urls, deployments, settings_file, from_block)
-    engine = _open(database or settings.database)
+    count = 0 if no_files else file_workers or settings.files.workers
+    settings = replace(settings, files=replace(settings.files, workers=count))
     stop = threading.Event()
-    failures: list[BilateralError] = []
-    workers = [Worker(engine, chain, stop=stop, poll_seconds=settings.poll_seconds) for chain in settings.chains]
-
-    def follow(worker: Worker) -> None:
-        try:
-            worker.run(until_head=until_head)
-        except BilateralError as failure:
-            failures.append(failure)
-            stop.set()
-
     _log_steps()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    threads = [threading.Thread(target=follow, args=(worker,), daemon=True) for worker in workers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(0.2)  # a join without end would keep signals waiting
-    engine.dispose()
-    if failures:
-        raise failures[0]
-    _show_status(invocation, _open(database or settings.database))
+    with _database(database or settings.database) as engine:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        follow_chains(engine, settings, stop=stop, until_head=until_head)
+        _show_status(invocation, engine)
 
 
 @command(app, "status", "bilateral index status", is_local=True)
 def status(invocation: Invocation, database: Database = None) -> None:
     """Show how far the index is, chain by chain."""
     _require_extra()
-    _show_status(invocation, _open(database))
+    with _database(database) as engine:
+        _show_status(invocation, engine)
 
 
 @command(
@@ -143,22 +142,22 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     from bilateral.index.worker import deployments_of, registries_of  # noqa: PLC0415
 
     chain = _settings(rpc_urls, deployments, None, None).chains[0]
-    engine = _open(database)
     endpoint = Endpoint(chain.rpc_urls[0])
-    chain_id = Source(endpoint, ()).chain_id()
-    known = next((it for it in chain_statuses(engine) if it.chain_id == chain_id), None)
-    if known is None:
-        raise UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
-    registries = registries_of(deployments_of(chain, chain_id))
     rows = 0
     missing: list[str] = []
     stale: list[str] = []
-    verifier = Verifier(engine, Source(endpoint, list(registries)), registries)
-    for found in verifier.compare(known.first_block, known.block, samples=samples, seed=seed):
-        invocation.output.note(f"blocks {found.first} to {found.last}: {found.rows} rows")
-        rows += found.rows
-        missing += found.missing
-        stale += found.stale
+    with _database(database) as engine:
+        chain_id = Source(endpoint, ()).chain_id()
+        known = next((it for it in chain_statuses(engine) if it.chain_id == chain_id), None)
+        if known is None:
+            raise UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
+        registries = registries_of(deployments_of(chain, chain_id))
+        verifier = Verifier(engine, Source(endpoint, list(registries)), registries)
+        for found in verifier.compare(known.first_block, known.block, samples=samples, seed=seed):
+            invocation.output.note(f"blocks {found.first} to {found.last}: {found.rows} rows")
+            rows += found.rows
+            missing += found.missing
+            stale += found.stale
     invocation.output.result(
         {"chain_id": chain_id, "endpoint": endpoint.name, "rows": rows, "missing": missing, "stale": stale},
         title="Equal" if not missing and not stale else "Different",
@@ -177,18 +176,19 @@ def rebuild(
     _require_extra()
     from bilateral.index.store import ChainStore  # noqa: PLC0415  # slow to import
 
-    engine = _open(database)
-    ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
-    _show_status(invocation, engine)
+    with _database(database) as engine:
+        ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
+        _show_status(invocation, engine)
 
 
 @command(app, "schema", "bilateral index schema --database postgresql://index@db/bilateral", is_local=True)
 def migrate(invocation: Invocation, database: Database = None) -> None:
     """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
     _require_extra()
-    from bilateral.index.database import upgrade  # noqa: PLC0415  # slow to import
+    from bilateral.index.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
-    before, after = upgrade(database)
+    with named_database_errors():
+        before, after = upgrade(database)
     invocation.output.result({"before": before, "version": after}, title="Schema")
 
 
@@ -213,11 +213,17 @@ def _settings(
     return IndexSettings((ChainSettings(urls, read_deployments(deployments or []), from_block),))
 
 
-def _open(url: str | None) -> Engine:
-    """Open the database."""
-    from bilateral.index.database import open_database  # noqa: PLC0415  # slow to import
+@contextmanager
+def _database(url: str | None) -> Iterator[Engine]:
+    """Open the database, and name its errors."""
+    from bilateral.index.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
 
-    return open_database(url)
+    with named_database_errors():
+        engine = open_database(url)
+        try:
+            yield engine
+        finally:
+            engine.dispose()
 
 
 def _show_status(invocation: Invocation, engine: Engine) -> None:
@@ -228,9 +234,9 @@ def _show_status(invocation: Invocation, engine: Engine) -> None:
         return lambda it: getattr(it, name)
 
     names = ("chain_id", "block", "head", "lag", "finalized", "event_rows", "reorganizations", "endpoint")
+    files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
     found: list[ChainStatus] = chain_statuses(engine)
-    invocation.output.results(found, {name.replace("_", " "): column(name) for name in names})
-    engine.dispose()
+    invocation.output.results(found, {name.replace("_", " "): column(name) for name in (*names, *files)})
 
 
 def _log_steps() -> None:
@@ -249,6 +255,6 @@ def _require_extra() -> None:
     Raises:
         MissingExtraError: They are not.
     """
-    missing = [name for name in ("alembic", "msgspec", "platformdirs", "psycopg", "sqlalchemy") if not find_spec(name)]
+    missing = [name for name in _PACKAGES if not find_spec(name)]
     if missing:
         raise MissingExtraError("index", missing)

@@ -2,7 +2,7 @@
 
 from bilateral.documents.feedback import FeedbackFile, ProofOfPayment, prepare_feedback_file
 from bilateral.documents.hashing import document_hash, verify_hash
-from bilateral.documents.http import Limits, Network
+from bilateral.documents.http import Limits, Network, Validators
 from bilateral.documents.ipfs_stores import KuboStore, PinataStore, PinningStore
 from bilateral.documents.loader import Document, Loader
 from bilateral.documents.registration import Registration, RegistrationFile, Service, Signer
@@ -27,6 +27,7 @@ __all__ = [
     "Signer",
     "Store",
     "StoredDocument",
+    "Validators",
     "document_hash",
     "prepare_feedback_file",
     "verify_hash",

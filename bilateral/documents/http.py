@@ -6,7 +6,7 @@ import re
 import ssl
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import httpcore
 import httpx
@@ -17,6 +17,7 @@ from bilateral.errors import (
     DocumentError,
     DocumentTimeoutError,
     DocumentTooLargeError,
+    RefusedDocumentError,
     TooManyRedirectsError,
     UnreachableDocumentError,
     UnsupportedUriError,
@@ -31,6 +32,12 @@ _MAX_PORT: Final = 65535
 
 _READ: Final = frozenset({200})
 _WRITTEN: Final = frozenset({200, 201, 202, 204})
+
+_UNCHANGED: Final = 304
+
+_ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,256}"')
+_DATE = re.compile(r"[A-Za-z0-9 ,:+-]{1,64}")
+_SECONDS = re.compile(r"[0-9]{1,9}")
 
 _USERINFO = re.compile(r"^([^/?#]*//)[^/?#]*@")
 
@@ -68,6 +75,47 @@ class Network:
     ssl_context: ssl.SSLContext | None = None
     resolver: Resolver = resolve
     backend: httpcore.NetworkBackend | None = None
+
+
+@dataclass(frozen=True)
+class Validators:
+    """The marks of a server's version of a document, by which a later request asks for changes only (RFC 9110, 13).
+
+    Attributes:
+        etag: The header `ETag`; None without one.
+        last_modified: The header `Last-Modified`; None without one.
+    """
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+    @classmethod
+    def of(cls, headers: httpx.Headers) -> Self:
+        """Take the marks of an answer. Malformed ones are left out: they will be sent back."""
+        etag, last_modified = headers.get("etag", ""), headers.get("last-modified", "")
+        return cls(etag if _ETAG.fullmatch(etag) else None, last_modified if _DATE.fullmatch(last_modified) else None)
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request for changes only."""
+        found = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+UNKNOWN_VERSION: Final = Validators()
+"""The marks of a document that was never loaded."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a server.
+
+    Attributes:
+        content: The document; None if it did not change.
+        validators: The marks of its version.
+    """
+
+    content: bytes | None
+    validators: Validators
 
 
 def host_of(url: str) -> Host:
@@ -128,12 +176,30 @@ class HttpSession:
         Raises:
             DocumentError: Any of the errors that `Loader.load` lists for http and https.
         """
+        return self._get(url, limit, headers, UNKNOWN_VERSION).content or b""
+
+    def get_changes(self, url: str, known: Validators) -> Answer:
+        """Get a resource if it changed, following redirects.
+
+        Args:
+            url: An http or https URL.
+            known: The marks of the version that the caller has.
+
+        Raises:
+            DocumentError: As `get`.
+        """
+        return self._get(url, None, None, known)
+
+    def _get(self, url: str, limit: int | None, headers: Mapping[str, str] | None, known: Validators) -> Answer:
+        """Get a resource, unless it has the marks that are known."""
         with _named_errors(url, self._limits):
-            request = self._request("GET", url, headers=headers)
+            request = self._request("GET", url, headers={**(headers or {}), **known.headers()})
             for _ in range(1 + self._limits.redirects):
                 with closing(self._client.send(request, stream=True)) as response:
+                    if response.status_code == _UNCHANGED and known != UNKNOWN_VERSION:
+                        return Answer(None, known)
                     if response.next_request is None:
-                        return self._content(url, response, limit)
+                        return Answer(self._content(url, response, limit), Validators.of(response.headers))
                 # `httpx` would follow by itself, but read and unpack the whole body of the redirect before it does.
                 _check_redirect(url, request.url, response.next_request.url)
                 request = response.next_request
@@ -192,7 +258,7 @@ class HttpSession:
         """Read the answer of a URL, up to the limit."""
         limit = self._limits.bytes if limit is None else limit
         if response.status_code not in accepted:
-            raise UnreachableDocumentError(f"{quoted_url(url)} answers with status {response.status_code}")
+            raise RefusedDocumentError(quoted_url(url), response.status_code, _wait_of(response.headers))
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise UnreachableDocumentError(f"{quoted_url(url)} answers in an encoding that was not asked for")
         content = bytearray()
@@ -302,6 +368,12 @@ def _is_loadable(url: httpx.URL) -> bool:
     """
     has_port = url.port is None or 0 < url.port <= _MAX_PORT
     return url.scheme in _PORTS and bool(url.host) and has_port
+
+
+def _wait_of(headers: httpx.Headers) -> int | None:
+    """Return the seconds that a server asks to wait (`Retry-After`); None without that header, or if it is a date."""
+    given = headers.get("retry-after", "")
+    return int(given) if _SECONDS.fullmatch(given) else None
 
 
 def _check_redirect(url: str, source: httpx.URL, target: httpx.URL) -> None:

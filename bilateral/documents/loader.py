@@ -13,7 +13,15 @@ from bilateral.documents.cid import Cid
 from bilateral.documents.data_uri import decode_data_uri
 from bilateral.documents.feedback import FeedbackFile
 from bilateral.documents.hashing import NO_HASH, document_hash, verify_hash
-from bilateral.documents.http import HttpSession, Limits, Network, host_of, quoted_url
+from bilateral.documents.http import (
+    UNKNOWN_VERSION,
+    HttpSession,
+    Limits,
+    Network,
+    Validators,
+    host_of,
+    quoted_url,
+)
 from bilateral.documents.registration import RegistrationFile
 from bilateral.documents.unixfs import read_file
 from bilateral.errors import (
@@ -47,11 +55,14 @@ class Document:
         content: Its bytes.
         integrity: The proof that its author published these bytes: the URI itself has them ("inline"), or its CID or
             its hash on chain was checked. None if there is only the server's word.
+        validators: The marks of the server's version, for `Loader.load_changes`.
     """
 
     uri: str
     content: bytes
     integrity: Integrity | None
+
+    validators: Validators = UNKNOWN_VERSION
 
     @property
     def hash(self) -> bytes:
@@ -115,10 +126,27 @@ class Loader:
             MalformedDocumentError: The CID does not name a file.
             HashMismatchError: It has another hash than expected.
         """
-        content, integrity = self._load(uri)
-        if verify_hash(content, expected_hash):
-            integrity = integrity or "hash"
-        return Document(uri, content, integrity)
+        document = self._load(uri, UNKNOWN_VERSION)
+        if document is None:  # only a document that is known can be unchanged
+            raise UnreachableDocumentError(f"{quoted(uri)} has no content")
+        if verify_hash(document.content, expected_hash):
+            return replace(document, integrity=document.integrity or "hash")
+        return document
+
+    def load_changes(self, uri: str, known: Validators) -> Document | None:
+        """Load a document unless its server says that it did not change.
+
+        Args:
+            uri: As for `load`.
+            known: The marks of the version that the caller has.
+
+        Returns:
+            The document; None if it did not change. Its hash is not checked.
+
+        Raises:
+            DocumentError: As `load`.
+        """
+        return self._load(uri, known)
 
     async def load_async(self, uri: str, expected_hash: bytes = NO_HASH) -> Document:
         """Load a document as `load` does, in a thread, so that it does not block the event loop."""
@@ -140,21 +168,22 @@ class Loader:
             raise DocumentTooLargeError(self.limits.bytes)
         return Document(path.absolute().as_uri(), content, None)
 
-    def _load(self, uri: str) -> tuple[bytes, Integrity | None]:
-        """Load a document by its URI's scheme."""
+    def _load(self, uri: str, known: Validators) -> Document | None:
+        """Load a document by its URI's scheme; return None if its server says that it did not change."""
         if not isinstance(uri, str):
             raise UnsupportedUriError(f"a URI is a text, not a {type(uri).__name__}")
         scheme, colon, _ = uri.partition(":")
         match scheme.lower() if colon else "":
             case "data":
-                return decode_data_uri(uri, self.limits.bytes), "inline"
+                return Document(uri, decode_data_uri(uri, self.limits.bytes), "inline")
             case "ipfs":
-                return self._load_ipfs(uri), "cid"
+                return Document(uri, self._load_ipfs(uri), "cid")
             case "http" | "https":
                 with HttpSession(self.limits, self.network) as session:
-                    return session.get(uri), None
+                    answer = session.get_changes(uri, known)
+                return None if answer.content is None else Document(uri, answer.content, None, answer.validators)
             case "file":
-                return self._load_file_uri(uri), None
+                return Document(uri, self._load_file_uri(uri), None)
         raise UnsupportedUriError(f"{quoted(uri)} is not a data, https, http, ipfs or file URI")
 
     def _load_file_uri(self, uri: str) -> bytes:

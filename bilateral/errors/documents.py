@@ -83,6 +83,21 @@ class UnreachableDocumentError(DocumentError):
     reason = "unreachable_document"
 
 
+class RefusedDocumentError(UnreachableDocumentError):
+    """A server answers, but with another status than success.
+
+    Attributes:
+        status: The status.
+        wait_seconds: The seconds that the server asks to wait before the next request; None if it does not say.
+    """
+
+    def __init__(self, shown_url: str, status: int, wait_seconds: int | None = None) -> None:
+        """Compose the message from the quoted URL and the status."""
+        super().__init__(f"{shown_url} answers with status {status}")
+        self.status = status
+        self.wait_seconds = wait_seconds
+
+
 class HashMismatchError(DocumentError):
     """A document does not have the hash on chain.
 

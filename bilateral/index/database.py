@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,9 +16,36 @@ from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
 from bilateral.index.revisions import require_known_revision, stored_revision
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sqlalchemy import Connection, Engine
 
 _BUSY_SECONDS: Final = 30
+
+_TRANSIENT: Final = ("40001", "40P01")
+"""PostgreSQL's codes for a failure to serialise, and for a deadlock."""
+
+_PROBLEMS: Final = {
+    ("database is locked", "lock timeout", "canceling statement due to lock"): "another program has locked the "
+    "database for too long: end it, or name another --database. Nothing is lost; the index goes on where it was.",
+    (
+        "disk is full",
+        "disk I/O error",
+        "No space left",
+        "could not extend file",
+    ): "the disk of the database is full, or "
+    "does not work: free some space, and start again. Nothing is lost; the index goes on where it was.",
+    ("readonly database", "read-only", "permission denied"): "the database may only be read: change the permissions "
+    "of the file or the user, or name another --database.",
+    ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
+    "database of an index, or make a new one.",
+    ("not a database", "malformed"): "the database file is damaged, or of another program: restore it, or name "
+    "another --database.",
+    ("connection", "server closed", "terminating"): "the server of the database does not answer: start it, or correct "
+    "--database. Nothing is lost; the index goes on where it was.",
+}
+"""The sentences for the drivers' errors, by the words that these use."""
+
 _CACHE_KIB: Final = 64 * 1024
 _CHECKPOINT_PAGES: Final = 16_384
 """Pages of the write-ahead log after which they move into the database: a page that changes often moves once."""
@@ -109,6 +137,37 @@ def connect_engine(url: str | None = None) -> Engine:
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
         raise DatabaseUnavailableError(f"the database cannot be opened: {reason}") from None
     return engine
+
+
+def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
+    """Return the error that says in one line what is wrong with the database, and what to do.
+
+    Args:
+        problem: The driver's error, as SQLAlchemy wraps it. Its transaction was rolled back.
+    """
+    said = " ".join(str(problem.orig).split())
+    for words, sentence in _PROBLEMS.items():
+        if any(word in said for word in words):
+            return DatabaseUnavailableError(f"{sentence} (the database says: {said})")
+    return DatabaseUnavailableError(f"the database cannot be used: {said}")
+
+
+def is_transient(problem: DBAPIError) -> bool:
+    """Return True if PostgreSQL undid a transaction only because of another one at the same time: try again."""
+    return getattr(problem.orig, "sqlstate", None) in _TRANSIENT
+
+
+@contextmanager
+def named_database_errors() -> Iterator[None]:
+    """Turn the errors of database drivers into one of this package.
+
+    Raises:
+        DatabaseUnavailableError: The database is locked, full or read-only, or its server does not answer.
+    """
+    try:
+        yield
+    except DBAPIError as problem:
+        raise unavailable(problem) from None
 
 
 def _prepare_sqlite(engine: Engine) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +39,26 @@ class ChainSettings:
 
 
 @dataclass(frozen=True)
+class FileSettings:
+    """The settings of the queue that fetches files.
+
+    Attributes:
+        workers: The threads that fetch files; 0 to fetch none.
+        gateways: The IPFS gateways, tried in order; public ones if empty.
+        max_bytes: The largest size of a file.
+        seconds: The longest time for a file.
+        allow_private: True if files may come from private addresses. Set it in tests and closed networks only: else
+            anybody who registers an agent makes this program read from its own network.
+    """
+
+    workers: int = 4
+    gateways: tuple[str, ...] = ()
+    max_bytes: int = 1024 * 1024
+    seconds: float = 10.0
+    allow_private: bool = False
+
+
+@dataclass(frozen=True)
 class IndexSettings:
     """The settings of one process.
 
@@ -46,11 +66,13 @@ class IndexSettings:
         chains: The chains to follow.
         database: The SQLAlchemy URL of the database; None for the default one.
         poll_seconds: The seconds between two looks for a new block.
+        files: The settings of the queue that fetches files.
     """
 
     chains: tuple[ChainSettings, ...]
     database: str | None = None
     poll_seconds: float = 1.0
+    files: FileSettings = field(default_factory=FileSettings)
 
 
 class _ChainTable(BaseModel):
@@ -63,6 +85,18 @@ class _ChainTable(BaseModel):
     from_block: Annotated[int | None, Field(ge=0)] = None
 
 
+class _FilesTable(BaseModel):
+    """The table `[files]` of the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    workers: Annotated[int, Field(ge=0, le=64)] = FileSettings.workers
+    gateways: list[str] = []
+    max_bytes: Annotated[int, Field(ge=1024, le=16 * 1024 * 1024)] = FileSettings.max_bytes
+    seconds: Annotated[float, Field(gt=0, le=300)] = FileSettings.seconds
+    allow_private: bool = FileSettings.allow_private
+
+
 class _File(BaseModel):
     """The whole file."""
 
@@ -71,6 +105,7 @@ class _File(BaseModel):
     chain: Annotated[list[_ChainTable], Field(min_length=1)]
     database: str | None = None
     poll_seconds: Annotated[float, Field(gt=0, le=3600)] = 1.0
+    files: _FilesTable = _FilesTable()
 
 
 def read_settings(path: Path) -> IndexSettings:
@@ -94,7 +129,8 @@ def read_settings(path: Path) -> IndexSettings:
     except ValidationError as problem:
         raise InvalidArgumentError(f"{path}: {_first_problem(problem)}") from None
     chains = tuple(_chain_settings(it, path.parent) for it in found.chain)
-    return IndexSettings(chains, found.database, found.poll_seconds)
+    files = FileSettings(**{**dict(found.files), "gateways": tuple(found.files.gateways)})
+    return IndexSettings(chains, found.database, found.poll_seconds, files)
 
 
 def read_deployments(paths: Sequence[Path]) -> tuple[Deployment, ...]:

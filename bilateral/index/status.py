@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from bilateral.index import schema
+from bilateral.index.files.references import count_files
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -32,6 +33,10 @@ class ChainStatus:
         reorganizations: The number of reorganisations that removed blocks.
         last_reorganization_at: The time of the last one; None before the first.
         last_reorganization_depth: The number of blocks that it removed.
+        files_waiting: The number of files that its events name and that were not fetched yet.
+        files_loaded: The number of those that are stored and read.
+        files_malformed: The number of those that are stored, but are not of their format.
+        files_failed: The number of those that no fetch could load.
     """
 
     chain_id: int
@@ -47,6 +52,10 @@ class ChainStatus:
     reorganizations: int
     last_reorganization_at: datetime | None
     last_reorganization_depth: int | None
+    files_waiting: int
+    files_loaded: int
+    files_malformed: int
+    files_failed: int
 
 
 def chain_statuses(engine: Engine) -> list[ChainStatus]:
@@ -58,6 +67,7 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
     table = schema.chain
     with engine.connect() as connection:
         rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
+        files = {row["chain_id"]: count_files(connection, row["chain_id"]) for row in rows}
     return [
         ChainStatus(
             chain_id=row["chain_id"],
@@ -75,6 +85,7 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
                 None if row["last_reorganization_at"] is None else _moment(row["last_reorganization_at"])
             ),
             last_reorganization_depth=row["last_reorganization_depth"],
+            **{f"files_{state}": count for state, count in files[row["chain_id"]].items()},
         )
         for row in rows
     ]

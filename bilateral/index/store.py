@@ -16,6 +16,7 @@ from bilateral.index import schema
 from bilateral.index.agents import IDENTITY_EVENTS, AgentTables
 from bilateral.index.derived import Journal, undo
 from bilateral.index.errors import CursorMovedError
+from bilateral.index.files.references import forget_references
 from bilateral.index.history import stored_batches
 from bilateral.index.rows import Rows, rows_of
 from bilateral.index.summaries import SUMMARY_EVENTS, SummaryTables
@@ -188,6 +189,7 @@ class ChainStore:
             after = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
             removed = sum(connection.execute(self._after(table, target.number)).rowcount for table in after)
             connection.execute(self._after(schema.block, target.number))
+            forget_references(connection, self.chain_id, target.number)
             if target.number + 1 >= floor:
                 undo(connection, rows, self.chain_id, target.number)
             else:

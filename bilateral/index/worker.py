@@ -21,8 +21,9 @@ from bilateral.errors import (
     WrongChainError,
 )
 from bilateral.index import schema
+from bilateral.index.database import is_transient, unavailable
 from bilateral.index.endpoint import Endpoint
-from bilateral.index.errors import DatabaseUnavailableError, NoEndpointError
+from bilateral.index.errors import NoEndpointError
 from bilateral.index.follow import Follower, Outcome, Step
 from bilateral.index.pool import Pool
 from bilateral.index.rows import rows_of
@@ -121,7 +122,9 @@ class Worker:
                 self._stop.wait(_RETRY_SECONDS)
                 continue
             except DBAPIError as problem:
-                raise DatabaseUnavailableError(f"the database cannot be written: {problem.orig}") from None
+                if is_transient(problem):
+                    continue
+                raise unavailable(problem) from None
             if step.outcome is Outcome.WAITED:
                 if until_head:
                     return
@@ -133,8 +136,9 @@ class Worker:
             left = (step.head - step.block) / rate if rate and step.head > step.block else None
             self._report(Progress(self.chain_id, step, rate, left))
             _LOGGER.info(
-                "chain=%d outcome=%s block=%d head=%d events=%d depth=%d endpoint=%s rate=%.1f",
+                "chain=%d outcome=%s block=%d head=%d events=%d depth=%d endpoint=%s rate=%.1f left=%s",
                 *(self.chain_id, step.outcome, step.block, step.head, step.events, step.depth, step.endpoint, rate),
+                "?" if left is None and step.block < step.head else f"{left or 0:.0f}s",
             )
 
     def _report_problem(self, endpoint: str, problem: str) -> None:

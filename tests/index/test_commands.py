@@ -49,6 +49,7 @@ def run(event_chain, record, database):
     def run_command(*arguments):
         options = {"--rpc-url": event_chain.url, "--deployment": record} if arguments[0] in ("run", "verify") else {}
         given = [it for option in options.items() for it in option]
+        given += ["--no-files"] if arguments[0] == "run" else []
         return bilateral(*arguments, *given, "--database", database)
 
     return run_command
@@ -79,7 +80,7 @@ def test_run_goes_on_where_it_ended(run, grown, generator):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_cleanly(grown, record, database, number):
-    arguments = ["run", "--rpc-url", grown.url, "--deployment", record, "--database", database]
+    arguments = ["run", "--rpc-url", grown.url, "--deployment", record, "--database", database, "--no-files"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*COMMAND, *arguments], **pipes) as process:  # noqa: S603  # ours
         assert "outcome=advanced" in process.stderr.readline()
@@ -122,7 +123,7 @@ def test_several_chains_come_from_a_file(grown, record, database, tmp_path):
     path = tmp_path / "index.toml"
     chain = f'[[chain]]\nrpc_urls = ["{grown.url}"]\ndeployments = ["{record.name}"]\n'
     path.write_text(f'database = "{database}"\n{chain}')
-    _, shown, _ = bilateral("run", "--settings", path, "--until-head", "--json")
+    _, shown, _ = bilateral("run", "--settings", path, "--until-head", "--no-files", "--json")
     assert json.loads(shown)[0]["block"] == 20
 
 
@@ -147,4 +148,4 @@ def test_a_newer_schema_is_refused(run, grown, database):
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     code, _, told = run("status")
     assert code == 11
-    assert "the tables have version 9999, and this package knows 0001: upgrade the package" in told
+    assert "the tables have version 9999, and this package knows 0002: upgrade the package" in told

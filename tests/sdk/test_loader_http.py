@@ -16,6 +16,7 @@ from bilateral.errors import (
     DocumentTooLargeError,
     ForbiddenAddressError,
     HashMismatchError,
+    RefusedDocumentError,
     TooManyRedirectsError,
     UnreachableDocumentError,
     UnsupportedUriError,
@@ -295,3 +296,27 @@ def test_an_unsupported_uri_is_refused(guarded, uri):
     with pytest.raises(UnsupportedUriError) as refusal:
         guarded.load(uri)
     assert str(refusal.value).isprintable()
+
+
+def test_a_document_is_sent_again_only_if_it_changed(server, loader):
+    def versioned(handler):
+        is_known = handler.headers["If-None-Match"] == '"v1"'
+        respond(handler, b"" if is_known else FILE, 304 if is_known else 200, ETag='"v1"')
+
+    server.routes["/"] = versioned
+    document = loader.load(f"{server.url}/")
+    assert document.validators.etag == '"v1"'
+    assert loader.load_changes(document.uri, document.validators) is None
+    server.routes["/"] = lambda handler: respond(handler, b"{}", ETag='"v2"')
+    assert loader.load_changes(document.uri, document.validators).content == b"{}"
+
+
+def test_a_server_that_refuses_says_its_status_and_the_time_to_wait(server, loader):
+    server.routes["/"] = lambda handler: respond(handler, b"", 503, Retry_After="120")
+    with pytest.raises(RefusedDocumentError, match="answers with status 503") as refusal:
+        loader.load(f"{server.url}/")
+    assert (refusal.value.status, refusal.value.wait_seconds) == (503, 120)
+    server.routes["/"] = lambda handler: respond(handler, b"", 503, Retry_After="Sun, 22 Nov 2026 06:00:00 GMT")
+    with pytest.raises(RefusedDocumentError) as refusal:
+        loader.load(f"{server.url}/")
+    assert refusal.value.wait_seconds is None

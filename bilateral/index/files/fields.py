@@ -1,0 +1,117 @@
+"""Fields of a stranger's JSON, read leniently: a field of the wrong type is named, and does not hide the others.
+
+Whole files stay in `file_content`. Texts in columns have limits, so that one agent cannot fill the indexes of search.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from bilateral.text import printable
+
+MAX_NAME: Final = 200
+"""Characters of a name, a kind of service, a skill or a tag."""
+
+MAX_URI: Final = 2_000
+"""Characters of a URI. The picture of a data URI is not needed for search."""
+
+MAX_TEXT: Final = 10_000
+"""Characters of a description or comment."""
+
+MAX_ITEMS: Final = 500
+"""Entries of one list."""
+
+_MAX_PROBLEMS: Final = 10
+_SHOWN_NAME: Final = 60
+
+
+class Fields:
+    """The fields of one JSON object.
+
+    Args:
+        value: The object; anything else has no fields.
+        problems: The list that takes a sentence for each field that cannot be read.
+        place: The object's place in the file, for these sentences.
+    """
+
+    def __init__(self, value: Any, problems: list[str], place: str = "") -> None:
+        """See the class."""
+        self._place = place
+        self._problems = problems
+        self._value = value if isinstance(value, dict) else {}
+        if not isinstance(value, dict):
+            self._note("", "an object")
+
+    def text(self, *names: str, limit: int = MAX_NAME) -> str | None:
+        """Return a text; None if it is missing. Numbers become text.
+
+        Args:
+            names: The names of the field; the first that the object has counts.
+            limit: The characters to keep.
+        """
+        name, found = self._find(names)
+        if isinstance(found, bool) or not isinstance(found, (str, int, float, type(None))):
+            self._note(name, "a text")
+            return None
+        return None if found is None else stored_text(found if isinstance(found, str) else json.dumps(found), limit)
+
+    def flag(self, *names: str) -> bool | None:
+        """Return true or false; None if it is missing."""
+        name, found = self._find(names)
+        if found is not None and not isinstance(found, bool):
+            self._note(name, "true or false")
+            return None
+        return found
+
+    def number(self, *names: str) -> int | None:
+        """Return an unsigned integer of up to 256 bits, from a number or from its digits; None for anything else."""
+        _, found = self._find(names)
+        if isinstance(found, str) and found.isascii() and found.isdigit() and len(found) <= 78:  # noqa: PLR2004  # of 2**256
+            found = int(found)
+        is_number = isinstance(found, int) and not isinstance(found, bool) and 0 <= found < 2**256
+        return found if is_number else None
+
+    def items(self, *names: str) -> list[Any]:
+        """Return the first entries of a list; an empty list if it is missing."""
+        name, found = self._find(names)
+        if found is None:
+            return []
+        if not isinstance(found, list):
+            self._note(name, "a list")
+            return []
+        return found[:MAX_ITEMS]
+
+    def names(self, *names: str) -> list[str]:
+        """Return the entries of a list of texts. An object in it counts by its `name` or `id`."""
+        found = []
+        for entry in self.items(*names):
+            value = (entry.get("name") or entry.get("id")) if isinstance(entry, dict) else entry
+            if isinstance(value, str) and value:
+                found.append(stored_text(value, MAX_NAME))
+            else:
+                self._note(names[0], "a list of texts")
+        return list(dict.fromkeys(found))
+
+    def object(self, name: str) -> Fields:
+        """Return the fields of an inner object, which has none if it is missing."""
+        found = self._value.get(name)
+        return Fields({} if found is None else found, self._problems, f"{self._place}{name}.")
+
+    def _find(self, names: tuple[str, ...]) -> tuple[str, Any]:
+        """Return the first of some fields that the object has, with its name."""
+        return next(
+            ((name, self._value[name]) for name in names if self._value.get(name) is not None), (names[0], None)
+        )
+
+    def _note(self, name: str, expected: str) -> None:
+        """Note that a field is not of its type."""
+        place = printable(f"{self._place}{name}".rstrip(".")[:_SHOWN_NAME]) or "the document"
+        sentence = f"{place} is not {expected}"
+        if sentence not in self._problems and len(self._problems) < _MAX_PROBLEMS:
+            self._problems.append(sentence)
+
+
+def stored_text(text: str, limit: int) -> str:
+    """Return the beginning of a text, with U+FFFD for NUL, which PostgreSQL cannot store."""
+    return text[:limit].replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -1,0 +1,181 @@
+"""Loading of one file: its content with the proof of its origin, or the reason why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from bilateral.documents import document_hash, verify_hash
+from bilateral.documents.http import host_of
+from bilateral.errors import (
+    DocumentError,
+    DocumentTimeoutError,
+    DocumentTooLargeError,
+    HashMismatchError,
+    MalformedDocumentError,
+    MissingExtraError,
+    RefusedDocumentError,
+    UnreachableDocumentError,
+    UnsupportedUriError,
+)
+from bilateral.index.files.reading import read_content
+
+if TYPE_CHECKING:
+    from bilateral.documents import Document, Loader, Validators
+    from bilateral.errors import BilateralError
+    from bilateral.index.files.reading import ReadRows
+    from bilateral.index.files.schema import Kind
+
+IPFS_HOST: Final = "ipfs:"
+"""The name under which all gateways share their limits."""
+
+_MAX_HOST: Final = 300
+_MAX_PROBLEM: Final = 500
+_NO_HASH: Final = bytes(32)
+_BUSY: Final = frozenset({429, 503})
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A file whose content was loaded.
+
+    Attributes:
+        content: The content.
+        content_hash: Its keccak-256 hash.
+        integrity: The proof that its author published it: `inline`, `cid`, `hash`, or `variant`, if another known form
+            of the same document has the hash on chain. None if there is only the server's word.
+        is_final: True if it can never change.
+        rows: The rows that the content makes.
+        problem: A sentence why it is not of its format; None if it is.
+        validators: The marks of the server's version.
+    """
+
+    content: bytes = field(repr=False)
+    content_hash: bytes
+    integrity: str | None
+    is_final: bool
+    rows: ReadRows = field(repr=False)
+    problem: str | None
+    validators: Validators
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """A file that is as it was when it was last loaded."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A file that was not loaded.
+
+    Attributes:
+        reason: The reason, for programs.
+        problem: A sentence, for people.
+        is_final: True if trying again cannot help.
+        is_of_host: True if the host does not answer at all.
+        wait_seconds: The seconds that the host asks to wait; None if it does not.
+    """
+
+    reason: str
+    problem: str
+    is_final: bool = False
+    is_of_host: bool = False
+    wait_seconds: int | None = None
+
+
+Outcome: TypeAlias = Loaded | Unchanged | Failed
+
+
+def load_file(loader: Loader, kind: Kind, uri: str, expected_hash: bytes | None, known: Validators) -> Outcome:
+    """Load a file.
+
+    Args:
+        loader: The loader.
+        kind: The kind of the file.
+        uri: Its URI, as the index stores it.
+        expected_hash: The hash that the chain gives; None without one.
+        known: The marks of the version that is stored.
+
+    Returns:
+        The outcome.
+    """
+    try:
+        document = loader.load_changes(uri, known)
+        return Unchanged() if document is None else _read(kind, document, expected_hash)
+    except (DocumentError, MissingExtraError) as problem:
+        return _failure(uri, problem)
+
+
+def host_of_file(uri: str) -> str | None:
+    """Return the host that a URI's file is fetched from; None for a URI that needs no host, or that has none.
+
+    Args:
+        uri: The URI.
+
+    Raises:
+        UnsupportedUriError: Files are not fetched by such URIs.
+    """
+    scheme = uri.partition(":")[0].lower()
+    if "\N{REPLACEMENT CHARACTER}" in uri:
+        raise UnsupportedUriError("the URI has NUL, U+FFFD or bytes that are not UTF-8")
+    if scheme == "data":
+        return None
+    if scheme == "ipfs":
+        return IPFS_HOST
+    if scheme not in ("http", "https"):
+        raise UnsupportedUriError("files are fetched by https, http, ipfs and data URIs only")
+    host, port = host_of(uri)
+    name = f"{host}:{port}"
+    if len(name) > _MAX_HOST:
+        raise UnsupportedUriError("the name of the host is too long")
+    return name
+
+
+def failure_of(problem: BilateralError) -> Failed:
+    """Return a failure that trying again cannot repair."""
+    return Failed(problem.reason, _sentence(problem), is_final=True)
+
+
+def _read(kind: Kind, document: Document, expected_hash: bytes | None) -> Loaded:
+    """Check a document, and read it.
+
+    Raises:
+        HashMismatchError: Its hash is not the expected one.
+    """
+    integrity: str | None = document.integrity
+    try:
+        if verify_hash(document.content, expected_hash or _NO_HASH):
+            integrity = integrity or "hash"
+    except HashMismatchError as mismatch:
+        if mismatch.variant is None:
+            raise
+        integrity = "variant"
+    content_hash, problem = document_hash(document.content), None
+    rows: ReadRows = {}
+    try:
+        rows = read_content(kind, content_hash, document.content)
+    except MalformedDocumentError as malformed:
+        problem = _sentence(malformed)
+    return Loaded(document.content, content_hash, integrity, integrity is not None, rows, problem, document.validators)
+
+
+def _failure(uri: str, problem: BilateralError) -> Failed:
+    """Return the failure that an error means."""
+    scheme = uri.partition(":")[0].lower()
+    is_fixed = scheme == "data" or (
+        scheme == "ipfs" and isinstance(problem, (DocumentTooLargeError, HashMismatchError, MalformedDocumentError))
+    )
+    status = problem.status if isinstance(problem, RefusedDocumentError) else None
+    is_silent = isinstance(problem, (DocumentTimeoutError, UnreachableDocumentError)) and status is None
+    return Failed(
+        reason=problem.reason,
+        problem=_sentence(problem),
+        is_final=is_fixed or isinstance(problem, UnsupportedUriError),
+        is_of_host=scheme != "ipfs" and (is_silent or status in _BUSY),
+        wait_seconds=problem.wait_seconds if isinstance(problem, RefusedDocumentError) else None,
+    )
+
+
+def _sentence(problem: BilateralError) -> str:
+    """Return the message of an error, in which strangers may have a word."""
+    return str(problem)[:_MAX_PROBLEM].replace("\0", "\N{REPLACEMENT CHARACTER}")

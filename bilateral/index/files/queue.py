@@ -1,0 +1,251 @@
+"""The queue of files, in the database: any number of workers in any number of processes share it.
+
+A worker leases a file by compare-and-set: the lease has an end, and nobody else takes the file before it. The outcome
+is stored only under the lease, so a worker that was killed, or was too slow, changes nothing. Each host has a row. It
+gives hosts their turns, and bounds the fetches from one host at a time.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, select, update
+
+from bilateral.documents import Validators
+from bilateral.index.files import schema
+from bilateral.index.files.loading import IPFS_HOST, Failed, Loaded, Outcome
+from bilateral.index.files.rows import (
+    columns_of,
+    delete_unused_content,
+    is_outdated,
+    set_file,
+    store_content,
+)
+from bilateral.index.files.schedule import host_seconds, refresh_seconds, retry_seconds, spread, waited
+from bilateral.index.files.schema import Kind, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from sqlalchemy import Connection, Engine, Row
+
+LEASE_SECONDS: Final = 60.0
+"""The length of a lease. It is doubled each time that a worker does not return it."""
+
+_AT_ONCE: Final = 4
+_AT_ONCE_IPFS: Final = 16
+_MOST_DOUBLINGS: Final = 10
+_OUTDATED_SECONDS: Final = 86_400
+_TRIED_HOSTS: Final = 20
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A file that one worker may fetch.
+
+    Attributes:
+        file_id: The file.
+        kind: Its kind.
+        uri: Its URI.
+        expected_hash: The hash that the chain gives; None without one.
+        host: The host that it is fetched from.
+        validators: The marks of the stored version.
+        token: The secret of the lease.
+    """
+
+    file_id: bytes
+    kind: Kind
+    uri: str
+    expected_hash: bytes | None
+    host: str
+    validators: Validators
+    token: bytes
+
+
+class FileQueue:
+    """The files that are due.
+
+    Args:
+        engine: The database.
+        lease_seconds: The length of a lease, longer than a fetch may take.
+        clock: Returns the time, in Unix seconds.
+    """
+
+    def __init__(
+        self, engine: Engine, *, lease_seconds: float = LEASE_SECONDS, clock: Callable[[], float] = time.time
+    ) -> None:
+        """See the class."""
+        self._engine = engine
+        self._lease_seconds = lease_seconds
+        self._clock = clock
+
+    def claim(self) -> Lease | None:
+        """Lease a file that is due.
+
+        Returns:
+            The lease; None if nothing is due, or if other workers are faster.
+        """
+        for _ in range(_TRIED_HOSTS):
+            with self._engine.begin() as connection:
+                host = self._due_host(connection)
+                if host is None:
+                    return None
+                lease = self._claim_from(connection, host)
+            if lease is not None:
+                return lease
+        return None
+
+    def complete(self, lease: Lease, outcome: Outcome) -> bool:
+        """Store the outcome of a fetch, and say when the file is due again.
+
+        Args:
+            lease: The lease.
+            outcome: The outcome.
+
+        Returns:
+            True if the outcome was stored; False if the lease had ended and another worker took the file.
+        """
+        now = self._clock()
+        with self._engine.begin() as connection:
+            host = self._locked_host(connection, lease.host)
+            known = self._leased(connection, lease)
+            if known is None:
+                return False
+            if isinstance(outcome, Loaded):
+                store_content(connection, outcome)
+            values = {**_changes(lease, known, outcome, now), "lease": None, "attempts": 0}
+            set_file(connection, lease.file_id, values)
+            if isinstance(outcome, Loaded) and known.content_hash not in (None, outcome.content_hash):
+                delete_unused_content(connection, known.content_hash)
+            self._schedule_host(connection, host, outcome, now)
+        return True
+
+    def release(self, leases: Iterable[Lease]) -> None:
+        """Return leases whose files were not fetched. They are due at once.
+
+        Args:
+            leases: The leases.
+        """
+        now = self._clock()
+        for lease in leases:
+            with self._engine.begin() as connection:
+                host = self._locked_host(connection, lease.host)
+                values = {"lease": None, "attempts": 0, "next_at": now}
+                if set_file(connection, lease.file_id, values, lease.token) and host is not None:
+                    self._set_host(connection, lease.host, max(now, host.closed_until))
+
+    def seconds_to_next(self) -> float | None:
+        """Return the seconds until a host is due; None if no file waits for its time."""
+        with self._engine.connect() as connection:
+            found = connection.execute(select(func.min(schema.file_host.c.next_at))).scalar_one_or_none()
+        return None if found is None else max(0.0, found - self._clock())
+
+    def _due_host(self, connection: Connection) -> str | None:
+        """Return the host whose turn it is, and lock it. Hosts that other workers look at are passed over."""
+        table = schema.file_host
+        query = select(table.c.host).where(table.c.next_at <= self._clock()).order_by(table.c.next_at).limit(1)
+        return connection.execute(query.with_for_update(skip_locked=True)).scalar_one_or_none()
+
+    def _claim_from(self, connection: Connection, host: str) -> Lease | None:
+        """Lease the file of a host that has waited longest, if it may be asked for one more at once."""
+        table, now, lease = schema.file, self._clock(), None
+        leased = table.c.lease.is_not(None) & (table.c.next_at > now)
+        busy = connection.execute(select(func.count()).where(table.c.host == host, leased)).scalar_one()
+        limit = _AT_ONCE_IPFS if host == IPFS_HOST else _AT_ONCE
+        if busy < limit:
+            due = select(table).where(table.c.host == host, table.c.next_at <= now).order_by(table.c.next_at).limit(1)
+            row = connection.execute(due).one_or_none()
+            if row is not None and is_outdated(connection, row.file_id):
+                # An agent may come back to the URI, and a reorganisation may bring back the event that names it.
+                set_file(connection, row.file_id, {"next_at": now + _OUTDATED_SECONDS, "lease": None})
+            elif row is not None:
+                lease = self._take(connection, row, now)
+        if busy + (lease is not None) < limit:
+            next_at = self._next_of(connection, host, now)
+        else:  # its turn comes when a fetch ends, or a lease
+            next_at = connection.execute(
+                select(func.min(table.c.next_at)).where(table.c.host == host, table.c.lease.is_not(None), leased)
+            ).scalar_one()
+        self._set_host(connection, host, next_at)
+        return lease
+
+    def _take(self, connection: Connection, row: Row[Any], now: float) -> Lease:
+        """Lease a file."""
+        token = secrets.token_bytes(16)
+        seconds = self._lease_seconds * (1 << min(row.attempts, _MOST_DOUBLINGS))
+        values = {"lease": token, "attempts": row.attempts + 1, "next_at": now + seconds}
+        set_file(connection, row.file_id, values)
+        validators = Validators(row.etag, row.last_modified)
+        expected = None if row.expected_hash is None else bytes(row.expected_hash)
+        return Lease(bytes(row.file_id), Kind(row.kind), row.uri, expected, row.host, validators, token)
+
+    def _leased(self, connection: Connection, lease: Lease) -> Row[Any] | None:
+        """Return the row of a leased file; None if it is not leased to this worker any more."""
+        table = schema.file
+        query = select(table).where(table.c.file_id == lease.file_id, table.c.lease == lease.token)
+        return connection.execute(query.with_for_update()).one_or_none()
+
+    def _locked_host(self, connection: Connection, host: str) -> Row[Any] | None:
+        """Return the row of a host, and keep others from changing it until the end of the transaction."""
+        table = schema.file_host
+        return connection.execute(select(table).where(table.c.host == host).with_for_update()).one_or_none()
+
+    def _next_of(self, connection: Connection, host: str, now: float) -> float | None:
+        """Return the time at which a host is due: that of its first file, but not before its turn comes again."""
+        table = schema.file
+        first = connection.execute(select(func.min(table.c.next_at)).where(table.c.host == host)).scalar_one()
+        return None if first is None else max(first, now)
+
+    def _schedule_host(self, connection: Connection, host: Row[Any] | None, outcome: Outcome, now: float) -> None:
+        """Say when a host is due again, after a fetch from it."""
+        if host is None:
+            return
+        failures, closed_until = 0, 0.0
+        if isinstance(outcome, Failed) and outcome.is_of_host:
+            failures = host.failures + 1
+            closed_until = now + max(host_seconds(failures), waited(outcome.wait_seconds))
+        next_at = self._next_of(connection, host.host, now)
+        self._set_host(
+            connection,
+            host.host,
+            None if next_at is None else max(next_at, closed_until),
+            failures=failures,
+            closed_until=closed_until,
+        )
+
+    def _set_host(self, connection: Connection, host: str, next_at: float | None, **values: Any) -> None:
+        """Set when a host is due."""
+        table = schema.file_host
+        connection.execute(update(table).where(table.c.host == host).values(next_at=next_at, **values))
+
+
+def _changes(lease: Lease, known: Row[Any], outcome: Outcome, now: float) -> dict[str, Any]:
+    """Return the new values of a file's columns after a fetch."""
+    second = int(now)
+    if isinstance(outcome, Failed):
+        failures = known.failures + 1
+        seconds = max(retry_seconds(failures), waited(outcome.wait_seconds))
+        return {
+            "state": State.FAILED if known.content_hash is None else known.state,
+            "reason": outcome.reason,
+            "problem": outcome.problem,
+            "checked_at": second,
+            "failures": failures,
+            "next_at": None if outcome.is_final else now + spread(lease.file_id, seconds),
+        }
+    if isinstance(outcome, Loaded):
+        is_changed = outcome.content_hash != known.content_hash
+        values = columns_of(outcome, second)
+        if not is_changed:
+            values["changed_at"] = known.changed_at
+        is_final = outcome.is_final
+    else:
+        is_changed, is_final = False, False
+        is_malformed = known.state == State.MALFORMED
+        values = {"checked_at": second} if is_malformed else {"checked_at": second, "reason": None, "problem": None}
+    pause = refresh_seconds(lease.kind, known.refresh_seconds, is_changed=is_changed)
+    due = None if is_final else now + spread(lease.file_id, pause)
+    return {**values, "failures": 0, "refresh_seconds": pause, "next_at": due}

@@ -1,0 +1,166 @@
+"""Reading of files: the rows that a file's content makes, by the file's kind."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.encoding import decode_object
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import AccountId
+from bilateral.index.files import schema
+from bilateral.index.files.fields import MAX_NAME, MAX_TEXT, MAX_URI, Fields, stored_text
+from bilateral.index.files.schema import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Table
+
+    ReadRows = Mapping[Table, list[dict[str, Any]]]
+
+READ_TABLES: Final = (
+    schema.registration_file,
+    schema.registration_service,
+    schema.registration_capability,
+    schema.registration_claim,
+    schema.feedback_file,
+)
+"""The tables that hold what files say. Their rows vanish with the content."""
+
+_MOST_CAPABILITIES: Final = 2_000
+
+_CAPABILITIES: Final = {
+    "mcp": (
+        ("mcp_tool", "mcpTools", "tools"),
+        ("mcp_prompt", "mcpPrompts", "prompts"),
+        ("mcp_resource", "mcpResources", "resources"),
+    ),
+    "a2a": (("a2a_skill", "a2aSkills", "skills"),),
+    "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
+}
+"""The lists of a service, by its kind: the capability, and the names of its list."""
+
+
+def read_content(kind: Kind, content_hash: bytes, content: bytes) -> ReadRows:
+    """Return the rows that a file's content makes.
+
+    Args:
+        kind: The kind of the file. Responses, requests and validations have no format, and make no rows.
+        content_hash: The keccak-256 hash of the content.
+        content: The content.
+
+    Returns:
+        The rows by table.
+
+    Raises:
+        MalformedDocumentError: The content is not a JSON object.
+    """
+    if kind is Kind.REGISTRATION:
+        return _registration(content_hash, decode_object(content))
+    if kind is Kind.FEEDBACK:
+        return _feedback(content_hash, decode_object(content))
+    return {}
+
+
+def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
+    """Read a registration file, of January 2026 or of October 2025."""
+    problems: list[str] = []
+    fields, key = Fields(value, problems), {"content_hash": content_hash}
+    services, capabilities = _services(key, fields, problems)
+    for trust in fields.names("supportedTrust", "supportedTrusts"):
+        capabilities.append(("trust", trust))
+    rows = {
+        schema.registration_service: services,
+        schema.registration_capability: [
+            {**key, "kind": kind, "position": position, "value": name}
+            for position, (kind, name) in enumerate(dict.fromkeys(capabilities[:_MOST_CAPABILITIES]))
+        ],
+        schema.registration_claim: [
+            {**key, "position": position, **_claim(Fields(entry, problems, f"registrations.{position}."))}
+            for position, entry in enumerate(fields.items("registrations"))
+        ],
+    }
+    rows[schema.registration_file] = [
+        {
+            **key,
+            "type": fields.text("type"),
+            "name": fields.text("name"),
+            "description": fields.text("description", limit=MAX_TEXT),
+            "image": fields.text("image", limit=MAX_URI),
+            "active": fields.flag("active"),
+            "x402_support": fields.flag("x402Support", "x402support"),
+            "problems": _listed(problems),
+        }
+    ]
+    return rows
+
+
+def _services(
+    key: dict[str, bytes], fields: Fields, problems: list[str]
+) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+    """Return the rows of an agent's services, and its capabilities with their kinds."""
+    rows, capabilities = [], []
+    for position, entry in enumerate(fields.items("services", "endpoints")):
+        service = Fields(entry, problems, f"services.{position}.")
+        name = service.text("name", limit=100) or ""
+        endpoint, version = service.text("endpoint", limit=MAX_URI), service.text("version")
+        rows.append({**key, "position": position, "name": name, "endpoint": endpoint, "version": version})
+        for kind, *names in _CAPABILITIES.get(name.lower(), ()):
+            capabilities += [(kind, found) for found in service.names(*names)]
+    return rows, capabilities
+
+
+def _claim(entry: Fields) -> dict[str, Any]:
+    """Return the columns of an agent's entry in a registry. Addresses of EVM chains take their checksum form."""
+    registry = entry.text("agentRegistry") or ""
+    with suppress(MalformedIdentifierError):
+        registry = str(AccountId.parse(registry, verify_checksum=False))
+    return {"agent_registry": stored_text(registry, MAX_NAME), "agent_id": entry.number("agentId")}
+
+
+def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
+    """Read a feedback file, of the best practices or of the x402 extension."""
+    problems: list[str] = []
+    fields = Fields(value, problems)
+    mcp, a2a, oasf = fields.object("mcp"), fields.object("a2a"), fields.object("oasf")
+    payment = fields.object("proofOfPayment")
+    row = {
+        "content_hash": content_hash,
+        "agent_registry": fields.text("agentRegistry"),
+        "agent_id": fields.text("agentId"),
+        "client_address": fields.text("clientAddress"),
+        "created_at": fields.text("createdAt"),
+        "value": fields.text("value", "score"),
+        "value_decimals": fields.text("valueDecimals"),
+        "tag1": fields.text("tag1"),
+        "tag2": fields.text("tag2"),
+        "endpoint": fields.text("endpoint", limit=MAX_URI),
+        "text": fields.text("text", limit=MAX_TEXT),
+        "comment": fields.text("comment", limit=MAX_TEXT),
+        "mcp_tool": mcp.text("tool"),
+        "mcp_prompt": mcp.text("prompt"),
+        "mcp_resource": mcp.text("resource", limit=MAX_URI),
+        "a2a_skills": _listed(a2a.names("skills")),
+        "a2a_context_id": a2a.text("contextId"),
+        "a2a_task_id": a2a.text("taskId"),
+        "oasf_skills": _listed(oasf.names("skills")),
+        "oasf_domains": _listed(oasf.names("domains")),
+        "payment_from": payment.text("fromAddress"),
+        "payment_to": payment.text("toAddress"),
+        "payment_chain_id": payment.text("chainId"),
+        "payment_transaction": payment.text("txHash"),
+        "task_ref": fields.text("taskRef", limit=MAX_URI),
+        "interaction_hash": fields.text("interactionHash"),
+        "agent_signature": fields.text("agentSignature", limit=MAX_URI),
+        "client_signature": fields.text("clientSignature", limit=MAX_URI),
+        "problems": "",
+    }
+    row["problems"] = _listed(problems)
+    return {schema.feedback_file: [row]}
+
+
+def _listed(texts: list[str]) -> str:
+    """Return texts as a JSON list."""
+    return json.dumps(texts, ensure_ascii=False)

@@ -1,0 +1,327 @@
+"""References: which event names which file. They are found in the tables of events, after the events are stored.
+
+The scan has a cursor of its own for each chain. It moves by compare-and-set; a rollback moves it back and removes the
+references of removed blocks in the same transaction. So no reference outlives its event, and none is missed.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import case, delete, exists, func, insert, select, update
+
+from bilateral.documents import Validators
+from bilateral.errors import UnsupportedUriError
+from bilateral.events import (
+    Event,
+    NewAuthorizedFeedback,
+    NewFeedback,
+    Registered,
+    ResponseAppended,
+    URIUpdated,
+    ValidationRequest,
+    ValidationResponse,
+)
+from bilateral.index.files import schema
+from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
+from bilateral.index.files.rows import (
+    columns_of,
+    delete_unused_content,
+    insert_new,
+    store_content,
+    wake_files,
+    wake_hosts,
+)
+from bilateral.index.files.schema import Kind, State
+from bilateral.index.schema import EVENT_TABLES, chain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from sqlalchemy import Connection, Engine
+
+    from bilateral.documents import Loader
+
+NAMED: Final[Mapping[type[Event], tuple[Kind, str, str | None]]] = {
+    Registered: (Kind.REGISTRATION, "agent_uri", None),
+    URIUpdated: (Kind.REGISTRATION, "new_uri", None),
+    NewFeedback: (Kind.FEEDBACK, "feedback_uri", "feedback_hash"),
+    NewAuthorizedFeedback: (Kind.FEEDBACK, "file_uri", "file_hash"),
+    ResponseAppended: (Kind.RESPONSE, "response_uri", "response_hash"),
+    ValidationRequest: (Kind.REQUEST, "request_uri", "request_hash"),
+    ValidationResponse: (Kind.VALIDATION, "response_uri", "response_hash"),
+}
+"""The events that name files: the kind of the file, the column of its URI, and that of its hash."""
+
+_EVENTS_AT_ONCE: Final = 200
+"""Events of one table to read at once, but for those of one block: each may hold a whole file in a data URI."""
+
+_ABANDONED_SECONDS: Final = 3_600
+"""The time for which a file without references is kept: a reorganisation mostly brings its event back."""
+
+_NO_HASH: Final = bytes(32)
+_NOT_FETCHED: Final = Validators()
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A reference that an event makes.
+
+    Attributes:
+        row: Its columns but for the file.
+        kind: The kind of the file.
+        uri: The file's URI; empty if an agent gave up its file.
+        expected_hash: The hash that the event gives; None without one.
+    """
+
+    row: dict[str, Any]
+    kind: Kind
+    uri: str
+    expected_hash: bytes | None
+
+    @property
+    def file_id(self) -> bytes | None:
+        """The id of the file: the same kind, URI and hash make the same id. None without a URI."""
+        if not self.uri:
+            return None
+        return sha256(b"\0".join((self.kind.encode(), self.expected_hash or b"", self.uri.encode()))).digest()
+
+
+class ReferenceScan:
+    """Finds the files that the events of a chain name.
+
+    Args:
+        engine: The database.
+        chain_id: The chain.
+        loader: Decodes data URIs at once, within its limits.
+        clock: Returns the time, in Unix seconds.
+
+    Attributes:
+        chain_id: The chain.
+    """
+
+    def __init__(
+        self, engine: Engine, chain_id: int, loader: Loader, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        """See the class."""
+        self._engine = engine
+        self.chain_id = chain_id
+        self._loader = loader
+        self._clock = clock
+
+    def step(self) -> int | None:
+        """Take account of the events of the next blocks.
+
+        Returns:
+            The number of references that were found; None if all blocks are scanned.
+        """
+        cursor = self._cursor()
+        if cursor is None:
+            return None
+        scanned, generation = cursor
+        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+            indexed = connection.execute(
+                select(chain.c.block_number).where(chain.c.chain_id == self.chain_id)
+            ).scalar_one()
+            if indexed <= scanned:
+                return None
+            end = self._end(connection, scanned + 1, indexed)
+            found = self._found(connection, scanned + 1, end)
+        new, outcomes = self._decoded(found)
+        with self._engine.begin() as connection:
+            if self._move(connection, scanned, end, generation):
+                self._store(connection, found, new, outcomes)
+        return len(found)
+
+    def _cursor(self) -> tuple[int, int] | None:
+        """Return the last block that is scanned, and the number of rollbacks; None before the chain is indexed."""
+        table = schema.file_scan
+        query = select(table.c.block_number, table.c.generation).where(table.c.chain_id == self.chain_id)
+        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+            found = connection.execute(query).one_or_none()
+        if found is None:
+            with self._engine.begin() as connection:
+                # The lock makes this wait for a rollback that does not know the cursor yet.
+                locked = select(chain.c.first_block).where(chain.c.chain_id == self.chain_id).with_for_update()
+                first = connection.execute(locked).scalar_one_or_none()
+                if first is None:
+                    return None
+                row = {"chain_id": self.chain_id, "block_number": first - 1, "generation": 0}
+                insert_new(connection, table, [row])
+                found = connection.execute(query).one()
+        return found.block_number, found.generation
+
+    def _end(self, connection: Connection, first: int, last: int) -> int:
+        """Return the last block of the next batch."""
+        for event in NAMED:
+            table = EVENT_TABLES[event]
+            query = (
+                select(table.c.block_number)
+                .where(table.c.chain_id == self.chain_id, table.c.block_number.between(first, last))
+                .order_by(table.c.block_number)
+                .offset(_EVENTS_AT_ONCE)
+                .limit(1)
+            )
+            beyond = connection.execute(query).scalar_one_or_none()
+            last = last if beyond is None else min(last, max(first, beyond - 1))
+        return last
+
+    def _found(self, connection: Connection, first: int, last: int) -> list[_Found]:
+        """Return the references of a range of blocks."""
+        found = []
+        for event, (kind, uri_column, hash_column) in NAMED.items():
+            table = EVENT_TABLES[event]
+            place = ("chain_id", "block_number", "log_index", "registry", "agent_id")
+            columns = [*(table.c[name] for name in place), table.c[uri_column]]
+            columns += [] if hash_column is None else [table.c[hash_column]]
+            query = select(*columns).where(table.c.chain_id == self.chain_id, table.c.block_number.between(first, last))
+            for row in connection.execute(query):
+                uri, given = row[len(place)], None if hash_column is None else bytes(row[-1])
+                if uri or kind is Kind.REGISTRATION:
+                    at = dict(zip(place, row, strict=False))
+                    found.append(_Found(at, kind, uri, None if given == _NO_HASH else given))
+        return found
+
+    def _decoded(self, found: Iterable[_Found]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
+        """Return the rows of files by id, and the outcomes of those that need no host or that no host can give."""
+        now = int(self._clock())
+        new: dict[bytes, dict[str, Any]] = {}
+        outcomes: dict[bytes, Outcome] = {}
+        for reference in found:
+            file_id, uri = reference.file_id, reference.uri
+            if file_id is None or file_id in new:
+                continue
+            host = None
+            try:
+                host = host_of_file(uri)
+                if host is None:
+                    outcomes[file_id] = load_file(
+                        self._loader, reference.kind, uri, reference.expected_hash, _NOT_FETCHED
+                    )
+            except UnsupportedUriError as problem:
+                outcomes[file_id] = failure_of(problem)
+            new[file_id] = {
+                **dict.fromkeys(schema.file.c.keys()),
+                "file_id": file_id,
+                "kind": reference.kind,
+                "uri": uri,
+                "expected_hash": reference.expected_hash,
+                "host": host,
+                "state": State.WAITING,
+                "found_at": now,
+                "attempts": 0,
+                "failures": 0,
+                "refresh_seconds": 0,
+                "next_at": None if host is None else self._clock(),
+            }
+            outcome = outcomes.get(file_id)
+            if isinstance(outcome, Loaded | Failed):
+                new[file_id] |= columns_of(outcome, now)
+        return new, outcomes
+
+    def _store(
+        self,
+        connection: Connection,
+        found: Iterable[_Found],
+        new: Mapping[bytes, dict[str, Any]],
+        outcomes: Mapping[bytes, Outcome],
+    ) -> None:
+        """Store references and their files, and make the files due that may have changed."""
+        now, hosted = self._clock(), {file_id for file_id, row in new.items() if row["host"] is not None}
+        # Transactions that lock hosts, files and contents do it in this order, so none waits for another in a circle.
+        wake_hosts(connection, {new[file_id]["host"] for file_id in hosted}, now)
+        insert_new(connection, schema.file, [new[file_id] for file_id in sorted(new)])
+        wake_files(connection, hosted, now)
+        loaded = [outcome for outcome in outcomes.values() if isinstance(outcome, Loaded)]
+        for outcome in sorted(loaded, key=lambda it: it.content_hash):
+            store_content(connection, outcome)
+        rows = [it.row | {"kind": it.kind, "file_id": it.file_id} for it in found]
+        if rows:
+            connection.execute(insert(schema.file_reference), rows)
+
+    def _move(self, connection: Connection, before: int, after: int, generation: int) -> bool:
+        """Move the cursor, if it is where it was, and no rollback took place meanwhile."""
+        table = schema.file_scan
+        is_as_known = (table.c.block_number == before) & (table.c.generation == generation)
+        moved = update(table).where(table.c.chain_id == self.chain_id, is_as_known).values(block_number=after)
+        return connection.execute(moved).rowcount == 1
+
+
+def forget_references(connection: Connection, chain_id: int, block: int) -> None:
+    """Remove the references of removed blocks, within the transaction of a rollback.
+
+    Args:
+        connection: The connection.
+        chain_id: The chain.
+        block: The last block that stays.
+    """
+    scan, table = schema.file_scan, schema.file_reference
+    back = case((scan.c.block_number > block, block), else_=scan.c.block_number)
+    # First: it makes a scan wait, and then find its cursor moved.
+    connection.execute(
+        update(scan).where(scan.c.chain_id == chain_id).values(block_number=back, generation=scan.c.generation + 1)
+    )
+    removed = (table.c.chain_id == chain_id) & (table.c.block_number > block)
+    _wake_former(connection, chain_id, block)
+    files = select(table.c.file_id).where(removed, table.c.file_id.is_not(None)).distinct()
+    ids = connection.execute(files).scalars().all()
+    now = int(time.time())
+    insert_new(connection, schema.abandoned_file, [{"file_id": it, "abandoned_at": now} for it in ids])
+    connection.execute(delete(table).where(removed))
+
+
+def _wake_former(connection: Connection, chain_id: int, block: int) -> None:
+    """Make the files due that agents named before the blocks that are removed: they count again."""
+    named, earlier, table = schema.file_reference.alias("removed"), schema.file_reference.alias("former"), schema.file
+    same = [named.c[it] == earlier.c[it] for it in ("chain_id", "registry", "agent_id", "kind")]
+    query = (
+        select(table.c.file_id, table.c.host)
+        .join(earlier, earlier.c.file_id == table.c.file_id)
+        .where(table.c.host.is_not(None), earlier.c.block_number <= block)
+        .where(exists().where(named.c.chain_id == chain_id, named.c.block_number > block, *same))
+        .where(earlier.c.chain_id == chain_id, earlier.c.kind == Kind.REGISTRATION)
+    )
+    former = connection.execute(query).all()
+    now = time.time()
+    wake_hosts(connection, {it.host for it in former}, now)
+    wake_files(connection, {bytes(it.file_id) for it in former}, now)
+
+
+def collect(engine: Engine, *, before: float | None = None) -> int:
+    """Delete files that no event names any more, a while after a reorganisation removed their events.
+
+    Args:
+        engine: The database.
+        before: Only files that lost a reference before this time, in Unix seconds; an hour ago if left out.
+
+    Returns:
+        The number of deleted files.
+    """
+    waiting, table, named = schema.abandoned_file, schema.file, schema.file_reference
+    limit = time.time() - _ABANDONED_SECONDS if before is None else before
+    with engine.begin() as connection:
+        ids = connection.execute(select(waiting.c.file_id).where(waiting.c.abandoned_at <= limit)).scalars().all()
+        deleted = 0
+        for file_id in ids:
+            # The lock makes this wait for a scan that adds a reference.
+            locked = select(table.c.content_hash).where(table.c.file_id == file_id).with_for_update()
+            content = connection.execute(locked).scalar_one_or_none()
+            unused = ~exists().where(named.c.file_id == file_id)
+            gone = connection.execute(delete(table).where(table.c.file_id == file_id, unused)).rowcount
+            deleted += gone
+            if gone and content is not None:
+                delete_unused_content(connection, content)
+            connection.execute(delete(waiting).where(waiting.c.file_id == file_id))
+    return deleted
+
+
+def count_files(connection: Connection, chain_id: int) -> dict[State, int]:
+    """Return the number of files that the events of a chain name, by state."""
+    named = select(schema.file_reference.c.file_id).where(schema.file_reference.c.chain_id == chain_id)
+    table = schema.file
+    query = select(table.c.state, func.count()).where(table.c.file_id.in_(named)).group_by(table.c.state)
+    counts = {State(state): int(count) for state, count in connection.execute(query)}
+    return {state: counts.get(state, 0) for state in State}

@@ -1,0 +1,125 @@
+"""Statements on the tables of files that SQLite and PostgreSQL word alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import case, delete, exists, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from bilateral.index.files import schema
+from bilateral.index.files.loading import Failed, Loaded
+from bilateral.index.files.schema import Kind, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Table
+
+_INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows, but for those whose keys the table has already."""
+    if rows:
+        connection.execute(_INSERT[connection.dialect.name](table).on_conflict_do_nothing(), list(rows))
+
+
+def store_content(connection: Connection, loaded: Loaded) -> None:
+    """Store a content and the rows that it makes, unless they are stored already. Others wait before they delete it."""
+    table = schema.file_content
+    row = {"content_hash": loaded.content_hash, "size": len(loaded.content), "content": loaded.content}
+    statement = _INSERT[connection.dialect.name](table).values(row)
+    # An update that changes nothing locks the row.
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=["content_hash"], set_={"size": statement.excluded.size})
+    )
+    for read, rows in loaded.rows.items():
+        insert_new(connection, read, rows)
+
+
+def delete_unused_content(connection: Connection, content_hash: bytes) -> None:
+    """Delete a content that no file has any more, and the rows that it made."""
+    table = schema.file_content
+    locked = select(table.c.content_hash).where(table.c.content_hash == content_hash).with_for_update()
+    if connection.execute(locked).first() is not None:
+        used = exists().where(schema.file.c.content_hash == content_hash)
+        connection.execute(delete(table).where(table.c.content_hash == content_hash, ~used))
+
+
+def columns_of(outcome: Loaded | Failed, now: int) -> dict[str, Any]:
+    """Return the columns of a file that say the outcome of a first look, without those of the schedule."""
+    if isinstance(outcome, Failed):
+        return {"state": State.FAILED, "reason": outcome.reason, "problem": outcome.problem, "checked_at": now}
+    return {
+        "state": State.LOADED if outcome.problem is None else State.MALFORMED,
+        "content_hash": outcome.content_hash,
+        "integrity": outcome.integrity,
+        "reason": None if outcome.problem is None else "malformed_document",
+        "problem": outcome.problem,
+        "etag": outcome.validators.etag,
+        "last_modified": outcome.validators.last_modified,
+        "checked_at": now,
+        "changed_at": now,
+    }
+
+
+def wake_hosts(connection: Connection, hosts: Iterable[str], now: float) -> None:
+    """Make hosts due, or as soon as they may be asked again.
+
+    Args:
+        connection: The connection, in a transaction.
+        hosts: The hosts.
+        now: The time, in Unix seconds.
+    """
+    table, build = schema.file_host, _INSERT[connection.dialect.name]
+    for host in sorted(hosts):  # in one order, so that two transactions do not wait for each other
+        statement = build(table).values(host=host, next_at=now, closed_until=0, failures=0)
+        opens = case((table.c.closed_until > now, table.c.closed_until), else_=now)
+        is_earlier = or_(table.c.next_at.is_(None), table.c.next_at > opens)
+        connection.execute(
+            statement.on_conflict_do_update(
+                index_elements=["host"], set_={"next_at": case((is_earlier, opens), else_=table.c.next_at)}
+            )
+        )
+
+
+def wake_files(connection: Connection, file_ids: Iterable[bytes], now: float) -> None:
+    """Make files due, but for those that are being fetched and those that can never change.
+
+    Args:
+        connection: The connection, in a transaction that has woken their hosts.
+        file_ids: The files.
+        now: The time, in Unix seconds.
+    """
+    table = schema.file
+    may_change = (table.c.lease.is_(None)) & table.c.integrity.is_(None) & (table.c.next_at > now)
+    for file_id in sorted(file_ids):
+        connection.execute(update(table).where(table.c.file_id == file_id, may_change).values(next_at=now))
+
+
+def is_outdated(connection: Connection, file_id: bytes) -> bool:
+    """Return True if no event that still counts names a file: it is collected, or its agents have other URIs now."""
+    named, later = schema.file_reference.alias("named"), schema.file_reference.alias("later")
+    key = ("chain_id", "registry", "agent_id", "kind")
+    is_later = or_(
+        later.c.block_number > named.c.block_number,
+        (later.c.block_number == named.c.block_number) & (later.c.log_index > named.c.log_index),
+    )
+    replaced: ColumnElement[bool] = exists().where(*(later.c[it] == named.c[it] for it in key), is_later)
+    counts = or_(named.c.kind != Kind.REGISTRATION, ~replaced)
+    query = select(named.c.file_id).where(named.c.file_id == file_id, counts).limit(1)
+    return connection.execute(query).first() is None
+
+
+def set_file(connection: Connection, file_id: bytes, values: dict[str, Any], lease: bytes | None = None) -> bool:
+    """Set columns of a file, if it still has a lease.
+
+    Returns:
+        True if it had.
+    """
+    table = schema.file
+    statement = update(table).where(table.c.file_id == file_id).values(values)
+    if lease is not None:
+        statement = statement.where(table.c.lease == lease)
+    return connection.execute(statement).rowcount == 1

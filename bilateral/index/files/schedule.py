@@ -1,0 +1,69 @@
+"""The times at which files are fetched again: soon after a failure, then less and less often."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bilateral.index.files.schema import Kind
+
+_MINUTE: Final = 60
+_HOUR: Final = 3_600
+_DAY: Final = 86_400
+
+_AFTER_FAILURES: Final = (_MINUTE, 5 * _MINUTE, 30 * _MINUTE, 2 * _HOUR, 12 * _HOUR)
+_DAILY_FAILURES: Final = 30
+_HOST_SECONDS: Final = 5
+_MOST_HOST_SECONDS: Final = _HOUR
+_LONGEST_WAIT: Final = _DAY
+_MOST_DOUBLINGS: Final = 12
+
+
+def retry_seconds(failures: int) -> int:
+    """Return the seconds after which a file is tried again.
+
+    Args:
+        failures: Its failures in a row, this one included.
+
+    Returns:
+        A minute, then more, up to 12 hours; then a day, and after 30 failures a week.
+    """
+    if failures <= len(_AFTER_FAILURES):
+        return _AFTER_FAILURES[max(failures, 1) - 1]
+    return _DAY if failures <= _DAILY_FAILURES else 7 * _DAY
+
+
+def host_seconds(failures: int) -> int:
+    """Return the seconds for which a host that does not answer is left alone.
+
+    Args:
+        failures: Its failures in a row, this one included.
+
+    Returns:
+        5 seconds, doubled by each further failure, up to an hour.
+    """
+    return min(_HOST_SECONDS << min(max(failures, 1) - 1, _MOST_DOUBLINGS), _MOST_HOST_SECONDS)
+
+
+def refresh_seconds(kind: Kind, former: int, *, is_changed: bool) -> int:
+    """Return the seconds after which a file that may change is asked for changes.
+
+    Args:
+        kind: The kind of the file.
+        former: The former seconds; 0 before the first look.
+        is_changed: True if the last look found it changed.
+
+    Returns:
+        An hour for a registration and a day for others; doubled while nothing changes, up to a day or 30 days.
+    """
+    least, most = (_HOUR, _DAY) if kind is Kind.REGISTRATION else (_DAY, 30 * _DAY)
+    return least if is_changed or not former else min(2 * former, most)
+
+
+def waited(seconds: int | None) -> int:
+    """Return the seconds that a host may make others wait: as it asks, but a day at most."""
+    return min(seconds or 0, _LONGEST_WAIT)
+
+
+def spread(file_id: bytes, seconds: float) -> float:
+    """Return a time within a tenth of another, different for each file, so that not all are due at once."""
+    return seconds * (0.9 + file_id[0] / 1275)

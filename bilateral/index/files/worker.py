@@ -1,0 +1,175 @@
+"""Threads that find the files of chains, and fetch them."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.documents import Limits, Loader, Network
+from bilateral.index.database import is_transient, unavailable
+from bilateral.index.files.loading import Failed, Loaded, Outcome, load_file
+from bilateral.index.files.queue import FileQueue, Lease
+from bilateral.index.files.references import ReferenceScan, collect
+from bilateral.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sqlalchemy import Engine
+
+    from bilateral.errors import BilateralError
+    from bilateral.index.settings import FileSettings
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
+_COLLECT_EVERY: Final = 600.0
+_MOST_IDLE_SECONDS: Final = 1.0
+_JOIN_SECONDS: Final = 2.0
+
+
+def loader_of(settings: FileSettings) -> Loader:
+    """Return a loader with the limits of the settings. It loads no files of this machine."""
+    loader = Loader(
+        limits=Limits(bytes=settings.max_bytes, seconds=settings.seconds),
+        # One for all files: it takes longer to make than most files take to load.
+        network=Network(allow_private=settings.allow_private, ssl_context=ssl.create_default_context()),
+    )
+    return replace(loader, gateways=settings.gateways) if settings.gateways else loader
+
+
+class FileWorkers:
+    """Threads of one process: one finds the files of its chains, the others fetch files of any chain.
+
+    Args:
+        engine: The database.
+        chain_ids: The chains whose events name files.
+        settings: The settings.
+        stop: Set to make the threads end.
+        fail: Called with an error that ends a thread.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        chain_ids: Sequence[int],
+        settings: FileSettings,
+        *,
+        stop: threading.Event,
+        fail: Callable[[BilateralError], None],
+    ) -> None:
+        """See the class. Nothing runs yet."""
+        self._engine = engine
+        self._loader = loader_of(settings)
+        self._queue = FileQueue(engine, lease_seconds=max(60.0, 3 * settings.seconds))
+        self._scans = [ReferenceScan(engine, chain_id, self._loader) for chain_id in dict.fromkeys(chain_ids)]
+        self._stop = stop
+        self._fail = fail
+        self._leases: dict[bytes, Lease] = {}
+        self._lock = threading.Lock()
+        self._busy = 0
+        self._looks = 0
+        self._last_idle_look = 0
+        self._threads = [threading.Thread(target=self._run, args=(self._scan,), daemon=True)] + [
+            threading.Thread(target=self._run, args=(self._fetch,), daemon=True) for _ in range(settings.workers)
+        ]
+
+    def start(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def wait_until_done(self) -> None:
+        """Wait until every event is scanned and no file is due, or until the threads are told to stop."""
+        next_look = self._looks + 1
+        while not self._stop.is_set():
+            left = self._queue.seconds_to_next()
+            if self._last_idle_look >= next_look and not self._busy and (left is None or left > 0):
+                return
+            self._stop.wait(0.05)
+
+    def close(self) -> None:
+        """End the threads, and return the leases of fetches that are under way. Call it after `stop` is set."""
+        end = time.monotonic() + _JOIN_SECONDS
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, end - time.monotonic()))
+        try:
+            self._queue.release(list(self._leases.values()))
+        except DBAPIError as problem:
+            _LOGGER.warning("files=unreleased problem=%r", str(unavailable(problem)))
+
+    def _run(self, work: Callable[[], None]) -> None:
+        """Work until the threads are told to stop."""
+        while not self._stop.is_set():
+            try:
+                work()
+            except DBAPIError as problem:
+                if not is_transient(problem):
+                    self._fail(unavailable(problem))
+                    return
+
+    def _scan(self) -> None:
+        """Find the files of all chains, and now and then collect those that no event names any more."""
+        collected = float("-inf")
+        while not self._stop.is_set():
+            self._looks += 1
+            counts = [scan.step() for scan in self._scans]
+            for scan, count in zip(self._scans, counts, strict=True):
+                if count:
+                    _LOGGER.info("chain=%d outcome=scanned files=%d", scan.chain_id, count)
+            if any(count is not None for count in counts):
+                continue
+            self._last_idle_look = self._looks
+            if time.monotonic() - collected > _COLLECT_EVERY:
+                collected = time.monotonic()
+                if deleted := collect(self._engine):
+                    _LOGGER.info("outcome=collected files=%d", deleted)
+            self._stop.wait(_MOST_IDLE_SECONDS)
+
+    def _fetch(self) -> None:
+        """Fetch the next file that is due, or wait a moment."""
+        with self._counted():
+            lease = self._queue.claim()
+            if lease is not None:
+                self._leases[lease.token] = lease
+                self._load(lease)
+                return
+        left = self._queue.seconds_to_next()
+        self._stop.wait(_MOST_IDLE_SECONDS if left is None else min(max(left, 0.05), _MOST_IDLE_SECONDS))
+
+    def _load(self, lease: Lease) -> None:
+        """Load a leased file, and store the outcome. If the process is to end meanwhile, `close` returns the lease."""
+        began = time.monotonic()
+        outcome = load_file(self._loader, lease.kind, lease.uri, lease.expected_hash, lease.validators)
+        if self._stop.is_set():
+            return
+        is_stored = self._queue.complete(lease, outcome)
+        self._leases.pop(lease.token, None)
+        _LOGGER.info(
+            "file=%s host=%s outcome=%s seconds=%.2f",
+            *(lease.kind, printable(lease.host), _told(outcome) if is_stored else "late", time.monotonic() - began),
+        )
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count this thread as busy."""
+        with self._lock:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._busy -= 1
+
+
+def _told(outcome: Outcome) -> str:
+    """Return one word for the log."""
+    if isinstance(outcome, Failed):
+        return outcome.reason
+    return type(outcome).__name__.lower() if not isinstance(outcome, Loaded) or not outcome.problem else "malformed"

@@ -1,0 +1,172 @@
+"""Files that strangers wrote to break their readers: each is stored with a reason, and hides no other."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bilateral.documents import document_hash
+from bilateral.index.files import schema
+from bilateral.index.files.reading import read_content
+from bilateral.index.files.schema import Kind
+from tests.index.files.conftest import feedback_given, registered, registration
+
+MALFORMED = {
+    "deep": b'{"a":' + b"[" * 50_000,
+    "deep and closed": b'{"a":' + b"[" * 100 + b"]" * 100 + b"}",
+    "not UTF-8": b'{"name":"\xff\xfe"}',
+    "half a surrogate pair": b'{"name":"\\ud800"}',
+    "a list": b"[]",
+    "empty": b"",
+    "a page": b"<!doctype html><script>alert(1)</script>",
+    "a name twice": b'{"name":"a","name":"b"}',
+    "not a number": b'{"x402Support":NaN}',
+    "a long number": b'{"active":' + b"9" * 5_000 + b"}",
+    "cut": b'{"name":"a',
+}
+
+STRANGE = {
+    "NUL": b'{"name":"a\\u0000b","services":[{"name":"MCP\\u0000","endpoint":"\\u0000"}]}',
+    "long texts": json.dumps(dict.fromkeys(("name", "description", "image"), "x" * 40_000)).encode(),
+    "long lists": registration(services=[{"name": "MCP", "mcpTools": ["t"] * 900}] * 12, supportedTrust=["a"] * 2_000),
+    "wrong types": json.dumps(
+        {
+            "name": ["a"],
+            "description": 7,
+            "image": {},
+            "active": "yes",
+            "x402Support": 1,
+            "services": {},
+            "registrations": ["a", {"agentRegistry": 5, "agentId": "7a"}],
+            "supportedTrust": [[], None, "reputation"],
+        }
+    ).encode(),
+    "a wrong name": b'{"\\u202e\\u001b[31m":1,"services":[{"\\u202e":1}]}',
+    "SQL": registration(name="'; DROP TABLE agent; --"),
+    "a byte order mark": b"\xef\xbb\xbf" + registration(),
+    "large numbers": b'{"registrations":[{"agentRegistry":"eip155:1:0x","agentId":' + b"9" * 4_000 + b"}]}",
+}
+
+
+def test_no_hostile_file_stops_the_queue_or_hides_another(story, server):
+    contents = [*MALFORMED.values(), *STRANGE.values(), registration(name="Honest")]
+    for number, content in enumerate(contents, 1):
+        server.routes[f"/{number}"] = content
+        story.block(*registered(f"{server.url}/{number}", agent_id=number))
+    story.block(*(feedback_given(f"{server.url}/{at}", index=at) for at in range(1, len(contents) + 1)))
+    story.settle()
+    shown = story.query("SELECT agent_id, name, state, reason FROM agent_registration ORDER BY agent_id")
+    assert [it["state"] for it in shown] == ["malformed"] * len(MALFORMED) + ["loaded"] * (len(STRANGE) + 1)
+    assert {it["reason"] for it in shown} == {"malformed_document", None}
+    assert shown[-1]["name"] == "Honest"
+    assert {it["state"] for it in story.rows(schema.file)} == {"malformed", "loaded"}
+    stored = {bytes(it["content_hash"]): it["content"] for it in story.rows(schema.file_content)}
+    assert stored == {document_hash(content): content for content in contents}
+
+
+def read(content, kind=Kind.REGISTRATION):
+    return {table.name: rows for table, rows in read_content(kind, bytes(32), content).items()}
+
+
+def test_fields_of_wrong_types_are_named_and_the_others_are_read():
+    rows = read(STRANGE["wrong types"])
+    (file,) = rows["registration_file"]
+    assert (file["name"], file["description"], file["active"], file["x402_support"]) == (None, "7", None, None)
+    assert json.loads(file["problems"]) == [
+        *("services is not a list", "supportedTrust is not a list of texts", "registrations.0 is not an object"),
+        *("name is not a text", "image is not a text", "active is not true or false"),
+        "x402Support is not true or false",
+    ]
+    assert [(it["kind"], it["value"]) for it in rows["registration_capability"]] == [("trust", "reputation")]
+    assert [(it["agent_registry"], it["agent_id"]) for it in rows["registration_claim"]] == [("", None), ("5", None)]
+
+
+def test_texts_and_lists_are_cut_at_their_limits():
+    (file,) = read(STRANGE["long texts"])["registration_file"]
+    assert [len(file[name]) for name in ("name", "description", "image")] == [200, 10_000, 2_000]
+    rows = read(registration(supportedTrust=[str(number) for number in range(501)]))
+    assert len(rows["registration_capability"]) == 500
+
+
+@pytest.mark.parametrize("spelling", ["services", "endpoints"])
+def test_all_that_search_needs_is_read(spelling):
+    services = [
+        {"name": "MCP", "endpoint": "https://a.example/mcp", "version": "2025-06-18", "mcpTools": ["price", "buy"]},
+        {"name": "mcp", "endpoint": "https://b.example/mcp", "mcpPrompts": [{"name": "greet"}], "mcpResources": ["r"]},
+        {"name": "A2A", "endpoint": "https://a.example/card", "a2aSkills": ["translate"]},
+        {"name": "OASF", "endpoint": "ipfs://x", "skills": ["nlp/summary"], "domains": ["finance"]},
+        {"name": "ENS", "endpoint": "agent.eth"},
+    ]
+    claims = [{"agentId": 7, "agentRegistry": "eip155:1:0x" + "aB" * 20}]
+    content = registration(
+        **{spelling: services, "supportedTrust": ["reputation"], "registrations": claims, "image": "https://i.example"}
+    )
+    rows = read(content)
+    assert [(it["name"], it["endpoint"]) for it in rows["registration_service"]] == [
+        (it["name"], it["endpoint"]) for it in services
+    ]
+    assert sorted((it["kind"], it["value"]) for it in rows["registration_capability"]) == [
+        *(("a2a_skill", "translate"), ("mcp_prompt", "greet"), ("mcp_resource", "r"), ("mcp_tool", "buy")),
+        *(("mcp_tool", "price"), ("oasf_domain", "finance"), ("oasf_skill", "nlp/summary"), ("trust", "reputation")),
+    ]
+    assert rows["registration_claim"][0]["agent_id"] == 7
+    assert rows["registration_claim"][0]["agent_registry"].lower() == claims[0]["agentRegistry"].lower()
+
+
+def test_an_agent_is_confirmed_by_a_file_that_names_it(story, server):
+    identity = registered("")[0].address
+    for number, named in enumerate((1, 1, "3"), 1):
+        entry = {"agentId": named, "agentRegistry": f"eip155:31337:{identity.lower()}"}
+        server.routes[f"/{number}"] = registration(registrations=[entry])
+        story.block(*registered(f"{server.url}/{number}", agent_id=number))
+    story.settle()
+    shown = story.query("SELECT agent_id, is_confirmed FROM agent_registration ORDER BY agent_id")
+    assert [bool(it["is_confirmed"]) for it in shown] == [True, False, True]
+
+
+def test_all_fields_of_a_feedback_file_are_read():
+    content = json.dumps(
+        {
+            "agentRegistry": "eip155:1:0x1",
+            "agentId": 7,
+            "clientAddress": "eip155:1:0x2",
+            "value": 9977,
+            "valueDecimals": 2,
+            "tag1": "uptime",
+            "text": "Good.",
+            "mcp": {"tool": "price"},
+            "a2a": {"skills": ["s"], "contextId": "c", "taskId": "t"},
+            "oasf": {"skills": ["x"], "domains": ["y"]},
+            "proofOfPayment": {"fromAddress": "0x1", "toAddress": "0x2", "chainId": 8453, "txHash": "0x3"},
+            "taskRef": "eip155:8453:0x3",
+            "interactionHash": "ab",
+            "agentSignature": "cd",
+            "comment": "Ok.",
+        }
+    ).encode()
+    (row,) = read(content, Kind.FEEDBACK)["feedback_file"]
+    found = {name: value for name, value in row.items() if value not in (None, "[]") and name != "content_hash"}
+    assert found == {
+        "agent_registry": "eip155:1:0x1",
+        "agent_id": "7",
+        "client_address": "eip155:1:0x2",
+        "value": "9977",
+        "value_decimals": "2",
+        "tag1": "uptime",
+        "text": "Good.",
+        "comment": "Ok.",
+        "mcp_tool": "price",
+        "a2a_skills": '["s"]',
+        "a2a_context_id": "c",
+        "a2a_task_id": "t",
+        "oasf_skills": '["x"]',
+        "oasf_domains": '["y"]',
+        "payment_from": "0x1",
+        "payment_to": "0x2",
+        "payment_chain_id": "8453",
+        "payment_transaction": "0x3",
+        "task_ref": "eip155:8453:0x3",
+        "interaction_hash": "ab",
+        "agent_signature": "cd",
+    }
