@@ -9,7 +9,13 @@ import pytest
 
 from bilateral.documents import KuboStore, Loader
 from bilateral.documents.http import quoted_url
-from bilateral.errors import DocumentError, TooManyRedirectsError, UnreachableDocumentError, UnsupportedUriError
+from bilateral.errors import (
+    DocumentError,
+    RefusedDocumentError,
+    TooManyRedirectsError,
+    UnreachableDocumentError,
+    UnsupportedUriError,
+)
 from tests.sdk.servers import Blocks, redirect, respond
 
 FILE = b'{"name":"agent"}'
@@ -57,7 +63,7 @@ def test_a_redirect_takes_the_password_no_further_than_its_server(server, other_
 @pytest.mark.parametrize(
     ("answer", "error", "problem"),
     [
-        (lambda handler: handler.send_error(401), UnreachableDocumentError, "answers with status 401"),
+        (lambda handler: handler.send_error(401), RefusedDocumentError, "answers with status 401"),
         (lambda handler: respond(handler, b"", Content_Encoding="gzip"), UnreachableDocumentError, "answers in an enc"),
         (lambda handler: handler.wfile.write(b"\0\r\n\r\n"), UnreachableDocumentError, "cannot be read: "),
         (redirect("/"), TooManyRedirectsError, "redirects more than 3 times"),
@@ -79,15 +85,13 @@ def test_a_redirect_to_http_is_told_without_the_password(secure_server, server, 
 
 def test_a_gateway_is_named_without_its_password(gateway):
     cid = Blocks().add(FILE)
-    said = refused(
-        UnreachableDocumentError, lambda: Loader(gateways=[with_password(gateway.url)]).load(f"ipfs://{cid}")
-    )
+    said = refused(RefusedDocumentError, lambda: Loader(gateways=[with_password(gateway.url)]).load(f"ipfs://{cid}"))
     assert said == f'"{gateway.url}/ipfs/{cid}?format=raw" answers with status 404'
 
 
 def test_a_node_is_named_without_its_password(server):
     store = KuboStore(with_password(server.url))
-    said = refused(UnreachableDocumentError, lambda: store.put(FILE))
+    said = refused(RefusedDocumentError, lambda: store.put(FILE))
     assert said == f'"{server.url}/api/v0/add" answers with status 404'
     server.routes[ADD] = b"ok"
     said = refused(UnreachableDocumentError, lambda: store.put(FILE))

@@ -60,9 +60,10 @@ class Story:
         """Store a block with some logs, and return its number."""
         cursor = self.store.cursor()
         block = self._block(cursor.number + 1)
+        place = {"blockNumber": hex(block.number), "blockHash": _hex(block.hash), "transactionHash": _hex(bytes(32))}
         entries = [
-            LogEntry(log.address, [_hex(topic) for topic in log.topics], _hex(log.data), "", "", _hex(bytes(32)), "")
-            for log in logs
+            LogEntry(log.address, [_hex(it) for it in log.topics], _hex(log.data), logIndex=hex(at), **place)
+            for at, log in enumerate(logs)
         ]
         found = BlockLogs(block.number, block.hash, block.time, entries, list(range(len(entries))))
         self.store.append(cursor, Batch(block, self.extraction.rows([found]), [block], block.number))
