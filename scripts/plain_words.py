@@ -113,8 +113,11 @@ def _paragraphs(first: int, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _python_blocks(source: str, *, is_test: bool) -> Iterator[tuple[int, list[str]]]:
-    """Yield docstrings, groups of comments and, outside tests, other strings of several words."""
+    """Yield names of tests as sentences, docstrings, groups of comments and, outside tests, other strings of words."""
     tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node.lineno, [node.name.removeprefix("test_").replace("_", " ").capitalize()]
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):

@@ -53,7 +53,9 @@ def test_registry_is_bound_to_its_identity_registry(registry, identity):
 
 
 @pytest.mark.parametrize("account", ["zero address", "account without code"])
-def test_what_has_no_code_is_no_identity_registry(project, networks, deployer, stranger, monkeypatch, account):
+def test_address_without_code_is_refused_as_identity_registry(
+    project, networks, deployer, stranger, monkeypatch, account
+):
     # Ape would query a public block explorer for the address of the missing contract.
     monkeypatch.setitem(networks.provider.network.__dict__, "explorer", None)
     with ape.reverts("bad identity"):

@@ -137,7 +137,7 @@ def test_owner_that_burns_gas_is_named_within_an_ordinary_gas_limit(
     assert error == ("SignatureRefused", {"owner": wallet.address, "digest": digest_of(registry, mine)})
 
 
-def test_owner_whose_contract_is_no_wallet_authorises_nothing(registry, identity, give, auth, agent_id, owner, domain):
+def test_owner_contract_without_erc1271_authorises_nothing(registry, identity, give, auth, agent_id, owner, domain):
     identity.transferFrom(owner, registry, agent_id, sender=owner)
     with ape.reverts(registry.SignatureRefused, owner=registry.address, digest=digest_of(registry, auth)):
         give(encode_feedback_auth(auth, sign(owner, auth, domain)))

@@ -34,7 +34,7 @@ def test_owner_authorises(registry, give_signed, signature, agent_id, client):
     assert registry.getLastIndex(agent_id, client) == 1
 
 
-def test_what_the_owner_signs_is_what_the_registry_says_to_sign(give_signed, digest, owner, signature):
+def test_owner_signs_the_digest_that_the_registry_computes(give_signed, digest, owner, signature):
     assert bytes(key_of(owner).unsafe_sign_hash(digest).signature) == signature
     give_signed(signature)
 
@@ -189,6 +189,6 @@ def test_signature_with_r_or_s_of_zero_is_refused(registry, give_signed, signatu
         give_signed((bytes(32) + s if zeroed == "r" else r + bytes(32)) + signature[64:])
 
 
-def test_r_that_is_no_point_of_the_curve_is_refused(registry, give_signed, signature, digest):
+def test_r_outside_the_curve_is_refused(registry, give_signed, signature, digest):
     with ape.reverts(registry.SignatureUnrecoverable, digest=digest):
         give_signed(CURVE_ORDER.to_bytes(32) + signature[32:])

@@ -78,6 +78,6 @@ def test_number_out_of_range_is_refused_by_the_name_of_its_field(auth, name, bit
     ["", "0x", "client.eth", "0x" + "11" * 19, "0x" + "11" * 21, "0x" + "ab" * 20, b"\1" * 20],
     ids=["empty", "prefix", "name", "short", "long", "no checksum", "bytes"],
 )
-def test_client_that_is_no_checksummed_address_is_refused(auth, address):
+def test_client_without_a_valid_checksum_is_refused(auth, address):
     with pytest.raises(ValueError, match="client_address must be an EIP-55 checksummed address"):
         replace(auth, client_address=address)

@@ -179,7 +179,7 @@ def test_the_primary_agent_is_chosen(done, identity, agent, owner):
     assert identity.agentOf(owner) == int(other)
 
 
-def test_who_may_act_is_told(done, agent, owner, stranger):
+def test_an_account_that_may_act_is_shown_as_such(done, agent, owner, stranger):
     assert done("agent", "can-act", owner.address, agent)["may_act"] is True
     assert done("agent", "can-act", stranger.address, agent)["may_act"] is False
 
@@ -224,7 +224,7 @@ def test_metadata_without_a_value_is_refused(refused, owner, metadata):
     assert refused(3, "agent", "register", "--metadata", metadata, key=owner)["reason"] == "invalid_argument"
 
 
-def test_a_file_that_is_no_registration_file_is_refused(refused, owner, tmp_path):
+def test_an_invalid_registration_file_is_refused(refused, owner, tmp_path):
     (tmp_path / "x").write_text(json.dumps(["no object"]))
     assert refused(6, "agent", "register", "--file", tmp_path / "x", key=owner)["reason"] == "malformed_document"
     assert refused(6, "agent", "register", "--file", tmp_path / "y", key=owner)["reason"] == "unreachable_document"

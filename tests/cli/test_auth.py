@@ -148,9 +148,7 @@ def answering(environment, contract_wallet):
         yield make
 
 
-def test_where_the_node_does_not_let_the_owner_answer_nothing_is_known(
-    done, answering, owned_by, contract_wallet, wallet_key
-):
+def test_a_node_that_fails_leaves_the_signature_unchecked(done, answering, owned_by, contract_wallet, wallet_key):
     url = answering(refuses("limit exceeded", -32005))
     shown = done("auth", "show", "0x" + owned_by(contract_wallet, wallet_key).hex(), BILATERAL_RPC_URL=url)
     assert (shown["signer"], shown["is_signed_by_owner"]) == (wallet_key.address, None)
@@ -205,7 +203,7 @@ def test_an_expiry_is_a_time_as_far_as_calendars_reach(done, authorized, owner, 
 
 
 @pytest.mark.parametrize("text", ["0x12", "zz", "0x" + "ff" * 225], ids=["short", "no digits", "no address"])
-def test_what_is_no_authorisation_is_refused(refused, client, text):
+def test_an_invalid_authorisation_is_refused(refused, client, text):
     for arguments in (["auth", "show", text], ["auth", "give", 92, text]):
         error = refused(3, *arguments, key=client)
         assert error["reason"] in ("invalid_argument", "malformed_authorization")

@@ -83,7 +83,7 @@ KEY_REASONS = {
     ],
     ids=str,
 )
-def test_what_went_wrong_is_told_apart(refused, bilateral, code, reason, arguments, variables):
+def test_each_kind_of_failure_has_its_exit_code(refused, bilateral, code, reason, arguments, variables):
     if arguments != ["agent"]:  # which shows its help
         assert refused(code, *arguments, **variables)["reason"] == reason
     ran = bilateral(*arguments, **variables)
@@ -135,7 +135,7 @@ def test_no_input_brings_a_command_down(bilateral, agent, owner, arguments):
     assert ran.code == ExitCode.DONE or ran.error["reason"]
 
 
-def test_an_argument_that_is_no_text_is_refused(refused, client):
+def test_an_argument_in_invalid_utf8_is_refused(refused, client):
     assert refused(2, "feedback", "give", "1", "87", "--tag1", "\udcff", key=client)["reason"] == "usage"
 
 
@@ -169,7 +169,7 @@ def test_a_registry_that_the_deployment_has_not_is_named(refused, tmp_path, iden
     assert (error["reason"], error["arguments"]) == ("missing_registry", arguments)
 
 
-def test_who_names_no_deployment_is_told_the_option(bilateral):
+def test_a_missing_deployment_names_the_option(bilateral):
     told = "error: the registries of chain 31337 are unknown: name their deployment record by --deployment\n"
     assert bilateral("agent", "show", 1, BILATERAL_DEPLOYMENT=None).err == told
 
@@ -203,7 +203,7 @@ def test_a_node_of_another_chain_is_refused(refused, tmp_path, record):
     assert (error["reason"], error["arguments"]) == ("wrong_chain", {"expected": 84532, "actual": 31337})
 
 
-def test_who_cannot_pay_is_told_so(refused, chain, stranger):
+def test_insufficient_funds_are_an_error(refused, chain, stranger):
     chain.provider.set_balance(stranger.address, 1)
     error = refused(4, "agent", "register", key=stranger)
     assert (error["reason"], error["arguments"]) == ("insufficient_funds", {"account": stranger.address})
@@ -214,7 +214,7 @@ def test_numbers_that_not_every_reader_takes_are_text(refused, owner, client):
     assert error["arguments"] == {"tokenId": str(2**53)}
 
 
-def test_who_interrupts_the_sending_is_told_what_the_client_knows(capsys):
+def test_an_interruption_while_sending_names_the_possible_transaction(capsys):
     interruption = KeyboardInterrupt()
     interruption.add_note(f"Transaction {DIGEST} may have been sent.")
     with pytest.raises(SystemExit) as end:

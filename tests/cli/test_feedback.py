@@ -37,7 +37,7 @@ def test_feedback_is_given(done, reputation, client, arguments, stored):
     assert tuple(reputation.readFeedback(1, client, 1)) == (*stored, False)
 
 
-def test_what_is_said_goes_into_a_file(done, client):
+def test_text_goes_into_a_file(done, client):
     options = [
         "--text",
         "good",
@@ -85,7 +85,7 @@ def test_a_file_that_is_kept_elsewhere_is_named(done, client):
         (["87", "--file", "-", "--text", "both"], "invalid_argument"),
     ],
 )
-def test_what_cannot_be_given_is_refused_before_anything_is_sent(refused, client, arguments, reason):
+def test_invalid_feedback_is_refused_before_anything_is_sent(refused, client, arguments, reason):
     before = client.nonce
     assert refused(3, "feedback", "give", 1, *arguments, key=client)["reason"] == reason
     assert client.nonce == before
@@ -193,7 +193,7 @@ def test_signed_feedback_is_voided(bilateral, done, refused, reputation, client,
     assert refused(4, "feedback", "submit", "-", key=stranger, stdin=signed)["reason"] == "signature_voided"
 
 
-def test_what_is_no_signed_feedback_is_refused(refused, stranger):
+def test_invalid_signed_feedback_is_refused(refused, stranger):
     assert refused(3, "feedback", "submit", "-", key=stranger, stdin="{}")["reason"] == "invalid_argument"
 
 

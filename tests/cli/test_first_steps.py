@@ -63,6 +63,6 @@ def test_a_tag_that_may_be_taken_for_another_is_marked(bilateral, reputation, ag
     assert (shown in listed, "(not" in listed or "(blanks" in listed) == (True, tag != "starred")
 
 
-def test_who_gives_a_tag_like_a_standard_one_is_told(bilateral, agent, client):
+def test_a_given_tag_that_resembles_a_standard_one_is_noted(bilateral, agent, client):
     ran = bilateral("feedback", "give", 1, 87, "--tag1", "Starred", key=client)
     assert (ran.code, 'The tag "Starred" is not the standard tag "starred".' in ran.err) == (0, True)

@@ -64,7 +64,7 @@ def test_the_version_is_the_packages(bilateral):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_nothing_that_the_client_can_do_is_missing(operation):
+def test_every_method_of_the_client_has_a_command(operation):
     assert re.search(rf"\b(client|it)\.{operation}\(", SOURCES)
 
 

@@ -39,7 +39,7 @@ def test_a_hostile_tag_is_shown_literally(bilateral, done, reputation, client, t
     assert done("feedback", "list", 1)[0]["tag1"] == tag
 
 
-def test_a_tag_that_is_no_text_is_replaced_and_its_bytes_are_told_to_machines(bilateral, done, reputation, client):
+def test_a_tag_in_invalid_utf8_is_replaced_and_json_has_its_bytes(bilateral, done, reputation, client):
     send(client, reputation, feedback(b"starred\xff\xfe", b"fine"))
     (entry,) = done("feedback", "list", 1)
     assert (entry["tag1"], entry["tag1_bytes"]) == ("starred\ufffd\ufffd", "0x" + b"starred\xff\xfe".hex())

@@ -101,7 +101,7 @@ def test_a_key_where_none_belongs_is_not_repeated(bilateral, arguments, owner):
     ],
     ids=["beside a key", "within the message", "as a part"],
 )
-def test_the_hash_of_what_was_sent_is_not_taken_for_a_key(capsys, message, shown):
+def test_a_transaction_hash_is_not_taken_for_a_key(capsys, message, shown):
     output = Output(as_json=False)
     output.sent = [SENT]
     output.error(InvalidArgumentError(message))
@@ -114,7 +114,7 @@ def test_a_message_repeats_as_many_digits_as_an_address_has(capsys):
     assert capsys.readouterr().err == f"error: {BARE[:40]} …\n"
 
 
-def test_machines_are_told_the_hash_of_what_was_sent_and_no_key(capsys):
+def test_json_has_the_transaction_hash_and_no_key(capsys):
     output = Output(as_json=True)
     output.sent = [SENT]
     output.error(MalformedIdentifierError("an agent", SECRET, f"no {BARE}"))
@@ -200,7 +200,7 @@ def test_a_refusal_comes_before_the_passphrase_is_needed(refused, agent, strange
         ({"BILATERAL_ACCOUNT": "swapped", "BILATERAL_PASSPHRASE": PASSPHRASE}, "malformed_keystore"),
     ],
 )
-def test_a_key_that_cannot_be_had_is_told_apart(refused, keystore, owner, stranger, variables, reason, tmp_path):
+def test_each_missing_key_has_its_reason(refused, keystore, owner, stranger, variables, reason, tmp_path):
     folder = keystore("alice", owner)
     keystore("swapped", owner)
     (tmp_path / "accounts" / "broken.json").write_text("{")
@@ -311,7 +311,7 @@ def test_a_terminal_is_asked_for_the_passphrase_and_does_not_show_it(at_a_termin
     [("\x04", 7, "no passphrase was typed"), ("\x03", 130, "interrupted")],
     ids=["end of input", "interruption"],
 )
-def test_who_types_no_passphrase_sends_nothing(at_a_terminal, identity, owner, typed, code, message):
+def test_an_empty_passphrase_sends_nothing(at_a_terminal, identity, owner, typed, code, message):
     ran = at_a_terminal(typed)
     assert (ran.returncode, "Traceback" in ran.stdout) == (code, False)
     assert message in ran.stdout

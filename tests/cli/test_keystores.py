@@ -167,7 +167,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("change", MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_keystore_is_no_wrong_passphrase_and_costs_no_time(refused, chain, file, change):
+def test_a_malformed_keystore_has_its_own_error_and_costs_no_time(refused, chain, file, change):
     chain.provider.set_balance("0x" + "07" * 20, 10**18)
     begin = time.monotonic()
     options = ["--keystore", file(change)]

@@ -45,7 +45,7 @@ def test_a_write_for_machines_writes_one_json_value_and_nothing_else(run, identi
     assert identity.balanceOf(owner) == 1
 
 
-def test_where_nobody_looks_nothing_moves(run, owner):
+def test_a_pipe_gets_no_progress(run, owner):
     code, out, err = run("agent", "register", key=owner)
     assert code == 0
     assert "\x1b" not in out + err
@@ -60,7 +60,7 @@ def test_an_error_for_machines_is_one_line_of_json(run, stranger):
     assert json.loads(err)["reason"] == "erc721_nonexistent_token"
 
 
-def test_who_interrupts_is_told_what_is_on_its_way(start, stalled, owner):
+def test_an_interruption_names_the_pending_transaction(start, stalled, owner):
     process = start("agent", "register", key=owner)
     sent = process.stderr.readline().split()
     assert (sent[0], stalled()) == ("sent", 1)
@@ -81,7 +81,7 @@ def test_a_command_that_is_ended_by_a_signal_names_what_it_sent(start, stalled, 
     assert err.splitlines()[-1] == f"error: terminated. Sent, and may still take effect: {sent[1]}."
 
 
-def test_who_waits_too_long_is_told_what_is_on_its_way(run, stalled, owner):
+def test_a_timeout_names_the_pending_transaction(run, stalled, owner):
     code, out, err = run("agent", "register", "--timeout", "0.5", "--json", key=owner)
     assert (code, out, stalled()) == (9, "", 1)
     error = json.loads(err)
@@ -96,7 +96,7 @@ def test_nobody_has_to_wait(run, stalled, owner):
 
 
 @pytest.mark.usefixtures("agent")
-def test_what_a_locale_cannot_write_is_escaped(run, reputation, client):
+def test_characters_outside_the_locale_are_escaped(run, reputation, client):
     send(client, reputation, feedback("\U0001f40d".encode()))
     code, out, err = run("feedback", "list", "1", PYTHONIOENCODING="ascii")
     assert (code, err) == (0, "")

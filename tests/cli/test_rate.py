@@ -53,7 +53,7 @@ def test_a_rating_is_final(done, refused, owner):
 
 
 @pytest.mark.parametrize("pairs", [["2"], ["2="], ["=90"], ["2=-1"], ["2=٣"], ["2=1", "2=2"]])
-def test_what_is_no_pair_of_agent_and_rating_is_refused(refused, owner, pairs):
+def test_an_invalid_pair_of_agent_and_rating_is_refused(refused, owner, pairs):
     assert refused(3, "rate", "clients", *pairs, key=owner)["reason"] == "invalid_argument"
 
 

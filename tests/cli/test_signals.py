@@ -26,7 +26,7 @@ def test_signals_are_published_once_a_period(done, reputation, client):
     assert reputation.getLastIndex(1, client) == 2
 
 
-def test_who_waits_for_signals_sees_all_that_was_sent_first(bilateral, client):
+def test_signals_name_all_transactions_before_the_first_wait(bilateral, client):
     ran = bilateral("signals", "publish", "-", key=client, stdin=json.dumps(MEASURED))
     assert re.fullmatch("(sent 0x[0-9a-f]{64}\n){2}", ran.err)
 
@@ -63,5 +63,5 @@ def test_people_see_that_a_dry_run_publishes_nothing(bilateral, client):
         '[{"agent": "1", "tag": "uptime", "value": ["1"]}]',
     ],
 )
-def test_what_are_no_measurements_is_refused(refused, client, text):
+def test_invalid_measurements_are_refused(refused, client, text):
     assert refused(3, "signals", "publish", "-", key=client, stdin=text)["reason"] == "invalid_argument"

@@ -81,7 +81,7 @@ UNUSABLE_URLS = {
 
 
 @pytest.mark.parametrize("url", [url for urls in UNUSABLE_URLS.values() for url in urls], ids=ascii)
-def test_what_is_no_url_of_a_folder_on_the_web_is_refused_and_not_repeated(refused, client, published, url):
+def test_an_invalid_folder_url_is_refused_and_not_repeated(refused, client, published, url):
     before = client.nonce
     options = ["--store-folder", published, "--store-url", url]
     error = refused(3, "feedback", "give", 1, 87, "--text", "good", *options, key=client)

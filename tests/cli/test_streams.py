@@ -56,7 +56,7 @@ def test_a_write_whose_result_cannot_be_written_names_the_transaction(
     [(">/dev/full", ["agent", "show", "1", "--json"]), (">&-", ["agent", "show", "1"]), (">/dev/full", ["--help"])],
     ids=["full", "closed", "help"],
 )
-def test_what_cannot_be_written_is_an_error(run_into, redirection, arguments):
+def test_output_that_cannot_be_written_is_an_error(run_into, redirection, arguments):
     code, err = run_into(redirection, *arguments)
     assert code == ExitCode.UNWRITTEN
     assert "the result cannot be written" in err
@@ -71,7 +71,7 @@ def test_errors_that_nobody_takes_leave_the_exit_code(run_into, redirection, opt
 
 
 @pytest.mark.parametrize("arguments", [["agent", "show", "1"], ["--help"]], ids=" ".join)
-def test_a_reader_who_leaves_early_is_no_accident(start, arguments):
+def test_a_reader_that_leaves_early_causes_no_error(start, arguments):
     process = start(*arguments)
     process.stdout.close()
     assert process.wait(timeout=60) == ExitCode.READER_LEFT

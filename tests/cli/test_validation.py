@@ -85,5 +85,5 @@ def test_a_stranger_may_not_answer(refused, requested, stranger):
     assert refused(4, "validation", "respond", HASH, 1, key=stranger)["reason"] == "not_validator"
 
 
-def test_what_is_no_hash_is_refused(refused):
+def test_an_invalid_hash_is_refused(refused):
     assert refused(3, "validation", "show", "0x12")["reason"] == "invalid_argument"

@@ -211,7 +211,7 @@ def measured(tmp_path):
 
 
 @pytest.mark.usefixtures("stalled")
-def test_who_waits_in_vain_for_signals_is_told_all_that_was_sent(refused, bilateral, chain, measured, client):
+def test_a_timeout_of_signals_names_all_transactions(refused, bilateral, chain, measured, client):
     options = ["signals", "publish", measured, "--timeout", "0.1"]
     error = refused(9, *options, "--period", "A", key=client)
     hashes = pending_of(chain, client)
@@ -241,7 +241,7 @@ def test_signals_of_which_one_is_refused_name_it_and_all_that_was_sent(refused, 
 
 
 @pytest.mark.parametrize("taken", [1, 2, 3])
-def test_who_interrupts_the_sending_of_signals_is_told_all_hashes(start, stalled, chain, node, measured, client, taken):
+def test_an_interruption_of_signals_names_all_hashes(start, stalled, chain, node, measured, client, taken):
     """The node takes the last of them, and does not say so."""
     silent = times(taken - 1, lambda _, forward: forward(), then=lambda _, forward: forward() and None)
     node.interference["eth_sendRawTransaction"] = silent

@@ -74,7 +74,7 @@ def test_run_of_the_whole_suite_is_judged_and_says_so(run, processes):
     assert VERDICT.search(result.stdout)
 
 
-def test_what_is_not_shown_fails_the_run(run):
+def test_a_row_that_is_not_shown_fails_the_run(run):
     result = run("-n", "0", reasons=["no"], page=PAGE.replace("test_it_refuses", "test_it_obeys"))
     assert result.returncode == 1
     assert "no test asserts with all its arguments or fields: reason never" in result.stdout

@@ -127,7 +127,7 @@ def test_account_has_what_it_costs_at_the_highest_fee_and_with_the_gas_margin(
     assert (tmp_path / f"{BASE_SEPOLIA}.json").exists() is not bool(balance_short_of)
 
 
-def test_highest_fee_is_the_one_that_is_signed(network):
+def test_highest_fee_is_the_signed_fee(network):
     highest = network.wallet.highest_fee()
     signed = network.wallet.sign(network.account.address, b"", 21_000)
     network.chain.send(signed.raw)

@@ -268,7 +268,7 @@ def test_chain_that_etherscan_does_not_know_is_told(verify, monkeypatch):
     )
 
 
-def test_list_of_chains_that_cannot_be_had_is_told(verify, monkeypatch):
+def test_unreachable_list_of_chains_is_an_error(verify, monkeypatch):
     def offline():
         raise requests.ConnectionError
 

@@ -189,7 +189,7 @@ def test_an_endpoint_that_loses_logs_now_and_then_is_complete_in_the_end_though_
     assert_complete(engine, settled_chain)
 
 
-def test_a_head_that_moves_back_removes_nothing_that_another_endpoint_still_has(
+def test_a_head_that_moves_back_removes_no_row_that_another_endpoint_confirms(
     settled_chain, store, engine, proxy, beside_a_good_one
 ):
     beside_a_good_one.catch_up()

@@ -109,7 +109,7 @@ def play(event_chain, catch_up):
     return run
 
 
-def test_what_no_registry_would_emit_is_indexed_as_the_model_says(engine, store, event_chain, play):
+def test_events_that_no_registry_emits_are_indexed_like_the_model(engine, store, event_chain, play):
     play(BLOCKS_AT_ADDRESSES, one_by_one=False)
     assert_exact(engine, store, event_chain)
 

@@ -174,7 +174,7 @@ def test_an_answer_that_does_not_arrive_is_asked_for_in_parts(failure):
     assert len(found) == 50
 
 
-def test_what_was_learnt_of_a_limit_serves_the_next_call():
+def test_the_next_call_keeps_to_a_limit_learnt_before():
     limit, node = RangeLimit(), LimitedNode("exceed maximum block range: 1000", blocks=1000)
     run(read_logs(WANTED, 0, 4999, limit=limit), node)
     node.asked.clear()

@@ -31,14 +31,14 @@ def no_explorer(networks, monkeypatch):
 
 @pytest.mark.usefixtures("no_explorer")
 @pytest.mark.parametrize("name", CONTRACTS)
-def test_zero_is_no_identity_registry(project, deployer, name):
+def test_zero_address_is_refused_as_identity_registry(project, deployer, name):
     with ape.reverts("bad identity"):
         deployer.deploy(getattr(project, name), ZERO_ADDRESS)
 
 
 @pytest.mark.usefixtures("no_explorer")
 @pytest.mark.parametrize("name", CONTRACTS)
-def test_account_without_code_is_no_identity_registry(project, deployer, stranger, name):
+def test_account_without_code_is_refused_as_identity_registry(project, deployer, stranger, name):
     with ape.reverts("bad identity"):
         deployer.deploy(getattr(project, name), stranger)
 

@@ -58,7 +58,7 @@ def test_any_tags_are_read_back(give, reputation, chain, agent, client, tags):
         assert columns.tag2s == [tag[::-1] for tag in tags]
 
 
-def test_bytes_that_are_no_text_are_kept_too(reputation, networks, agent, client):
+def test_bytes_in_invalid_utf8_are_kept_too(reputation, networks, agent, client):
     call = bytes(reputation.giveFeedback.encode_input(agent, 87, 0, "ab", "", "", "", bytes(32)))
     client.transfer(reputation, 0, data=call.replace(b"ab" + bytes(30), b"\xff\xfe" + bytes(30)))
     read = bytes(reputation.readFeedback.encode_input(agent, client, 1))

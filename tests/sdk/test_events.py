@@ -183,7 +183,7 @@ def test_an_event_of_another_registry_is_reported():
     assert decode_log(Registry.AUTHORIZED, log).reason == Undecodable.UNKNOWN_EVENT
 
 
-def test_a_log_of_an_address_that_is_no_registry_is_reported_in_its_place():
+def test_a_log_of_another_address_is_reported_in_its_place():
     log = feedback_log(given_feedback())
     (reported,) = decode_logs({}, [log])
     problem = f"no registry is at {EVM_ADDRESS}"

@@ -117,7 +117,7 @@ def test_the_last_feedback_of_a_client_has_an_id_and_the_next_has_none():
         FeedbackId.from_chain(AgentId(1), EVM_ADDRESS, 2**64)
 
 
-def test_the_contracts_index_zero_is_no_feedback():
+def test_the_contracts_index_zero_is_refused():
     with pytest.raises(MalformedIdentifierError, match="its index on chain, 0, is not within 1 to"):
         FeedbackId.parse_subgraph(f"84532:42:{EVM_ADDRESS}:0")
 

@@ -169,7 +169,7 @@ def test_neither_errors_nor_logs_show_secrets(service, pinata, objects, caplog):
     assert "HTTP Request: PUT" in caplog.text
 
 
-def test_a_private_address_is_no_way_for_pinatas_gateway(pinata):
+def test_a_private_address_of_pinatas_gateway_is_refused(pinata):
     """The gateway is named by the user, so it may be private; what it redirects to may not."""
     running, store = pinata
     running.add = lambda content: running.blocks.add(content, raw_leaves=False)

@@ -34,7 +34,7 @@ def test_every_concrete_contract_outside_the_excluded_folders_is_deployable():
         assert (name in deployable_contracts()) == (concrete and folder not in NOT_DEPLOYED)
 
 
-def test_what_is_deployed_is_what_is_tested_but_for_metadata():
+def test_the_tested_code_is_the_deployed_code_but_for_metadata():
     for name, built in build_all(deployable_contracts()).items():
         tested = bytes(ape.project.load_contracts()[name].contract_type.get_runtime_bytecode())
         assert built.runtime_code == without_metadata(tested)

@@ -43,6 +43,11 @@ def test_each_pattern_is_found(faults, sentence, fault):
     assert faults("page.md", f"{sentence}\n") == [("page.md:1", fault)]
 
 
+def test_the_name_of_a_test_is_read_as_a_sentence(faults):
+    source = "def test_what_was_sent_is_told():\n    pass\n\n\ndef test_a_hash_is_told():\n    pass\n"
+    assert faults("test_it.py", source) == [("test_it.py:1", STARTS)]
+
+
 @pytest.mark.parametrize(
     "sentence",
     [

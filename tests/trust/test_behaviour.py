@@ -114,7 +114,7 @@ def test_a_server_that_rates_bad_clients_down_is_not_found(market):
     assert Retaliation().fit(market.context()).findings_ == []
 
 
-def test_a_low_rating_before_the_criticism_is_no_retaliation(market):
+def test_a_low_rating_before_the_criticism_does_not_count_as_retaliation(market):
     fair_ratings(market)
     market.agent(99, "early", ts=50.0)
     for number in range(8):

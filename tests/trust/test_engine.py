@@ -165,7 +165,7 @@ def test_an_invalid_review_is_refused(entries, words):
         Reviews.of(entries)
 
 
-def test_reviews_that_are_no_json_are_refused(tmp_path):
+def test_reviews_of_invalid_json_are_refused(tmp_path):
     (tmp_path / "cases.json").write_text("{")
     with pytest.raises(InvalidArgumentError, match="are not readable JSON"):
         Reviews.read(tmp_path / "cases.json")

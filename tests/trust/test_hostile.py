@@ -60,7 +60,7 @@ def test_a_client_with_very_many_entries_counts_as_one(market):
     assert np.abs(after[1:] - before[1:]).max() < 3
 
 
-def test_accounts_that_fund_themselves_and_each_other_are_no_endless_chain(market):
+def test_accounts_that_fund_themselves_and_each_other_end_the_chain(market):
     market.transfer("client0", "client0", 1.0, 1.0)
     market.transfer("loop0", "loop1", 1.0, 1.0)
     market.transfer("loop1", "loop0", 1.0, 1.0)

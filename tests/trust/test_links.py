@@ -28,7 +28,7 @@ def test_an_owner_that_rates_its_own_agent_from_its_wallet_is_found(market):
     assert names(context, findings[0].actors) == {"pocket"}
 
 
-def test_a_low_opinion_of_a_related_account_is_no_promotion(market):
+def test_a_low_opinion_of_a_related_account_does_not_count_as_promotion(market):
     market.agent(99, "crook", ts=50.0)
     market.transfer("crook", "child", 3.0, 6000.0)
     market.feedback("child", 99, 10, 6100.0)

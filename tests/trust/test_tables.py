@@ -25,7 +25,7 @@ def test_a_folder_without_agents_is_refused(tmp_path):
         Tables.read(tmp_path)
 
 
-def test_a_file_that_is_no_table_is_refused(market, tmp_path):
+def test_an_invalid_table_is_refused(market, tmp_path):
     market.tables().write(tmp_path)
     (tmp_path / "feedback.parquet").write_text("not a table")
     with pytest.raises(InvalidArgumentError, match=r"feedback\.parquet is not a Parquet table"):
@@ -78,7 +78,7 @@ def test_rows_about_unknown_agents_are_counted_and_left_out(scene):
     assert len(ledger.opinions) == 0
 
 
-def test_a_tag_with_one_value_is_no_opinion_on_quality(market):
+def test_a_tag_with_one_value_does_not_count_as_quality(market):
     for number in range(60):
         market.feedback(f"client{number % 40}", number % 20 + 1, 1, tag="vouch")
     ledger = market.ledger()

@@ -133,7 +133,7 @@ def test_tag_of_bytes_that_are_not_text_comes_back(validation, ask, validator, r
     assert raw_status(request_hash)[4] == tag
 
 
-def test_dirt_behind_a_tag_in_the_calldata_is_no_part_of_it(validation, ask, answer, validator, raw_status, summary):
+def test_dirt_behind_a_tag_in_the_calldata_is_left_out(validation, ask, answer, validator, raw_status, summary):
     answer(ask("clean"), 10, tag="a")
     request_hash = ask("dirty")
     arguments = encode(["bytes32", "uint8", "string", "bytes32", "string"], [request_hash, 90, "", RESPONSE_HASH, "a"])
@@ -143,7 +143,7 @@ def test_dirt_behind_a_tag_in_the_calldata_is_no_part_of_it(validation, ask, ans
     assert summary(tag="a") == (2, 50)
 
 
-def test_dirt_behind_the_first_use_of_a_tag_is_no_part_of_it(validation, ask, answer, validator, raw_status, summary):
+def test_dirt_behind_the_first_use_of_a_tag_is_left_out(validation, ask, answer, validator, raw_status, summary):
     request_hash = ask("dirty")
     arguments = encode(["bytes32", "uint8", "string", "bytes32", "string"], [request_hash, 90, "", RESPONSE_HASH, "a"])
     dirty = arguments[:-31] + b"\xff" * 31

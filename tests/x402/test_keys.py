@@ -99,7 +99,7 @@ def test_ed25519_key_of_small_order_verifies_nothing():
 
 
 @pytest.mark.parametrize("public_key", ["", "zz", "04" + "11" * 64, "02" + "ff" * 32, EVM.public_key[2:]])
-def test_key_that_is_no_point_verifies_nothing(public_key):
+def test_key_outside_the_curve_verifies_nothing(public_key):
     assert not is_signature_of(DIGEST, EVM.sign(DIGEST), public_key, "secp256k1")
 
 
@@ -132,7 +132,7 @@ def test_signature_is_converted_for_the_registries():
 
 
 @pytest.mark.parametrize("secret", [b"", bytes(32), SECPK1_N.to_bytes(32), bytes(33)])
-def test_bytes_that_are_no_secp256k1_key_are_refused(secret):
+def test_invalid_secp256k1_key_is_refused(secret):
     with pytest.raises(InvalidKeyError):
         Secp256k1Key(secret)
 
@@ -179,7 +179,7 @@ def test_key_comes_from_a_keystore(tmp_path, algorithm):
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 3}', '{"version": 3, "crypto": 7}'])
-def test_file_that_is_no_keystore_is_refused(tmp_path, content):
+def test_invalid_keystore_file_is_refused(tmp_path, content):
     path = tmp_path / "agent.json"
     path.write_text(content)
     with pytest.raises(InvalidKeyError, match="cannot be opened"):

@@ -112,7 +112,7 @@ def test_invalid_field_of_a_declaration_is_named(path, value, field, fault):
 
 
 @pytest.mark.parametrize("info", [None, [], "info", 7, {"info": None}, {"info": []}])
-def test_declaration_that_is_no_object_is_refused(info):
+def test_declaration_of_another_type_is_refused(info):
     with pytest.raises(InvalidMessageError, match=r"^info: "):
         ReputationInfo.of(info)
 
@@ -237,7 +237,7 @@ def test_claim_of_a_client_agent_is_read_in_every_form(wrap):
 
 
 @pytest.mark.parametrize("value", [None, {}, {"info": INFO}, {"info": None}])
-def test_client_that_claims_nothing_is_no_agent(value):
+def test_client_that_claims_nothing_counts_as_no_agent(value):
     assert ClientAgent.of(value) is None
 
 

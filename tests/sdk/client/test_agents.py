@@ -85,7 +85,7 @@ def test_a_file_may_be_left_alone(connect, owner, agent):
     assert (loaded.file, loaded.file_problem) == (None, None)
 
 
-def test_that_a_file_cannot_be_read_is_told(connect, owner, agent):
+def test_a_file_that_cannot_be_read_is_reported(connect, owner, agent):
     client = connect(owner)
     client.set_agent_uri(agent, DataUriStore().put(b"[]").uri).wait()
     loaded = client.load_agent(agent)

@@ -52,7 +52,7 @@ def test_only_the_owner_releases_a_domain(connect, newcomer, owner):
     assert caught.value.reason == "unauthorized_update"
 
 
-def test_what_the_directory_does_not_know_is_refused(connect, newcomer):
+def test_an_unknown_domain_or_address_is_refused(connect, newcomer):
     client = connect(newcomer)
     for attempt in (
         lambda: client.resolve_by_domain("nobody.example"),

@@ -136,7 +136,7 @@ def test_we_read_feedback_whose_hash_is_of_another_serialisation(
     assert entry.file_problem.expected == hashed(file)
 
 
-def test_we_read_nothing_that_was_tampered_with(connect, reviewer, agent, reputation, web3):
+def test_tampered_feedback_is_refused(connect, reviewer, agent, reputation, web3):
     uri = "data:application/json," + json.dumps({"text": "Tampered"})
     transact(web3, reputation.functions.giveFeedback(agent.token_id, 1, 0, "", "", "", uri, b"\1" * 32), reviewer)
     entry = connect().get_feedback(agent, reviewer.address, 0)

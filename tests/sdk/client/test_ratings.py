@@ -89,12 +89,12 @@ def test_a_rating_is_100_at_most(connect, newcomer, server, agent, rating, reaso
 
 
 @pytest.mark.parametrize("rating", [-1, 256, True, 1.5, "1"])
-def test_a_rating_that_is_no_byte_is_refused(connect, newcomer, server, agent, rating):
+def test_a_rating_beyond_a_byte_is_refused(connect, newcomer, server, agent, rating):
     with pytest.raises(InvalidArgumentError, match="rating"):
         connect(newcomer).rate_client(agent, rating)
 
 
-def test_who_speaks_as_no_agent_rates_nobody(connect, newcomer, agent):
+def test_an_account_without_an_agent_cannot_rate(connect, newcomer, agent):
     with pytest.raises(ContractRevertError) as caught:
         connect(newcomer).rate_client(agent, 1)
     assert caught.value.reason == "rater_not_registered"

@@ -80,7 +80,7 @@ def test_feedback_is_searched(connect, reviewed, query, found):
     assert values(connect().search_feedback(reviewed, **query)) == found
 
 
-def test_a_bound_that_is_no_number_is_refused(connect, reviewed):
+def test_a_bound_of_another_type_is_refused(connect, reviewed):
     with pytest.raises(UnrepresentableValueError):
         connect().search_feedback(reviewed, min_value=0.5)
 
@@ -94,7 +94,7 @@ def test_several_agents_are_searched(connect, register, reviewer):
     assert values(client.search_feedback(first, agents=[second])) == [1, 2]
 
 
-def test_what_a_reviewer_says_of_all_agents_is_searched(connect, register, newcomer, reviewer):
+def test_all_feedback_of_a_reviewer_is_found(connect, register, newcomer, reviewer):
     first, second = register(), register()
     client = connect(newcomer)
     client.give_feedback(first, 1).wait()
@@ -121,7 +121,7 @@ def test_a_search_for_everything_is_refused(connect):
         ({"tasks": ["task-1"]}, [3]),
     ],
 )
-def test_what_files_say_is_searched(connect, reviewer, other_reviewer, agent, query, found):
+def test_feedback_is_found_by_the_contents_of_its_file(connect, reviewer, other_reviewer, agent, query, found):
     client = connect(reviewer)
     for value, said in enumerate(
         (

@@ -80,9 +80,7 @@ def test_a_nonce_that_no_transaction_took_is_not_passed_over(connect, node, newc
         connect(newcomer, to=node.url).give_feedback(agent, 1)
 
 
-def test_a_price_too_low_to_replace_is_no_taken_nonce_while_nobody_can_say(
-    connect, node, newcomer, agent, web3, held, impatient
-):
+def test_a_price_too_low_to_replace_leaves_the_nonce_undecided(connect, node, newcomer, agent, web3, held, impatient):
     send_pending(web3, newcomer)
     node.interference["eth_getTransactionCount"] = times(1, answers("0x0"))
     node.interference["eth_getTransactionByHash"] = refuses("busy")
@@ -97,14 +95,14 @@ def send_pending(web3, account):
     web3.eth.send_raw_transaction(account.sign_transaction(transaction).raw_transaction)
 
 
-def test_who_cannot_pay_is_told_before_anything_is_sent(connect, agent):
+def test_insufficient_funds_are_an_error_before_sending(connect, agent):
     poor = Account.create()
     with pytest.raises(InsufficientFundsError) as caught:
         connect(poor).give_feedback(agent, 1)
     assert caught.value.account == poor.address
 
 
-def test_that_nobody_knows_whether_it_was_sent_is_told_with_the_hash(connect, node, newcomer, agent, web3):
+def test_an_uncertain_sending_is_an_error_with_the_hash(connect, node, newcomer, agent, web3):
     node.interference["eth_sendRawTransaction"] = answers_nothing_to_it
     node.interference["eth_getTransactionByHash"] = lambda *_: 500
     with pytest.raises(SendUncertainError) as caught:
@@ -287,7 +285,7 @@ def test_a_chain_without_a_base_fee_is_paid_a_gas_price(connect, node, newcomer,
     assert handle.wait().value == 1
 
 
-def test_where_nobody_tips_the_node_is_asked_what_to_tip(connect, node, newcomer, agent):
+def test_the_node_suggests_the_tip_if_recent_blocks_have_none(connect, node, newcomer, agent):
     node.interference["eth_feeHistory"] = answers({"baseFeePerGas": ["0x5", "0x7"], "reward": [["0x0"]]})
     node.interference["eth_maxPriorityFeePerGas"] = answers("0x3")
     handle = connect(newcomer, to=node.url, dry_run=True).give_feedback(agent, 1)
@@ -326,7 +324,7 @@ def take_and_stall(_, forward):
     ],
     ids=["sent", "looked up"],
 )
-def test_who_cancels_a_write_learns_its_hash(node, newcomer, agent, deployment, web3, stalled, interference):
+def test_a_cancelled_write_has_its_hash(node, newcomer, agent, deployment, web3, stalled, interference):
     async def run():
         async with AsyncClient(node.url, signer=newcomer, deployment=deployment) as client:
             writing = asyncio.create_task(client.give_feedback(agent, 1))
@@ -343,7 +341,7 @@ def test_who_cancels_a_write_learns_its_hash(node, newcomer, agent, deployment, 
     assert web3.eth.wait_for_transaction_receipt(sent, timeout=10)["from"] == newcomer.address
 
 
-def test_who_cannot_pay_is_told_by_the_estimate(connect, node, newcomer, agent):
+def test_insufficient_funds_are_an_error_of_the_estimate(connect, node, newcomer, agent):
     node.interference["eth_estimateGas"] = refuses("insufficient funds for transfer")
     with pytest.raises(InsufficientFundsError):
         connect(newcomer, to=node.url).give_feedback(agent, 1)

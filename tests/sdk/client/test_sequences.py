@@ -112,7 +112,7 @@ def world(rpc, deployment, loader, register, reviewer, other_reviewer, owner):
         client.close()
 
 
-def test_what_was_written_is_read(world, monkeypatch):
+def test_reads_follow_any_sequence_of_writes(world, monkeypatch):
     monkeypatch.setattr(Writes, "world", world)
     play(Writes, examples=8, steps=12)
     assert world.accepted >= world.tried // 4, world

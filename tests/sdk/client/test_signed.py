@@ -82,7 +82,7 @@ def test_only_the_owner_authorises(connect, owner, other_owner, reviewer, agent)
 
 
 @pytest.mark.parametrize("numbers", [{"count": 0}, {"index_limit": 2**64}, {"index_limit": -1}, {"index_limit": True}])
-def test_a_limit_that_is_none_is_refused(connect, owner, reviewer, agent, numbers):
+def test_an_invalid_limit_is_refused(connect, owner, reviewer, agent, numbers):
     with pytest.raises(InvalidArgumentError):
         connect(owner).authorize_feedback(agent, reviewer.address, **numbers)
 
@@ -214,7 +214,7 @@ def test_signed_feedback_has_a_deadline(connect, newcomer, agent, web3):
     assert client.sign_feedback(agent, 1, deadline=moment).feedback.deadline == int(moment.timestamp())
 
 
-def test_what_the_registry_would_refuse_is_not_signed(connect, owner, agent):
+def test_feedback_that_the_registry_would_refuse_is_not_signed(connect, owner, agent):
     with pytest.raises(ContractRevertError) as caught:
         connect(owner).sign_feedback(agent, 1)
     assert caught.value.reason == "self_feedback"
@@ -223,7 +223,7 @@ def test_what_the_registry_would_refuse_is_not_signed(connect, owner, agent):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"agent_id": "1"}', pytest.param("[" * 100_000, id="deep")])
-def test_a_text_that_is_no_signed_feedback_is_refused(text):
+def test_an_invalid_text_of_signed_feedback_is_refused(text):
     with pytest.raises(InvalidArgumentError, match="this is not a signed feedback"):
         SignedFeedback.from_json(text)
 
@@ -240,6 +240,6 @@ def test_a_number_of_feedback_is_not_negative(connect, agent, arguments):
         connect().get_authorized_feedback(agent, **arguments)
 
 
-def test_who_may_act_for_an_agent_is_not_authorised_to_rate_it(connect, owner, agent):
+def test_an_account_that_may_act_for_an_agent_gets_no_authorisation(connect, owner, agent):
     with pytest.raises(InvalidArgumentError, match="may act for the agent"):
         connect(owner).authorize_feedback(agent, owner.address)

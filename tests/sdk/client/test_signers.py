@@ -44,7 +44,7 @@ def signals(register):
 @pytest.mark.parametrize(
     "write", [lambda it, agent: it.give_feedback(agent, 1), lambda it, agent: it.sign_feedback(agent, 1)]
 )
-def test_what_a_signer_raises_is_named_without_its_text(connect, newcomer, agent, write):
+def test_an_error_of_a_signer_is_named_without_its_text(connect, newcomer, agent, write):
     failure = ValueError("no such key: 0xabcd")
     with pytest.raises(SignerFailedError, match="ValueError") as caught:
         write(connect(FailingSigner(newcomer, failure)), agent)
@@ -52,12 +52,12 @@ def test_what_a_signer_raises_is_named_without_its_text(connect, newcomer, agent
     assert "0xabcd" not in str(caught.value)
 
 
-def test_what_a_signer_says_in_the_terms_of_the_package_passes(connect, newcomer, agent):
+def test_an_error_of_the_package_that_a_signer_raises_passes(connect, newcomer, agent):
     with pytest.raises(MissingSignerError, match="it is locked"):
         connect(FailingSigner(newcomer, MissingSignerError("it is locked"))).give_feedback(agent, 1)
 
 
-def test_an_answer_that_is_no_signature_is_the_signers_failure(connect, newcomer, agent):
+def test_an_invalid_signature_is_the_signers_failure(connect, newcomer, agent):
     signer = FailingSigner(newcomer, None)
     signer.sign_message = lambda _: "signed"
     with pytest.raises(SignerFailedError, match="AttributeError"):
@@ -65,7 +65,7 @@ def test_an_answer_that_is_no_signature_is_the_signers_failure(connect, newcomer
 
 
 @pytest.mark.parametrize("failure", [ValueError("no"), OSError("unplugged"), MissingSignerError("it is locked")])
-def test_a_signer_that_fails_in_a_batch_leaves_the_hashes_of_what_was_sent(connect, newcomer, signals, failure):
+def test_a_signer_that_fails_in_a_batch_leaves_the_hashes_sent_before(connect, newcomer, signals, failure):
     signer = FailingSigner(newcomer, failure, after=2)
     with pytest.raises(BatchInterruptedError) as caught:
         connect(signer).publish_signals(signals, WEEK)
@@ -75,7 +75,7 @@ def test_a_signer_that_fails_in_a_batch_leaves_the_hashes_of_what_was_sent(conne
 
 
 @pytest.mark.parametrize("connect", [Client], indirect=True)  # an event loop does not survive an interrupt
-def test_an_interrupt_in_a_batch_passes_with_the_hashes_of_what_was_sent(connect, newcomer, signals):
+def test_an_interrupt_in_a_batch_passes_with_the_hashes_sent_before(connect, newcomer, signals):
     signer = FailingSigner(newcomer, KeyboardInterrupt(), after=2)
     with pytest.raises(KeyboardInterrupt) as caught:
         connect(signer).publish_signals(signals, WEEK)
@@ -105,7 +105,7 @@ def test_a_failure_of_another_kind_after_a_lost_race_is_told_with_what_was_sent(
     assert (caught.value.hashes, caught.value.missing) == (tuple(sent), 1)
 
 
-def test_a_batch_that_is_cancelled_leaves_the_hashes_of_what_was_sent(node, newcomer, deployment, signals):
+def test_a_cancelled_batch_leaves_the_hashes_sent_before(node, newcomer, deployment, signals):
     signer, sent = FailingSigner(newcomer, None, after=3), []
 
     def stall_at_the_third(_, forward):
@@ -126,7 +126,7 @@ def test_a_batch_that_is_cancelled_leaves_the_hashes_of_what_was_sent(node, newc
     assert sorted(re.findall("0x[0-9a-f]{64}", " ".join(caught.value.__notes__))) == sorted(signer.hashes)
 
 
-def test_who_waits_for_a_write_only_so_long_learns_its_hash(node, newcomer, agent, deployment):
+def test_a_timeout_of_a_write_has_its_hash(node, newcomer, agent, deployment):
     async def run():
         async with AsyncClient(node.url, signer=newcomer, deployment=deployment) as client:
             writing = asyncio.create_task(client.give_feedback(agent, 1))

@@ -66,7 +66,7 @@ def test_nothing_is_stored_for_an_account_that_cannot_pay(connect, newcomer, web
     assert store.contents == []
 
 
-def test_what_the_registry_takes_is_stored_once_and_named(connect, owner):
+def test_a_document_of_an_accepted_write_is_stored_once(connect, owner):
     store = PublicStore()
     assert connect(owner, store=store).register_agent(file=FILE).wait().uri == "https://store.example/1"
     assert store.contents == [FILE.to_bytes()]

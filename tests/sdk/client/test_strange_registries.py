@@ -41,7 +41,7 @@ def with_word(number, value):
     ],
     ids=["index", "decimals", "value", "cut", "empty"],
 )
-def test_a_feedback_that_is_none_is_told_with_the_hash(connect, node, newcomer, agent, change, told):
+def test_an_invalid_feedback_event_is_an_error_with_the_hash(connect, node, newcomer, agent, change, told):
     handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
     node.interference["eth_getTransactionReceipt"] = logging(change)
     with pytest.raises(UnexpectedAnswerError, match=told) as caught:
@@ -51,7 +51,7 @@ def test_a_feedback_that_is_none_is_told_with_the_hash(connect, node, newcomer, 
 
 
 @pytest.mark.parametrize("length", [1, 19, 21])
-def test_a_wallet_that_is_no_address_is_told_with_the_hash(connect, node, owner, agent, length):
+def test_an_invalid_wallet_is_an_error_with_the_hash(connect, node, owner, agent, length):
     wallet = Account.create()
     handle = connect(owner, to=node.url).set_agent_wallet(agent, wallet.address, new_wallet_signer=wallet)
     value = encode(["string", "bytes"], ["agentWallet", bytes(length)])
@@ -62,7 +62,7 @@ def test_a_wallet_that_is_no_address_is_told_with_the_hash(connect, node, owner,
 
 
 @pytest.mark.parametrize(("value", "decimals"), [(1, 19), (10**38 + 1, 0)])
-def test_a_value_that_no_registry_holds_is_no_callers(connect, node, reviewer, agent, value, decimals):
+def test_a_value_out_of_range_is_the_registrys_error(connect, node, reviewer, agent, value, decimals):
     client = connect(to=node.url)
     node.interference["eth_call"] = answers("0x" + encode(ONE, [value, decimals, "", "", False]).hex())
     with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry answers with an invalid value") as caught:
@@ -79,14 +79,14 @@ def test_the_greatest_value_that_a_registry_holds_is_read(connect, node, reviewe
     assert connect(to=node.url).get_feedback(agent, reviewer.address, 0).value == 10**20
 
 
-def test_a_feedback_before_the_first_is_no_callers(connect, node, reviewer, agent):
+def test_feedback_index_zero_is_the_registrys_error(connect, node, reviewer, agent):
     columns = [[reviewer.address], [0], [1], [0], [""], [""], [False]]
     node.interference["eth_call"] = answers("0x" + encode(ALL, columns).hex())
     with pytest.raises(UnexpectedAnswerError, match="ReputationRegistry answers with an invalid value"):
         connect(to=node.url).read_all_feedback(agent)
 
 
-def test_events_of_a_feedback_before_the_first_are_no_callers(connect, node, reviewer, agent):
+def test_an_event_with_feedback_index_zero_is_the_registrys_error(connect, node, reviewer, agent):
     client = connect(reviewer, to=node.url)
     client.append_response(client.give_feedback(agent, 1).wait().id, response="yes").wait()
 

@@ -54,21 +54,21 @@ def test_a_node_that_does_not_answer_is_told(connect, node):
 @pytest.mark.parametrize(
     "junk", [b"<html>", b"[]", b"{}", b"\xff\xfe", b"", b"7", b'{"result"', pytest.param(b"[" * 100_000, id="brackets")]
 )
-def test_what_is_no_json_rpc_is_told(connect, node, junk):
+def test_an_answer_that_is_not_json_rpc_is_an_error(connect, node, junk):
     node.interference["eth_chainId"] = lambda *_: junk
     with pytest.raises(MalformedNodeAnswerError, match="JSON-RPC"):
         connect(to=node.url).get_deployment()
 
 
 @pytest.mark.parametrize("result", ["7", "0x", None, 7, [], "0xzz", "0x" + "1" * 70])
-def test_a_number_that_is_none_is_told(connect, node, result):
+def test_an_invalid_number_is_an_error(connect, node, result):
     node.interference["eth_chainId"] = answers(result)
     with pytest.raises(MalformedNodeAnswerError, match="a number"):
         connect(to=node.url).get_deployment()
 
 
 @pytest.mark.parametrize("result", ["0x1", None, 7, "no"])
-def test_bytes_that_are_none_are_told(connect, node, result, agent):
+def test_invalid_bytes_are_an_error(connect, node, result, agent):
     node.interference["eth_call"] = answers(result)
     with pytest.raises(MalformedNodeAnswerError, match="bytes"):
         connect(to=node.url).load_agent(agent)
@@ -82,7 +82,7 @@ def test_an_answer_that_the_registry_never_gives_is_told(connect, node, result, 
 
 
 @pytest.mark.parametrize("result", [None, {}, [7], [{}], [{"topics": "x"}], [{"topics": ["0x"], "data": 1}]])
-def test_logs_that_are_none_are_told(connect, node, result, agent, reviewer):
+def test_invalid_logs_are_an_error(connect, node, result, agent, reviewer):
     connect(reviewer).give_feedback(agent, 1).wait()
     node.interference["eth_getLogs"] = answers(result)
     with pytest.raises(MalformedNodeAnswerError):
@@ -98,7 +98,7 @@ def test_an_error_in_any_form_is_told_harmlessly(connect, node, error):
 
 
 @pytest.mark.parametrize(("depth", "error"), [(64, NodeError), (65, MalformedNodeAnswerError)])
-def test_brackets_in_brackets_are_no_json_rpc(connect, node, depth, error):
+def test_deeply_nested_brackets_are_an_error(connect, node, depth, error):
     node.interference["eth_chainId"] = lambda *_: b'{"error":' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}"
     with pytest.raises(error):
         connect(to=node.url).get_deployment()
@@ -197,7 +197,7 @@ def test_a_provider_of_web3_may_be_given(connect, request, rpc, node, agent):
         connect(to=kind(node.url)).load_agent(agent)
 
 
-def test_a_text_that_is_no_text_is_refused_harmlessly(connect, owner, agent):
+def test_a_lone_surrogate_is_refused_harmlessly(connect, owner, agent):
     with pytest.raises(InvalidArgumentError) as caught:
         connect(owner).set_metadata(agent, "\ud800\x1b[2J", b"")
     assert str(caught.value).isprintable()

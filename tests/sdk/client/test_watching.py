@@ -39,7 +39,7 @@ def test_a_rater_is_resolved_to_its_agent(connect, newcomer, agent):
     assert client.resolve_rater(wallet.address, load_file=False).name is None
 
 
-def test_a_rater_that_is_no_agent_is_an_address(connect, reviewer):
+def test_a_rater_without_an_agent_is_an_address(connect, reviewer):
     address = Account.create().address
     found = connect().resolve_rater(address)
     assert found == Rater(address, None)

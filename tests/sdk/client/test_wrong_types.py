@@ -142,7 +142,7 @@ def test_metadata_may_be_any_kind_of_bytes(connect, reviewer):
         lambda: Limits(seconds=None),
     ],
 )
-def test_what_a_client_takes_is_not_made_of_the_wrong_types(make):
+def test_arguments_of_the_wrong_types_are_refused(make):
     with pytest.raises(InvalidArgumentError, match="expected"):
         make()
 
