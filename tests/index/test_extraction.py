@@ -114,7 +114,7 @@ def test_numbers_at_their_limits_are_plain_and_unstorable_text_is_not(arguments,
         {"transactionHash": "0x" + "zz" * 32},
     ],
 )
-def test_what_is_not_hexadecimal_is_refused(fields):
+def test_invalid_hexadecimal_is_refused(fields):
     (entry,) = entries([Generator(seed=4).logs(1)[0]])
     for name, value in fields.items():
         setattr(entry, name, value)
