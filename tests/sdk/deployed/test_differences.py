@@ -45,7 +45,7 @@ def test_proxies_are_shown_with_implementation_and_owner(canonical, web3):
     assert [it.identity_registry for it in report.registries] == [None, CANONICAL.identity, CANONICAL.identity]
 
 
-def test_registries_of_this_project_are_no_proxies(worlds):
+def test_registries_of_this_project_have_no_proxy(worlds):
     report = worlds["this project's"].owner.inspect_deployment()
     assert [it.registry for it in report.registries] == [
         *("identity", "reputation", "ratings", "authorized", "validation"),
