@@ -206,7 +206,7 @@ def test_uris_that_name_no_file_fail_for_good(story):
     assert {(it["state"], it["reason"], it["next_at"]) for it in rows} == {("failed", "unsupported_uri", None)}
 
 
-def test_an_empty_uri_is_no_file_and_ends_the_former_one(story, server):
+def test_an_empty_uri_ends_the_former_file(story, server):
     server.routes["/agent.json"] = FILE
     story.block(*registered(f"{server.url}/agent.json"), feedback_given(""))
     story.settle()
