@@ -16,6 +16,7 @@ from pathlib import Path
 from mutants import ROOT, Mutant
 
 TESTS = {
+    "contracts/identity/CompanionDirectory": ["tests/companion"],
     "contracts/identity": ["tests/identity"],
     "contracts/reputation/Authorized": ["tests/authorized"],
     "contracts/reputation/Bidirectional": ["tests/ratings"],
@@ -35,6 +36,7 @@ TESTS = {
 
 REGISTRIES = {
     "tests/authorized": "AuthorizedReputationRegistry",
+    "tests/companion": "CompanionDirectory",
     "tests/identity": "IdentityRegistry",
     "tests/ratings": "BidirectionalReputationRegistry",
     "tests/reputation": "ReputationRegistry",

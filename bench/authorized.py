@@ -31,7 +31,7 @@ BATCH = 200
 """Feedbacks that fit into one transaction of a client that repeats itself."""
 
 
-def _arguments(
+def feedback_arguments(
     world: World, client: AddressType, limit: int, agent_id: int = AGENT_ID, tags: tuple[bytes, bytes] = TAGS
 ) -> tuple[Any, ...]:
     """Arguments of `giveFeedback`, authorised by the agent's owner up to an index limit."""
@@ -47,15 +47,15 @@ def _prepare(world: World) -> None:
     for _ in (AGENT_ID, UNRATED_AGENT_ID):
         world.identity.register(sender=world.owner)
     other = world.other_client
-    world.authorized.giveFeedback(*_arguments(world, other.address, 1), sender=other)
+    world.authorized.giveFeedback(*feedback_arguments(world, other.address, 1), sender=other)
 
 
 def _give_feedback(world: World, nth: int = 1, agent_id: int = AGENT_ID, tags: tuple[bytes, bytes] = TAGS) -> int:
     _prepare(world)
     client = world.client
     for _ in range(nth - 1):
-        world.authorized.giveFeedback(*_arguments(world, client.address, nth), sender=client)
-    arguments = _arguments(world, client.address, nth, agent_id, tags)
+        world.authorized.giveFeedback(*feedback_arguments(world, client.address, nth), sender=client)
+    arguments = feedback_arguments(world, client.address, nth, agent_id, tags)
     return int(world.authorized.giveFeedback(*arguments, sender=client).gas_used)
 
 
@@ -63,7 +63,7 @@ def _give_much_feedback(world: World, count: int) -> Any:
     """Let one client, a contract, rate the agent many times."""
     world.identity.register(sender=world.owner)
     client = world.deployer.deploy(ape.project.MockRegularClient)
-    data = world.authorized.giveFeedback.encode_input(*_arguments(world, client.address, count))
+    data = world.authorized.giveFeedback.encode_input(*feedback_arguments(world, client.address, count))
     for done in range(0, count, BATCH):
         client.repeatCall(world.authorized, data, min(BATCH, count - done), sender=world.client)
     return client

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import ape
 
-from bench import authorized, identity, ratings, reputation, validation
+from bench import authorized, companion, identity, ratings, reputation, validation
 from bench.measurement import GasCase, World
 from scripts._anvil import restore
 
@@ -16,6 +16,7 @@ CASES: dict[str, list[GasCase]] = {
     "BidirectionalReputationRegistry": [*reputation.CASES, *ratings.CASES],
     "AuthorizedReputationRegistry": authorized.CASES,
     "ValidationRegistry": validation.CASES,
+    "CompanionDirectory": companion.CASES,
 }
 """The cases of each registry."""
 

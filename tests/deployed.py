@@ -1,25 +1,5 @@
-"""Stand-ins for the deployed ERC-8004 registries, each behind a proxy whose owner can replace the code."""
+"""Stand-ins for the deployed ERC-8004 registries, for tests."""
 
-from __future__ import annotations
+from scripts._stand_ins import IMPLEMENTATION_SLOT, deploy_behind_proxy, implementation_of
 
-IMPLEMENTATION_SLOT = 0x360894A13BA1A3210667C828492DB98DCA3E2076CC3735A920A3CA505D382BBC
-"""The slot of a proxy's implementation (ERC-1967)."""
-
-
-def deploy_behind_proxy(project, deployer, name, *arguments):
-    """Deploy a stand-in as the authors of ERC-8004 deployed the registry.
-
-    Args:
-        project: Ape's project.
-        deployer: The account that deploys, and then owns the proxy.
-        name: The stand-in, as `MockDeployedIdentityRegistry`.
-        *arguments: The arguments of its `initialize` after the owner.
-
-    Returns:
-        The registry at the proxy's address.
-    """
-    contract = getattr(project, name)
-    implementation = deployer.deploy(contract)
-    initialization = implementation.initialize.encode_input(deployer, *arguments)
-    proxy = deployer.deploy(project.MockDeployedProxy, implementation, initialization)
-    return contract.at(proxy.address)
+__all__ = ["IMPLEMENTATION_SLOT", "deploy_behind_proxy", "implementation_of"]

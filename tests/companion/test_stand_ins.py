@@ -8,7 +8,7 @@ from ape.utils import ZERO_ADDRESS
 
 from bench.measurement import execution_gas
 from bilateral.signatures import AgentWalletSet, Domain
-from tests.deployed import IMPLEMENTATION_SLOT, deploy_behind_proxy
+from tests.deployed import deploy_behind_proxy, implementation_of
 from tests.helpers import logged
 from tests.identity.events import registered, wallet_set
 from tests.surface import functions
@@ -114,12 +114,12 @@ def test_wallet_consents_by_the_signature_that_clients_know(identity, chain, age
     assert identity.getAgentWallet(agent) == ZERO_ADDRESS
 
 
-def test_owner_of_the_proxy_can_replace_the_code(identity, deployer, stranger, networks, project):
+def test_owner_of_the_proxy_can_replace_the_code(identity, deployer, stranger, project):
     other = deployer.deploy(project.MockDeployedIdentityRegistry)
     with ape.reverts(identity.OwnableUnauthorizedAccount, account=stranger.address):
         identity.upgradeToAndCall(other, b"", sender=stranger)
     identity.upgradeToAndCall(other, b"", sender=deployer)
-    assert networks.provider.get_storage(identity.address, IMPLEMENTATION_SLOT)[12:] == bytes.fromhex(other.address[2:])
+    assert implementation_of(identity) == other.address
 
 
 def test_owner_may_not_rate_its_agent(reputation, agent, owner):
