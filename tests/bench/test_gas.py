@@ -28,3 +28,9 @@ def test_call_takes_no_more_gas_than_promised_and_recorded(registry, case):
 def test_every_recorded_figure_belongs_to_a_case():
     recorded = {registry: set(calls) for registry, calls in recorded_figures().items()}
     assert recorded == {registry: {case.call for case in cases} for registry, cases in CASES.items()}
+
+
+def test_companion_adds_no_more_to_authorised_feedback_than_promised():
+    figures = recorded_figures()
+    by_companion = figures["CompanionDirectory"]["authorised giveFeedback by a companion, first"]
+    assert by_companion - figures["AuthorizedReputationRegistry"]["giveFeedback, a client's first"] <= 12_000

@@ -70,3 +70,10 @@ def test_readings_of_the_eips_figure_are_those_of_the_recorded_ones():
     assert f"Ours take {first:,} and {neighbour:,}." in text
     assert f"ours take {first - 21_344:,} and {neighbour - 21_344:,}:" in text
     assert f"takes {three:,} for each of three neighbours, and {many:,} for each of 32." in text
+
+
+def test_page_about_the_companion_shows_recorded_figures():
+    text = " ".join((PAGE.parent / "CompanionDirectory.md").read_text().split())
+    difference = FIGURES["rateClient by a companion, a neighbour"] - FIGURES["rateClient, a neighbour"]
+    assert f"a rating takes {difference:,} gas more than on `IdentityRegistry`" in text
+    assert f"raised by anybody for {FIGURES['proveAgent, a later one']:,} gas" in text

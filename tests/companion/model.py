@@ -20,7 +20,7 @@ class CompanionModel:
     count: int = 0
     ratings: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    # The token. Only valid calls are made, because it is no part of the project.
+    # The token. Only valid calls are made, because the project does not promise how it reverts.
 
     def mint(self, caller, agent_id):
         self.owners[agent_id] = caller
