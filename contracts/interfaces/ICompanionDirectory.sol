@@ -18,8 +18,8 @@ pragma solidity ^0.8.34;
 /// make an agent seem missing by giving too little gas.
 ///
 /// `IAgentDirectory`'s functions about domains revert with `NotInCompanion`: `newAgent`, `updateAgent`,
-/// `releaseAgentDomain`, `resolveByDomain`. `getAgent` and `resolveByAddress` return an empty domain. No registration makes
-/// an agent the primary agent of its owner; `setPrimaryAgent` does, and nothing else.
+/// `releaseAgentDomain`, `resolveByDomain`. `getAgent` and `resolveByAddress` return an empty domain. No registration
+/// makes an agent the primary agent of its owner; `setPrimaryAgent` does, and nothing else.
 ///
 /// WARNING: whoever can change the identity registry's code decides who owns an agent, and so who speaks as it from
 /// then on. Ratings and feedback that exist are out of its reach.
