@@ -83,7 +83,7 @@ QUESTIONS = {
 """Functions of an agent, and the question that each asks first."""
 
 
-def test_junk_is_no_answer(turncoat, companion_of, ask, deployer, owner, agent):
+def test_junk_does_not_count_as_an_answer(turncoat, companion_of, ask, deployer, owner, agent):
     registry = turncoat("IdentityReturnsJunk")
     companion = companion_of(registry)
     for junk in JUNK.values():
@@ -94,7 +94,9 @@ def test_junk_is_no_answer(turncoat, companion_of, ask, deployer, owner, agent):
 
 
 @pytest.mark.parametrize(("name", "arguments"), [("IdentityReverts", [b""]), ("IdentityBurnsGas", [])])
-def test_revert_without_data_is_no_answer(turncoat, companion_of, ask, deployer, owner, agent, name, arguments):
+def test_revert_without_data_does_not_count_as_an_answer(
+    turncoat, companion_of, ask, deployer, owner, agent, name, arguments
+):
     registry = turncoat(name)
     companion = companion_of(registry)
     registry.turn(bytes(4), *arguments, sender=deployer)
@@ -122,7 +124,9 @@ def test_missing_answer_is_reported_with_the_question(turncoat, companion_of, de
         (("supportsInterface(bytes4)", b"\xde\xad\xbe\xef"), SUPPORTS_INTERFACE),
     ],
 )
-def test_junk_about_an_account_is_no_answer(turncoat, companion_of, ask, deployer, request, call, question):
+def test_junk_about_an_account_does_not_count_as_an_answer(
+    turncoat, companion_of, ask, deployer, request, call, question
+):
     registry = turncoat("IdentityReturnsJunk")
     companion = companion_of(registry)
     function, *arguments = (
@@ -133,7 +137,7 @@ def test_junk_about_an_account_is_no_answer(turncoat, companion_of, ask, deploye
         assert ask(companion, encoded(function, *arguments)) == no_answer(registry, question)
 
 
-def test_number_other_than_zero_and_one_is_no_answer_to_a_question_of_true_or_false(
+def test_number_other_than_zero_and_one_does_not_count_as_true_or_false(
     turncoat, companion_of, ask, deployer, owner, agent
 ):
     registry = turncoat("IdentityReturnsJunk")
@@ -175,7 +179,7 @@ def test_refusal_about_the_wallet_alone_leaves_the_owner_speaking(
     assert companion.getAgent(agent) == (agent, "", owner)
 
 
-def test_zero_address_is_no_owner(turncoat, companion_of, ask, deployer, owner, agent):
+def test_zero_address_does_not_count_as_an_owner(turncoat, companion_of, ask, deployer, owner, agent):
     registry = turncoat("IdentityReturnsJunk")
     companion = companion_of(registry)
     registry.turn(OWNER_OF, bytes(32), sender=deployer)
