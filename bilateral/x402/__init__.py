@@ -3,8 +3,9 @@
 A server declares its ERC-8004 agent and signs every answer that was paid for. A client checks the agent before it pays
 and the proof after it was served, and gives feedback that names the payment. The package needs the extra `x402`.
 
-`types` and `schema` hold the messages, `interactions` and `keys` hash and sign, `server` is the server's side. `asgi`
-and `wsgi` adapt it to FastAPI and Flask; import them by their full names. `docs/x402.md` is the manual.
+`types` and `schema` hold the messages, `interactions` and `keys` hash and sign. `server` is the server's side; `asgi`,
+`wsgi` and `gate` adapt it to FastAPI and Flask. `client` and `verifier` are the client's side; `httpx` and `requests`
+adapt it. Import adapters by their full names. `docs/x402.md` is the manual.
 """
 
 from __future__ import annotations
@@ -17,13 +18,28 @@ _MISSING = [name for name in ("brotli", "nacl", "rfc8785", "x402") if find_spec(
 if _MISSING:
     raise MissingExtraError("x402", _MISSING)
 
-from bilateral.x402.errors import (  # noqa: E402  # after the check
+from bilateral.x402.checking import PaidRequest  # noqa: E402  # after the check
+from bilateral.x402.client import Reputation8004ClientExtension, protect_client  # noqa: E402
+from bilateral.x402.errors import (  # noqa: E402
     BodyTooLargeError,
+    DuplicateFeedbackError,
     InvalidKeyError,
     InvalidMessageError,
+    PaymentRefusedError,
     ReputationExtensionError,
     StreamingRouteError,
     UnsupportedBodyError,
+)
+from bilateral.x402.feedback import (  # noqa: E402
+    PAYMENT_MISMATCH,
+    RESOURCE_DELIVERED,
+    RESOURCE_MISSING,
+    RESPONSE_DELAYED,
+    give_paid_feedback,
+    give_paid_feedback_async,
+    is_signed_by_client,
+    paid_feedback,
+    sign_paid_feedback,
 )
 from bilateral.x402.interactions import client_message_hash, interaction_hash  # noqa: E402
 from bilateral.x402.keys import (  # noqa: E402
@@ -41,6 +57,7 @@ from bilateral.x402.server import (  # noqa: E402
     declare_8004_reputation,
     registration_of,
 )
+from bilateral.x402.standing import ClientStanding  # noqa: E402
 from bilateral.x402.types import (  # noqa: E402
     REPUTATION_8004,
     AgentRegistration,
@@ -49,18 +66,34 @@ from bilateral.x402.types import (  # noqa: E402
     ReputationInfo,
     SettlementReceipt,
 )
+from bilateral.x402.verdicts import Check, CheckName, Outcome, Payment, Verification  # noqa: E402
+from bilateral.x402.verifier import AsyncVerifier, Verifier  # noqa: E402
 
 __all__ = [
+    "PAYMENT_MISMATCH",
     "REPUTATION_8004",
+    "RESOURCE_DELIVERED",
+    "RESOURCE_MISSING",
+    "RESPONSE_DELAYED",
     "AgentRegistration",
+    "AsyncVerifier",
     "BodyTooLargeError",
+    "Check",
+    "CheckName",
     "ClientAgent",
+    "ClientStanding",
+    "DuplicateFeedbackError",
     "Ed25519Key",
     "InteractionData",
     "InteractionKey",
     "InvalidKeyError",
     "InvalidMessageError",
+    "Outcome",
+    "PaidRequest",
+    "Payment",
+    "PaymentRefusedError",
     "RemoteKey",
+    "Reputation8004ClientExtension",
     "Reputation8004ResourceServerExtension",
     "ReputationExtensionError",
     "ReputationInfo",
@@ -68,12 +101,20 @@ __all__ = [
     "SettlementReceipt",
     "StreamingRouteError",
     "UnsupportedBodyError",
+    "Verification",
+    "Verifier",
     "client_message_hash",
     "declare_8004_reputation",
+    "give_paid_feedback",
+    "give_paid_feedback_async",
     "interaction_hash",
+    "is_signed_by_client",
     "key_from_environment",
     "key_from_keystore",
     "key_from_secret",
+    "paid_feedback",
+    "protect_client",
     "registration_of",
     "reputation_8004_schema",
+    "sign_paid_feedback",
 ]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _EXCHANGE: Final = "bilateral.x402.exchange"
 
+_SHORTCUT: Final = "http.response."
+
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -116,7 +118,8 @@ class _Capture:
         start, body = response.start, bytes(response.body)
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
         try:
-            exchange.response = self._adapter.response_body(body, headers, is_too_large=response.is_too_large)
+            seen = self._adapter.response_body(body, headers, is_too_large=response.is_too_large)
+            exchange.response = b"" if scope["method"] == "HEAD" else seen
         except Refusal as refusal:
             exchange.response = refusal.body
             await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
@@ -232,7 +235,9 @@ def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
     dropped = {b"content-encoding", b"content-length", b"transfer-encoding"}
     headers = [(name, value) for name, value in scope["headers"] if name.lower() not in dropped]
     headers.append((b"content-length", str(len(exchange.request)).encode()))
-    return {**scope, "headers": headers, _EXCHANGE: exchange}
+    # With such extensions, servers send files past the application.
+    extensions = {name: it for name, it in (scope.get("extensions") or {}).items() if not name.startswith(_SHORTCUT)}
+    return {**scope, "headers": headers, "extensions": extensions, _EXCHANGE: exchange}
 
 
 async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> None:

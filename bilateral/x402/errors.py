@@ -56,6 +56,39 @@ class UnsupportedBodyError(ReputationExtensionError):
         self.encoding = encoding
 
 
+class PaymentRefusedError(ReputationExtensionError):
+    """A payment must not be made, or a client must not be believed.
+
+    Attributes:
+        code: The kind of refusal: `not_declared`, `invalid_declaration`, `unsupported_network`, `agent_not_registered`,
+            `unknown_registry`, `registry_mismatch`, `payment_address_mismatch`, `not_the_client_agent`, `cannot_check`.
+    """
+
+    reason = "payment_refused"
+
+    def __init__(self, code: str, problem: str) -> None:
+        """Compose the message from the problem."""
+        super().__init__(problem)
+        self.code = code
+
+
+class DuplicateFeedbackError(ReputationExtensionError, ValueError):
+    """The client has given feedback for this payment.
+
+    Attributes:
+        feedback: The textual id of the earlier feedback.
+        task_ref: The payment.
+    """
+
+    reason = "duplicate_feedback"
+
+    def __init__(self, feedback: str, task_ref: str) -> None:
+        """Compose the message from both."""
+        super().__init__(f"feedback {feedback} names the payment {task_ref}: one feedback a payment")
+        self.feedback = feedback
+        self.task_ref = task_ref
+
+
 class StreamingRouteError(ReputationExtensionError, ValueError):
     """A route that streams its responses declares the extension. A stream cannot be signed as a whole before it ends.
 

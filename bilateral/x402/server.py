@@ -178,7 +178,8 @@ class Reputation8004ResourceServerExtension:
     def on_before_settle(self, _declaration: Any, context: SettleContext) -> AbortResult | None:
         """Refuse to settle if the answer cannot be signed: its bytes were not captured, or have no canonical form."""
         if context.phase == BEFORE_HANDLER:
-            return None
+            is_tool = is_tool_call(context.transport_context)
+            return AbortResult("settlement_before_tool_call") if is_tool else None
         try:
             exchange = exchange_of(context.transport_context)
         except InvalidArgumentError:
@@ -200,7 +201,7 @@ class Reputation8004ResourceServerExtension:
             exchange = exchange_of(context.transport_context)
             if exchange is None:
                 raise InvalidArgumentError("no adapter captured the bodies")  # noqa: TRY301  # counted below
-            if context.phase == BEFORE_HANDLER and not is_tool_call(context.transport_context):
+            if context.phase == BEFORE_HANDLER:
                 exchange.settlement, exchange.declaration, exchange.is_paid = context.result, declaration, True
                 return None
             return self.sign(declaration, context.result, exchange)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 from eth_account import Account
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+from starlette.middleware.gzip import GZipMiddleware
 from web3 import HTTPProvider, Web3
+from x402 import x402ResourceServer
 
 from bilateral.client import Client
 from bilateral.contracts import Deployment, Registry
-from bilateral.documents import DataUriStore, RegistrationFile
+from bilateral.documents import DataUriStore, Limits, Loader, Network, RegistrationFile
+from bilateral.x402 import Reputation8004ResourceServerExtension, Verifier, declare_8004_reputation
+from bilateral.x402.asgi import ReputationMiddleware
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy, plain, transact
-from tests.x402.world import SIGNING_KEY, facilitator_app, serving
+from tests.x402.world import SIGNING_KEY, facilitator_app, resource_server, route, serving
 
 MNEMONIC = "test test test test test test test test test test test junk"
 
@@ -70,13 +78,23 @@ def stranger():
     return account(2)
 
 
+@pytest.fixture(scope="session")
+def enrich(web3, token):
+    """Makes an account with tokens for payments and ether for feedback."""
+
+    def make():
+        fresh = Account.create()
+        web3.provider.make_request("anvil_setBalance", [fresh.address, hex(10**20)])
+        token.functions.mint(fresh.address, 10**9).transact({"from": web3.eth.accounts[0]})
+        return fresh
+
+    return make
+
+
 @pytest.fixture
-def buyer(web3, token):
-    """Pays for requests. It has tokens, and ether for its feedback."""
-    fresh = Account.create()
-    web3.provider.make_request("anvil_setBalance", [fresh.address, hex(10**20)])
-    token.functions.mint(fresh.address, 10**9).transact({"from": web3.eth.accounts[0]})
-    return fresh
+def buyer(enrich):
+    """Pays for requests."""
+    return enrich()
 
 
 @pytest.fixture(scope="session")
@@ -126,6 +144,52 @@ def signer_entry(key=SIGNING_KEY, valid_from=0, valid_until=None):
         "validFrom": valid_from,
         "validUntil": valid_until,
     }
+
+
+@pytest.fixture(scope="session")
+def sell(facilitator, token, seller):
+    """Opens an application that is paid for; its `/weather` answers, and `/echo` repeats the request."""
+
+    @contextmanager
+    def serve(extensions, key=SIGNING_KEY, pay_to=seller.address, register=lambda _: None):
+        app = FastAPI()
+
+        @app.get("/weather")
+        def weather(city: str = "Oslo"):
+            return {"city": city, "weather": "snø"}
+
+        @app.post("/echo")
+        async def echo(request: Request):
+            return Response(await request.body(), media_type="application/octet-stream")
+
+        register(app)
+        server = resource_server(x402ResourceServer, facilitator, Reputation8004ResourceServerExtension(key))
+        routes = {"* /*": route(token.address, pay_to, extensions)}
+        app.add_middleware(GZipMiddleware, minimum_size=1000)
+        app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+        with serving(app) as url:
+            yield url
+
+    return serve
+
+
+@pytest.fixture(scope="session")
+def shop(sell, agent, deployment):
+    """The URL of the honest server."""
+    with sell(declare_8004_reputation(agent, deployment)) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def loader():
+    """A loader that may connect to this machine."""
+    return Loader(limits=Limits(bytes=64 * 1024, seconds=8), gateways=(), network=Network(allow_private=True))
+
+
+@pytest.fixture(scope="session")
+def verifier(rpc, deployment, loader):
+    with Verifier({rpc: deployment}, loader=loader) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -80,6 +80,10 @@ class Shop:
         def empty():
             return Response(status_code=204)
 
+        @self.app.head("/head")
+        def head():
+            return PlainTextResponse("a body that HTTP leaves out")
+
         @self.app.get("/chunks")
         def chunks():
             return StreamingResponse(iter([b"one ", b"two"]), media_type="text/plain")
@@ -183,6 +187,12 @@ def test_request_and_response_of_any_bytes_are_signed(shop, buyer, body):
 def test_empty_answer_is_signed(shop, buyer):
     response = pay(shop, "/empty", buyer)
     assert response.status_code == 204
+    assert_proves(response, b"")
+
+
+def test_answer_to_head_is_signed_without_a_body(shop, buyer):
+    response = pay(shop, "/head", buyer, "HEAD")
+    assert response.status_code == 200
     assert_proves(response, b"")
 
 

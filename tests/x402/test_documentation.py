@@ -13,4 +13,4 @@ def test_examples_of_the_page_run():
     names = {}
     for block in BLOCKS:
         exec(compile(block, "docs/x402.md", "exec"), names)  # noqa: S102  # our own page
-    assert callable(names["make_app"])
+    assert all(callable(names[name]) for name in ("make_app", "buy", "add_gated_route"))

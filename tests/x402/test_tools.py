@@ -24,13 +24,17 @@ from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, resourc
 CONTENT = [{"type": "text", "text": "snø"}]
 
 
-@pytest.fixture
-def paid(facilitator, token, seller, agent, deployment):
+@pytest.fixture(params=[{}])
+def paid(request, facilitator, token, seller, agent, deployment):
     """Wraps a tool so that it is paid for."""
     extension = Reputation8004ResourceServerExtension(SIGNING_KEY)
     server = resource_server(x402ResourceServer, facilitator, extension)
     server.initialize()
-    price = {"asset": token.address, "amount": str(PRICE), "extra": {"name": "Test Dollar", "version": "2"}}
+    price = {
+        "asset": token.address,
+        "amount": str(PRICE),
+        "extra": {"name": "Test Dollar", "version": "2", **request.param},
+    }
     accepts = server.build_payment_requirements(
         ResourceConfig(scheme="exact", network=NETWORK, pay_to=seller.address, price=price)
     )
@@ -92,6 +96,15 @@ def test_tool_call_without_canonical_form_takes_no_money(paid, buyer, token):
     result = call(paid(forecast), {}, buyer)
     assert (result.is_error, ran) == (True, [{}])
     assert "response_not_signable" in str(result.structured_content)
+    assert token.functions.balanceOf(buyer.address).call() == 10**9
+
+
+@pytest.mark.parametrize("paid", [{"paymentFlow": "upfront"}], indirect=True)
+def test_payment_before_a_tool_runs_is_refused(paid, buyer, token):
+    async def forecast(arguments, _context):
+        raise AssertionError("it runs")
+
+    assert call(paid(forecast), {}, buyer).is_error
     assert token.functions.balanceOf(buyer.address).call() == 10**9
 
 

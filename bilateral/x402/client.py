@@ -1,0 +1,123 @@
+"""The client's side: check the agent before anything is signed, and the proof when the answer is there.
+
+from x402 import x402Client
+from bilateral.x402 import AsyncVerifier, protect_client, verifying_transport
+
+client = protect_client(x402Client(), AsyncVerifier({rpc_url: deployment}))
+async with httpx.AsyncClient(transport=verifying_transport(client, verifier)) as http:
+    response = await http.get("https://agent.example/weather")
+    verification = response.extensions["8004-reputation"]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from x402.extensions.payment_identifier import append_payment_identifier_to_extensions
+from x402.schemas import AbortResult
+
+from bilateral.x402.errors import PaymentRefusedError
+from bilateral.x402.types import REPUTATION_8004, ClientAgent
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from x402 import x402Client, x402ClientSync
+    from x402.schemas import PaymentCreationContext, PaymentPayload, PaymentRequired
+
+    from bilateral.identifiers import GlobalAgentId
+    from bilateral.x402.verifier import AsyncVerifier, Verifier
+
+C = TypeVar("C", bound="x402Client | x402ClientSync")
+
+
+class Reputation8004ClientExtension:
+    """The extension for `x402Client.register_extension`. `protect_client` registers it.
+
+    Args:
+        verifier: Checks the servers: an `AsyncVerifier` for `x402Client`, a `Verifier` for `x402ClientSync`.
+        client_agent: The agent that this client claims to be. Servers check that the payer is its wallet or owner.
+    """
+
+    transport_hooks = None
+
+    def __init__(self, verifier: Verifier | AsyncVerifier, client_agent: GlobalAgentId | None = None) -> None:
+        self._verifier = verifier
+        self._claim = None if client_agent is None else ClientAgent(client_agent)
+
+    @property
+    def key(self) -> str:
+        """The extension's key in messages."""
+        return REPUTATION_8004
+
+    @property
+    def hooks(self) -> Reputation8004ClientExtension:
+        """The hooks of the payment's life, which are this object's methods."""
+        return self
+
+    def on_before_payment_creation(
+        self, declaration: Any, context: PaymentCreationContext
+    ) -> AbortResult | Coroutine[Any, Any, AbortResult | None] | None:
+        """Check the server's agent. A refusal is an `AbortResult`, so that nothing is signed."""
+        terms = context.selected_requirements
+        arguments = (declaration, str(terms.network), str(terms.pay_to))
+        if self._verifier.is_async:
+            return self._check_async(*arguments)
+        try:
+            self._verifier.check_before_payment(*arguments)
+        except PaymentRefusedError as error:
+            return _aborted(error)
+        return None
+
+    async def _check_async(self, declaration: Any, network: str, pay_to: str) -> AbortResult | None:
+        """Check the server's agent without blocking."""
+        checking: Any = self._verifier.check_before_payment(declaration, network, pay_to)
+        try:
+            await checking
+        except PaymentRefusedError as error:
+            return _aborted(error)
+        return None
+
+    def refuse_undeclared(self, context: PaymentCreationContext) -> AbortResult | None:
+        """Refuse to pay a server that does not declare the extension."""
+        if REPUTATION_8004 in (getattr(context.payment_required, "extensions", None) or {}):
+            return None
+        return AbortResult("not_declared: the server does not declare 8004-reputation")
+
+    def enrich_payment_payload(self, payload: PaymentPayload, required: PaymentRequired) -> PaymentPayload:
+        """Add the claim to be an agent, and an identifier by which a lost answer can be fetched again."""
+        declared = required.extensions or {}
+        extensions = dict(payload.extensions or {})
+        if "payment-identifier" in declared:
+            append_payment_identifier_to_extensions(extensions)
+        declaration = declared.get(REPUTATION_8004)
+        if self._claim is not None and isinstance(declaration, dict):
+            info = {**(declaration.get("info") or {}), **self._claim.to_object()}
+            extensions[REPUTATION_8004] = {**declaration, "info": info}
+        return payload.model_copy(update={"extensions": extensions or None})
+
+
+def protect_client(
+    client: C, verifier: Verifier | AsyncVerifier, *, client_agent: GlobalAgentId | None = None, required: bool = True
+) -> C:
+    """Make a client of the SDK check each server before it signs a payment.
+
+    Args:
+        client: The SDK's client.
+        verifier: An `AsyncVerifier` for `x402Client`, a `Verifier` for `x402ClientSync`.
+        client_agent: The agent that this client claims to be.
+        required: False to pay servers that do not declare the extension, unchecked.
+
+    Returns:
+        The client. A refused payment raises the SDK's `PaymentAbortedError` with the reason.
+    """
+    extension = Reputation8004ClientExtension(verifier, client_agent)
+    client.register_extension(extension)  # type: ignore[arg-type]  # the protocol has more optional members
+    if required:
+        client.on_before_payment_creation(extension.refuse_undeclared)
+    return client
+
+
+def _aborted(error: PaymentRefusedError) -> AbortResult:
+    """Return a refusal in the SDK's form."""
+    return AbortResult(f"{error.code}: {error}")

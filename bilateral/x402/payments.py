@@ -1,0 +1,136 @@
+"""Payments on chain: the receipt of a transaction, read for one transfer of one token."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.client.operations.registries import block_time, latest_block
+from bilateral.errors import MalformedIdentifierError, MalformedNodeAnswerError
+from bilateral.identifiers import checksummed
+from bilateral.node import answers
+from bilateral.node.steps import Rpc
+from bilateral.x402.verdicts import Payment
+
+if TYPE_CHECKING:
+    from bilateral.node.steps import Operation
+
+TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
+AUTHORIZATION_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
+
+_WORD: Final = 32
+
+
+class PaymentProblemError(Exception):
+    """The transaction is not the payment that was asked for. The message says why."""
+
+
+@dataclass(frozen=True)
+class ExpectedPayment:
+    """A payment as the client signed it.
+
+    Attributes:
+        transaction: The transaction's hash.
+        asset: The token.
+        payer: The account that pays.
+        payee: The account to be paid, `payTo`.
+        amount: The agreed amount, in the token's smallest unit.
+        nonce: The authorization's nonce (EIP-3009), 32 bytes; None for other kinds of transfers.
+    """
+
+    transaction: str
+    asset: str
+    payer: str
+    payee: str
+    amount: int
+    nonce: bytes | None
+
+    @classmethod
+    def of(cls, accepted: dict[str, Any], payload: dict[str, Any], transaction: str) -> ExpectedPayment:
+        """Read a payment payload that this client sent.
+
+        Raises:
+            PaymentProblemError: It is not a payment by signature on an EVM chain.
+        """
+        signed = payload.get("authorization") or payload.get("permit2Authorization")
+        try:
+            amount = int(accepted["amount"])
+            if amount <= 0:
+                raise ValueError(amount)  # noqa: TRY301  # as any other invalid amount
+            nonce = payload["authorization"]["nonce"] if "authorization" in payload else None
+            return cls(
+                transaction=transaction,
+                asset=checksummed(accepted["asset"]),
+                payer=checksummed(signed["from"]),  # type: ignore[index]
+                payee=checksummed(accepted["payTo"]),
+                amount=amount,
+                nonce=None if nonce is None else bytes.fromhex(nonce.removeprefix("0x")).rjust(_WORD, b"\0"),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, MalformedIdentifierError):
+            raise PaymentProblemError("the payment is not a transfer by signature on an EVM chain") from None
+
+
+def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Payment]:
+    """Find a payment in the receipt of its transaction.
+
+    Args:
+        expected: The payment.
+        confirmations: The number of blocks that must hold or follow the transaction.
+
+    Raises:
+        PaymentProblemError: The transaction is unknown, failed, too recent, or another payment.
+    """
+    found = yield Rpc("eth_getTransactionReceipt", (expected.transaction,))
+    if found is None:
+        raise PaymentProblemError("the transaction is not in any block")
+    receipt = answers.record(found)
+    if answers.quantity(receipt.get("status")) != 1:
+        raise PaymentProblemError("the transaction failed")
+    logs = [_Log.of(each) for each in answers.records(receipt.get("logs"))]
+    if expected.nonce is not None:
+        used = (AUTHORIZATION_USED, _word(expected.payer), expected.nonce)
+        if not any(it.address == expected.asset and it.topics == used for it in logs):
+            raise PaymentProblemError("the transaction does not use this authorization")
+    transferred = (TRANSFER, _word(expected.payer), _word(expected.payee))
+    transfers = [it for it in logs if it.address == expected.asset and it.topics == transferred]
+    paid = [it for it in transfers if len(it.data) == _WORD and int.from_bytes(it.data) >= expected.amount]
+    if not paid:
+        amount = f"{expected.amount} of {expected.asset} from {expected.payer} to {expected.payee}"
+        raise PaymentProblemError(f"the transaction does not transfer {amount}")
+    block = answers.quantity(receipt.get("blockNumber"))
+    depth = (yield from latest_block()) - block + 1
+    if depth < confirmations:
+        raise PaymentProblemError(f"the payment has {depth} of {confirmations} confirmations")
+    time = yield from block_time(block)
+    amount_paid = int.from_bytes(paid[0].data)
+    return Payment(expected.payer, expected.payee, expected.asset, amount_paid, block, paid[0].index, time)
+
+
+@dataclass(frozen=True)
+class _Log:
+    """A log of a receipt."""
+
+    address: str
+    topics: tuple[bytes, ...]
+    data: bytes
+    index: int
+
+    @classmethod
+    def of(cls, log: dict[str, Any]) -> _Log:
+        """Read a log."""
+        topics, address = log.get("topics"), log.get("address")
+        if not isinstance(topics, list) or not isinstance(address, str):
+            raise MalformedNodeAnswerError("the node's answer is not a log")
+        try:
+            account = checksummed(address.lower())
+        except MalformedIdentifierError:
+            raise MalformedNodeAnswerError("the node's answer is not a log") from None
+        data, index = answers.data(log.get("data")), answers.quantity(log.get("logIndex"))
+        return cls(account, tuple(answers.data(each) for each in topics), data, index)
+
+
+def _word(address: str) -> bytes:
+    """Return an address as a topic."""
+    return bytes.fromhex(address[2:]).rjust(_WORD, b"\0")

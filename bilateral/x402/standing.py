@@ -1,0 +1,57 @@
+"""A client that claims to be an agent: the check of its claim, and the rating that a server gave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bilateral.client.operations.registries import call
+from bilateral.contracts import Registry
+from bilateral.node.steps import together
+from bilateral.x402.errors import PaymentRefusedError
+
+if TYPE_CHECKING:
+    from bilateral.client.state import ClientState
+    from bilateral.identifiers import GlobalAgentId
+    from bilateral.node.steps import Operation
+    from bilateral.x402.types import ClientAgent
+
+
+@dataclass(frozen=True)
+class ClientStanding:
+    """A client agent whose claim was checked.
+
+    Attributes:
+        agent: The agent.
+        owner: Its owner.
+        payer: The account that pays: the agent's wallet or its owner.
+        rating: The rating that the server gave it, 0 to 100; None without one.
+    """
+
+    agent: GlobalAgentId
+    owner: str
+    payer: str
+    rating: int | None
+
+
+def check_client(state: ClientState, claim: ClientAgent, payer: str, server_agent: int) -> Operation[ClientStanding]:
+    """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`).
+
+    Raises:
+        PaymentRefusedError: The registry is not on the allow-list, or the payer is not the agent's wallet or owner.
+        ContractRevertError: There is no such agent.
+    """
+    assert state.given is not None  # noqa: S101  # a verifier always gives one
+    if claim.agent.registry != state.given.agent_registry:
+        raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")
+    token = claim.agent.agent_id.token_id
+    (owner,), (wallet,), (has_rating, rating) = yield from together(
+        [
+            call(state, Registry.IDENTITY, "ownerOf", token),
+            call(state, Registry.IDENTITY, "getAgentWallet", token),
+            call(state, Registry.BIDIRECTIONAL, "getClientRating", token, server_agent),
+        ]
+    )
+    if payer.lower() not in {owner.lower(), wallet.lower()}:
+        raise PaymentRefusedError("not_the_client_agent", f"{payer} is neither wallet nor owner of {claim.agent}")
+    return ClientStanding(claim.agent, owner, payer, rating if has_rating else None)

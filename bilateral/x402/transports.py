@@ -1,0 +1,80 @@
+"""httpx and requests: pay by the SDK, then check the proof of the answer and leave the result on it.
+
+The SDK repeats a request with the payment itself. So one part of each transport stands outside the SDK's and sees the
+answer, and one inside and sees the payment.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.encoding import decode_object
+from bilateral.errors import MalformedDocumentError
+from bilateral.x402.bodies import MAX_BODY, decode_body
+from bilateral.x402.checking import PaidRequest
+from bilateral.x402.errors import ReputationExtensionError
+from bilateral.x402.types import REPUTATION_8004
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_HEADER: Final = 64 * 1024
+
+
+def decode_header(value: str | None) -> dict[str, Any] | None:
+    """Decode a header of x402, a JSON object in base 64; None if it is missing, malformed or too long."""
+    if value is None or len(value) > MAX_HEADER:
+        return None
+    try:
+        return decode_object(base64.b64decode(value, validate=True))
+    except (binascii.Error, ValueError, MalformedDocumentError):
+        return None
+
+
+def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HTTP
+    payment: str | None,
+    target: str,
+    request_headers: Mapping[str, str],
+    request: bytes,
+    response_headers: Mapping[str, str],
+    response: bytes,
+) -> PaidRequest | None:
+    """Put together a paid request for `Verifier.verify`.
+
+    Args:
+        payment: `PAYMENT-SIGNATURE` as it was sent; None if nothing was paid.
+        target: Method and URL.
+        request_headers: The request's headers, whatever the case of the names.
+        request: The request's body as it was sent.
+        response_headers: The response's headers; without `Content-Encoding` if the body is decoded already.
+        response: The response's body.
+
+    Returns:
+        The paid request; None if nothing was paid, or the payment was not taken.
+    """
+    sent = decode_header(payment)
+    answered = {name.lower(): value for name, value in response_headers.items()}
+    if sent is None or ("payment-response" not in answered and "payment-required" in answered):
+        return None
+    encoding = {name.lower(): value for name, value in request_headers.items()}.get("content-encoding", "")
+    return PaidRequest(
+        payment=sent,
+        settlement=decode_header(answered.get("payment-response")),
+        request=_decoded(request, encoding) or b"",
+        response=_decoded(response, answered.get("content-encoding", "")),
+        target=target,
+    )
+
+
+def _decoded(body: bytes, encoding: str) -> bytes | None:
+    """Decode a body; None if it cannot be decoded."""
+    try:
+        return decode_body(body, encoding, MAX_BODY)
+    except ReputationExtensionError:
+        return None
+
+
+RESULT: Final = REPUTATION_8004
+"""The key of `response.extensions` (httpx), under which the verification stands."""

@@ -1,0 +1,129 @@
+"""The outcome of checking a proof: one check after the other, each passed, failed, or not possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from bilateral.documents import Signer
+    from bilateral.x402.types import AgentRegistration, InteractionData
+
+NOT_REGISTERED_ON_PAYMENT_NETWORK = "Agent not registered on chosen payment network"
+ADDRESS_MISMATCH = "Payment address mismatch - potential fraud. ABORTING."
+NOT_REGISTERED = "Agent not registered on this network"
+NO_VALID_SIGNERS = "No valid signers found"
+SIGNATURE_FAILED = "Signature verification failed"
+
+
+class CheckName(StrEnum):
+    """The checks of a proof, in the order in which they are made."""
+
+    SETTLEMENT = "settlement"
+    """The server reports a successful settlement."""
+    INTERACTION = "interaction"
+    """The answer carries a well-formed statement."""
+    AGENT = "agent"
+    """The statement is of the declared agent, in a registry on the allow-list."""
+    NETWORK = "network"
+    """The statement, the settlement and the payment name one network."""
+    TASK_REF = "task_ref"
+    """The statement names the transaction of the settlement."""
+    INTERACTION_HASH = "interaction_hash"
+    """The signed hash is that of the bodies."""
+    PAYMENT = "payment"
+    """The transaction used this authorization, and transferred the amount from the payer to `payTo`."""
+    PAY_TO = "pay_to"
+    """`payTo` was the agent's wallet at the payment's block."""
+    REGISTRATION_FILE = "registration_file"
+    """The agent's URI leads to an authentic registration file that names the agent."""
+    SIGNERS = "signers"
+    """The file lists a key that is valid."""
+    SIGNATURE = "signature"
+    """A valid key made the signature."""
+
+
+class Outcome(StrEnum):
+    """The outcome of a check. A check that was not possible is never a passed one."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    UNCHECKED = "unchecked"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of a proof.
+
+    Attributes:
+        name: The check.
+        outcome: Its outcome.
+        problem: The reason why it did not pass; empty if it passed.
+    """
+
+    name: CheckName
+    outcome: Outcome
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A payment that a transaction made, according to its receipt.
+
+    Attributes:
+        payer: The account that paid.
+        payee: The account that was paid.
+        asset: The token.
+        amount: The amount in the token's smallest unit.
+        block: The block's number.
+        log_index: The transfer's log in the block. With chain and transaction, it identifies the payment.
+        time: The block's time.
+    """
+
+    payer: str
+    payee: str
+    asset: str
+    amount: int
+    block: int
+    log_index: int
+    time: datetime
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All that was found out about one paid answer.
+
+    Attributes:
+        checks: Each check with its outcome, in order.
+        interaction: The statement; None if there is none, or it is malformed.
+        registration: The agent that the server declared on the payment's network, if its registry is on the allow-list.
+        payment: The payment; None if it was not found.
+        signer: The key that made the signature; None if none was found.
+        is_historical: True if keys and file are judged at the payment's block, not now.
+        request_target: Method and URL of the request. They are not signed.
+    """
+
+    checks: tuple[Check, ...]
+    interaction: InteractionData | None = None
+    registration: AgentRegistration | None = None
+    payment: Payment | None = None
+    signer: Signer | None = None
+    is_historical: bool = False
+    request_target: str = ""
+
+    @property
+    def is_verified(self) -> bool:
+        """True if every check passed."""
+        return len(self.checks) == len(CheckName) and all(it.outcome is Outcome.PASSED for it in self.checks)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """A line for each check that did not pass."""
+        return tuple(f"{it.name}: {it.problem}" for it in self.checks if it.outcome is not Outcome.PASSED)
+
+    def outcome(self, name: CheckName) -> Outcome:
+        """Return the outcome of one check."""
+        return next((it.outcome for it in self.checks if it.name is name), Outcome.UNCHECKED)

@@ -1,0 +1,158 @@
+"""A server declines clients that it has rated badly, before they pay, and rates those that it served."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from fastapi import Depends
+from x402.http.clients.requests import x402_requests
+
+from bilateral.client import Client
+from bilateral.identifiers import GlobalAgentId
+from bilateral.x402 import AsyncVerifier, ClientStanding, PaymentRefusedError, declare_8004_reputation, protect_client
+from bilateral.x402.gate import rate_client, reputable_client
+from bilateral.x402.types import ClientAgent
+from tests.sdk.client.helpers import CHAIN_ID
+from tests.x402 import examples
+from tests.x402.world import paying_client, payment_for
+
+
+@pytest.fixture(scope="module")
+def server(sell, register, seller, publish, deployment, rpc, selling_client):
+    """A gated server: its agent's id, its URL, and the standing of each client that it served."""
+    agent_id, served = register(seller), []
+    selling_client.set_primary_agent(agent_id).wait()
+    publish(agent_id)
+    verifier = AsyncVerifier({rpc: deployment})
+
+    def route(path, **settings):
+        gate = Depends(reputable_client(verifier, server_agent=agent_id, minimum=70, **settings))
+
+        def make(app):
+            @app.get(path)
+            async def gated(standing: ClientStanding | None = gate):
+                served.append(standing)
+                return {"rating": standing.rating if standing else None}
+
+        return make
+
+    def add(app):
+        route("/gated")(app)
+        route("/strict", newcomers=False)(app)
+        route("/open", anonymous=True)(app)
+
+    with sell(declare_8004_reputation(agent_id, deployment), register=add) as url:
+        yield agent_id, url, served
+
+
+@pytest.fixture
+def client_agent(register, buyer, deployment):
+    """An agent of the buyer's."""
+    return GlobalAgentId(deployment.agent_registry, str(register(buyer)))
+
+
+def pay(server, path, buyer, claim=None):
+    _, url, _ = server
+
+    def declare(payload):
+        if claim is not None:
+            payload.extensions["8004-reputation"]["info"] |= claim
+        return payload
+
+    return httpx.get(url + path, headers=payment_for(url + path, buyer, change=declare))
+
+
+def claim_of(agent):
+    return ClientAgent(agent).to_object()
+
+
+def assert_declined(response, code, buyer, token):
+    assert (response.status_code, response.json()["detail"]["error"]) == (403, code)
+    assert token.functions.balanceOf(buyer.address).call() == 10**9
+
+
+def test_client_is_served_rated_and_then_declined(server, selling_client, buyer, client_agent, token):
+    _, _, served = server
+    assert pay(server, "/gated", buyer, claim_of(client_agent)).json() == {"rating": None}
+    assert served[-1] == ClientStanding(client_agent, buyer.address, buyer.address, None)
+    rate_client(selling_client, served[-1], 69).wait()
+    paid = token.functions.balanceOf(buyer.address).call()
+    response = pay(server, "/gated", buyer, claim_of(client_agent))
+    assert (response.status_code, response.json()["detail"]) == (
+        403,
+        {"error": "low_rating", "reason": "the rating 69 is below the minimum 70"},
+    )
+    assert token.functions.balanceOf(buyer.address).call() == paid
+
+
+def test_client_at_the_minimum_is_served(server, selling_client, buyer, client_agent):
+    agent_id, _, _ = server
+    selling_client.rate_client(client_agent, 70, server_id=agent_id).wait()
+    assert pay(server, "/strict", buyer, claim_of(client_agent)).json() == {"rating": 70}
+
+
+def test_unrated_client_is_declined_where_newcomers_are(server, buyer, client_agent, token):
+    assert_declined(pay(server, "/strict", buyer, claim_of(client_agent)), "unrated_client", buyer, token)
+
+
+def test_anonymous_client_is_declined_or_served(server, buyer, token):
+    assert_declined(pay(server, "/gated", buyer), "anonymous_client", buyer, token)
+    assert pay(server, "/open", buyer).json() == {"rating": None}
+
+
+def test_claim_to_be_anothers_agent_is_not_believed(server, buyer, register, stranger, deployment, token):
+    other = GlobalAgentId(deployment.agent_registry, str(register(stranger)))
+    assert_declined(pay(server, "/gated", buyer, claim_of(other)), "not_the_client_agent", buyer, token)
+
+
+def test_claim_in_an_unknown_registry_is_not_believed(server, buyer, client_agent, token):
+    fake = GlobalAgentId.parse(f"eip155:{CHAIN_ID}:{examples.IDENTITY}#{client_agent.agent}")
+    assert_declined(pay(server, "/gated", buyer, claim_of(fake)), "unknown_registry", buyer, token)
+
+
+def test_claim_on_an_unknown_chain_is_not_believed(server, buyer, token):
+    claim = examples.CLIENT_PAYLOAD["8004-reputation"]
+    assert_declined(pay(server, "/gated", buyer, claim), "unsupported_network", buyer, token)
+
+
+def test_agent_that_does_not_exist_is_not_believed(server, buyer, deployment, token):
+    claim = claim_of(GlobalAgentId(deployment.agent_registry, "999999"))
+    assert_declined(pay(server, "/gated", buyer, claim), "cannot_check", buyer, token)
+
+
+def test_malformed_claim_takes_no_money(server, buyer, token):
+    response = pay(server, "/gated", buyer, {"clientAgentId": "7"})
+    assert response.status_code == 402
+    assert token.functions.balanceOf(buyer.address).call() == 10**9
+
+
+def test_wallet_of_the_client_agent_may_pay(server, rpc, deployment, verifier, register, enrich):
+    """The agent's wallet pays, as the specification asks, and another account owns the agent."""
+    owner, wallet = enrich(), enrich()
+    agent = GlobalAgentId(deployment.agent_registry, str(register(owner)))
+    with Client(rpc, signer=owner, deployment=deployment, poll_interval=0.02) as client:
+        client.set_agent_wallet(agent, wallet.address, new_wallet_signer=wallet).wait()
+    agent_id, _, _ = server
+    for payer in (owner, wallet):
+        standing = verifier.check_client(ClientAgent(agent), payer.address.lower(), agent_id)
+        assert (standing.owner, standing.rating) == (owner.address, None)
+    with pytest.raises(PaymentRefusedError, match="neither wallet nor owner"):
+        verifier.check_client(ClientAgent(agent), agent.registry.address, agent_id)
+
+
+def test_our_client_declares_its_agent(server, verifier, buyer, client_agent):
+    _, url, served = server
+    client = protect_client(paying_client(buyer), verifier, client_agent=client_agent)
+    assert x402_requests(client).get(url + "/gated").status_code == 200
+    assert served[-1].agent == client_agent
+
+
+def test_literal_form_of_the_specification_is_accepted(server, buyer, client_agent):
+    _, url, served = server
+
+    def declare(payload):
+        payload.extensions["8004-reputation"] = claim_of(client_agent)
+        return payload
+
+    response = httpx.get(url + "/gated", headers=payment_for(url + "/gated", buyer, change=declare))
+    assert (response.status_code, served[-1].agent) == (200, client_agent)

@@ -1,0 +1,355 @@
+"""A proof is verified only if every check passed; each check fails for its own reason."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+from x402 import x402Client, x402ClientSync
+
+from bilateral.x402 import (
+    AsyncVerifier,
+    CheckName,
+    Ed25519Key,
+    InteractionData,
+    Outcome,
+    Secp256k1Key,
+    Verifier,
+    declare_8004_reputation,
+    interaction_hash,
+    protect_client,
+)
+from bilateral.x402.httpx import verification_of as verification_of_httpx
+from bilateral.x402.httpx import verifying_transport
+from bilateral.x402.requests import verification_of as verification_of_requests
+from bilateral.x402.requests import verifying_session
+from bilateral.x402.transports import paid_request
+from tests.sdk.servers import HttpServer
+from tests.x402 import examples
+from tests.x402.conftest import signer_entry
+from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, payment_for
+
+OTHER_KEY = Secp256k1Key(bytes(range(2, 34)))
+BODY = b"snow in Oslo"
+
+
+def buy(url, buyer, path="/echo", method="POST", content=BODY):
+    """Pay for a request, and return it as the client saw it."""
+    headers = payment_for(url + path, buyer, method=method)
+    response = httpx.request(method, url + path, headers=headers, content=content)
+    assert response.status_code == 200, response.text
+    decoded = {name: value for name, value in response.headers.items() if name != "content-encoding"}
+    return paid_request(
+        headers["PAYMENT-SIGNATURE"], f"{method} {url}{path}", {}, content or b"", decoded, response.content
+    )
+
+
+@pytest.fixture(scope="module")
+def bought(shop, enrich):
+    """A paid answer of the honest server."""
+    return buy(shop, enrich())
+
+
+@pytest.fixture(scope="module")
+def bought_before(shop, enrich):
+    """An earlier paid answer to another client."""
+    return buy(shop, enrich(), content=b"rain in Bergen")
+
+
+def signed_anew(paid, key=SIGNING_KEY, **changes):
+    """Return a paid request whose statement has other fields, and a signature that fits them."""
+    settlement = copy.deepcopy(paid.settlement)
+    statement = settlement["extensions"]["8004-reputation"] | changes
+    found = InteractionData.of(statement)
+    digest = interaction_hash(found.task_ref, paid.request, paid.response)
+    statement |= {"interactionHash": digest.hex(), "agentSignature": key.sign(digest).hex()}
+    settlement["extensions"]["8004-reputation"] = statement | changes
+    return replace(paid, settlement=settlement)
+
+
+def with_settlement(paid, **changes):
+    return replace(paid, settlement=paid.settlement | changes)
+
+
+def with_payment(paid, *path, value):
+    return replace(paid, payment=examples.changed(paid.payment, list(path), value))
+
+
+def assert_only(verification, *failed, outcome=Outcome.FAILED, problem=""):
+    """Check that exactly these checks have this outcome, and the others passed."""
+    found = {it.name: it.outcome for it in verification.checks if it.outcome is not Outcome.PASSED}
+    assert found == dict.fromkeys(failed, outcome), verification.problems
+    assert problem in verification.problems[0]
+    assert not verification.is_verified
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_paid_answer_is_verified_over_httpx(shop, rpc, deployment, buyer, seller, agent, method):
+    async def fetch():
+        async with AsyncVerifier({rpc: deployment}) as verifier:
+            client = protect_client(paying_client(buyer, x402Client), verifier)
+            async with httpx.AsyncClient(transport=verifying_transport(client, verifier)) as http:
+                path = "/weather?city=Bergen" if method == "GET" else "/echo"
+                content = None if method == "GET" else BODY * 1000
+                response = await http.request(method, shop + path, content=content)
+                return response, response.content
+
+    response, body = asyncio.run(fetch())
+    verification = verification_of_httpx(response)
+    assert verification.is_verified, verification.problems
+    assert body == ('{"city":"Bergen","weather":"snø"}'.encode() if method == "GET" else BODY * 1000)
+    payment = verification.payment
+    assert (payment.payer, payment.payee, payment.amount) == (buyer.address, seller.address, PRICE)
+    assert verification.registration.agent.agent == str(agent)
+    assert verification.signer.public_key == SIGNING_KEY.public_key
+    assert verification.request_target == f"{method} {shop}{'/weather?city=Bergen' if method == 'GET' else '/echo'}"
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_paid_answer_is_verified_over_requests(shop, rpc, deployment, buyer, size):
+    with Verifier({rpc: deployment}) as verifier:
+        client = protect_client(paying_client(buyer, x402ClientSync), verifier)
+        with verifying_session(client, verifier) as session:
+            response = session.post(shop + "/echo", data=BODY * size)
+    verification = verification_of_requests(response)
+    assert response.content == BODY * size
+    assert verification.is_verified, verification.problems
+
+
+def test_free_answer_has_no_verification(shop, rpc, deployment, buyer):
+    async def fetch():
+        async with AsyncVerifier({rpc: deployment}) as verifier:
+            client = protect_client(paying_client(buyer, x402Client), verifier)
+            with HttpServer() as server:
+                server.routes["/free"] = b"free"
+                async with httpx.AsyncClient(transport=verifying_transport(client, verifier)) as http:
+                    return await http.get(server.url + "/free")
+
+    assert verification_of_httpx(asyncio.run(fetch())) is None
+
+
+def test_proof_is_verified_by_third_parties_later(verifier, bought):
+    assert verifier.verify(bought).is_verified
+    verification = verifier.verify(bought, historical=True)
+    assert verification.is_verified, verification.problems
+    assert verification.is_historical
+
+
+@pytest.mark.parametrize("part", ["request", "response"])
+def test_tampered_body_fails(verifier, bought, part):
+    tampered = replace(bought, **{part: BODY + b"!"})
+    assert_only(verifier.verify(tampered), CheckName.INTERACTION_HASH, problem="not that of these bodies")
+
+
+def test_body_that_cannot_be_decoded_fails(verifier, bought):
+    assert_only(verifier.verify(replace(bought, response=None)), CheckName.INTERACTION_HASH, problem="decoded")
+
+
+def test_replayed_proof_of_another_payment_fails(verifier, bought, bought_before):
+    replayed = with_settlement(bought, extensions=bought_before.settlement["extensions"])
+    found = {it.name for it in verifier.verify(replayed).checks if it.outcome is Outcome.FAILED}
+    assert found == {CheckName.TASK_REF, CheckName.INTERACTION_HASH, CheckName.PAYMENT}
+
+
+def test_whole_settlement_of_another_payment_fails(verifier, bought, bought_before):
+    """The server answers with the true settlement and proof of another client's payment."""
+    replayed = signed_anew(replace(bought, settlement=bought_before.settlement))
+    verification = verifier.verify(replayed)
+    assert verification.outcome(CheckName.PAYMENT) is Outcome.FAILED
+    assert verification.outcome(CheckName.SIGNATURE) is Outcome.PASSED
+    assert "does not use this authorization" in verification.problems[0]
+
+
+def test_key_that_is_not_listed_fails(verifier, bought):
+    forged = signed_anew(bought, OTHER_KEY)
+    assert_only(verifier.verify(forged), CheckName.SIGNATURE, problem="Signature verification failed")
+
+
+def test_transaction_that_does_not_exist_fails(verifier, bought):
+    unknown = "0x" + "ab" * 32
+    forged = signed_anew(with_settlement(bought, transaction=unknown), taskRef=f"{NETWORK}:{unknown}")
+    verification = verifier.verify(forged)
+    assert "not in any block" in verification.problems[0]
+    assert verification.outcome(CheckName.PAYMENT) is Outcome.FAILED
+    assert verification.outcome(CheckName.PAY_TO) is Outcome.UNCHECKED
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        (("accepted", "amount"), str(PRICE + 1), "does not transfer"),
+        (("accepted", "payTo"), "0x" + "12" * 20, "does not transfer"),
+        (("accepted", "asset"), "0x" + "12" * 20, "does not use this authorization"),
+        (("payload", "authorization", "nonce"), "0x" + "12" * 32, "does not use this authorization"),
+        (("payload", "authorization", "from"), "0x" + "12" * 20, "does not use this authorization"),
+        (("payload", "authorization"), None, "not a transfer by signature"),
+        (("payload",), None, "not a transfer by signature"),
+        (("accepted", "amount"), "many", "not a transfer by signature"),
+        (("accepted", "amount"), "0", "not a transfer by signature"),
+    ],
+)
+def test_payment_on_other_terms_fails(verifier, bought, path, value, problem):
+    verification = verifier.verify(with_payment(bought, *path, value=value))
+    assert verification.outcome(CheckName.PAYMENT) is Outcome.FAILED
+    assert problem in verification.problems[0]
+
+
+def test_payment_of_more_than_was_asked_is_verified(verifier, bought):
+    assert verifier.verify(with_payment(bought, "accepted", "amount", value=str(PRICE - 1))).is_verified
+
+
+def test_payment_with_too_few_confirmations_fails(rpc, deployment, web3, shop, enrich):
+    with Verifier({rpc: deployment}, confirmations=3) as verifier:
+        paid = buy(shop, enrich())
+        verification = verifier.verify(paid)
+        assert "1 of 3 confirmations" in verification.problems[0]
+        web3.provider.make_request("anvil_mine", ["0x2"])
+        assert verifier.verify(paid).is_verified
+
+
+@pytest.mark.parametrize(
+    ("settlement", "problem"),
+    [
+        (None, "the object is missing"),
+        ({}, "success"),
+        ({"success": False, "network": NETWORK, "transaction": "0x"}, "settlement failed"),
+    ],
+)
+def test_answer_without_a_settlement_fails(verifier, bought, settlement, problem):
+    verification = verifier.verify(replace(bought, settlement=settlement))
+    assert verification.outcome(CheckName.SETTLEMENT) is Outcome.FAILED
+    assert problem in verification.problems[0]
+    assert not verification.is_verified
+
+
+@pytest.mark.parametrize("extensions", [None, {}, {"8004-reputation": []}, {"8004-reputation": {"networkId": 7}}])
+def test_answer_without_a_statement_fails(verifier, bought, extensions):
+    verification = verifier.verify(with_settlement(bought, extensions=extensions))
+    assert verification.outcome(CheckName.INTERACTION) is Outcome.FAILED
+    assert verification.outcome(CheckName.SIGNATURE) is Outcome.UNCHECKED
+
+
+def test_statement_of_another_agent_fails(verifier, bought):
+    assert_only(verifier.verify(signed_anew(bought, agentId="999")), CheckName.AGENT, problem="is of agent 999")
+    other = signed_anew(bought, agentRegistry=f"{NETWORK}:{examples.IDENTITY}")
+    assert_only(verifier.verify(other), CheckName.AGENT, problem="the statement is of agent")
+
+
+def test_settlement_on_another_network_fails(verifier, bought):
+    verification = verifier.verify(with_settlement(bought, network="eip155:1"))
+    failed = {it.name for it in verification.checks if it.outcome is Outcome.FAILED}
+    assert failed == {CheckName.NETWORK, CheckName.TASK_REF}
+
+
+@pytest.mark.parametrize("network", ["eip155:1", None])
+def test_answer_on_an_unknown_network_is_unchecked(verifier, bought, network):
+    verification = verifier.verify(with_payment(bought, "accepted", "network", value=network))
+    assert {it.outcome for it in verification.checks} == {Outcome.UNCHECKED}
+    assert len(verification.checks) == len(CheckName)
+    assert not verification.is_verified
+
+
+def test_node_that_fails_leaves_checks_undone(deployment, bought):
+    with Verifier({"http://127.0.0.1:9": deployment}, request_timeout=2) as verifier:
+        verification = verifier.verify(bought)
+    undone = {it.name for it in verification.checks if it.outcome is Outcome.UNCHECKED}
+    assert undone == {
+        CheckName.PAYMENT,
+        CheckName.PAY_TO,
+        CheckName.REGISTRATION_FILE,
+        CheckName.SIGNERS,
+        CheckName.SIGNATURE,
+    }
+
+
+@pytest.fixture
+def own(sell, register, seller, publish, deployment, enrich):
+    """Sells as an agent of its own, whose file a test changes after the payment."""
+    agent_id = register(seller)
+    publish(agent_id)
+    with sell(declare_8004_reputation(agent_id, deployment)) as url:
+        yield agent_id, buy(url, enrich())
+
+
+def seconds(**ago):
+    return int((datetime.now(UTC) - timedelta(**ago)).timestamp())
+
+
+@pytest.mark.parametrize(
+    ("signers", "failed", "problem"),
+    [
+        ([signer_entry(OTHER_KEY)], CheckName.SIGNATURE, "Signature verification failed"),
+        ([signer_entry(valid_until=1)], CheckName.SIGNERS, "No valid signers found"),
+        ([signer_entry(valid_from=2**33)], CheckName.SIGNERS, "No valid signers found"),
+        ([signer_entry()] * 65, CheckName.SIGNERS, "65 signers exceed the limit of 64"),
+    ],
+)
+def test_key_that_is_not_valid_now_fails_now_but_not_for_the_past(verifier, own, publish, signers, failed, problem):
+    agent_id, paid = own
+    assert verifier.verify(paid).is_verified
+    publish(agent_id, *signers)
+    verification = verifier.verify(paid)
+    assert verification.outcome(failed) is Outcome.FAILED
+    assert problem in verification.problems[0]
+    assert verifier.verify(paid, historical=True).is_verified
+
+
+def test_rotated_keys_overlap(verifier, own, publish):
+    agent_id, paid = own
+    new = Ed25519Key(bytes(range(3, 35)))
+    publish(agent_id, signer_entry(valid_until=seconds(hours=-24)), signer_entry(new))
+    assert verifier.verify(paid).is_verified
+    assert verifier.verify(signed_anew(paid, new)).signer.algorithm == "ed25519"
+
+
+def test_wallet_that_changes_later_does_not_unmake_the_payment(verifier, own, selling_client):
+    agent_id, paid = own
+    selling_client.unset_agent_wallet(agent_id).wait()
+    assert verifier.verify(paid).is_verified
+
+
+@pytest.fixture
+def served_file(own, selling_client, deployment):
+    """Serves the agent's registration file from a web server, over http."""
+    agent_id, paid = own
+    file = selling_client.load_agent(agent_id).file.to_bytes()
+    with HttpServer() as server:
+        server.routes["/agent.json"] = file
+        selling_client.set_agent_uri(agent_id, server.url + "/agent.json").wait()
+        yield paid
+
+
+def test_file_over_http_verifies_nothing(verifier, served_file):
+    verification = verifier.verify(served_file)
+    assert verification.outcome(CheckName.REGISTRATION_FILE) is Outcome.FAILED
+    assert "use https, ipfs or data" in verification.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("uri", "outcome", "problem"),
+    [
+        ("", Outcome.UNCHECKED, "cannot be loaded"),
+        ("https://127.0.0.1:9/agent.json", Outcome.UNCHECKED, "cannot be loaded"),
+        ("data:application/json,{}", Outcome.FAILED, "Agent not registered on this network"),
+        ("data:application/json,[]", Outcome.FAILED, "malformed"),
+        ("data:application/json," + "[" * 5000, Outcome.FAILED, "malformed"),
+        ("data:application/json,%7B%22signers%22:[7]%7D", Outcome.FAILED, "malformed"),
+    ],
+)
+def test_hostile_file_verifies_nothing(verifier, own, selling_client, uri, outcome, problem):
+    agent_id, paid = own
+    selling_client.set_agent_uri(agent_id, uri).wait()
+    verification = verifier.verify(paid)
+    assert verification.outcome(CheckName.REGISTRATION_FILE) is outcome
+    assert problem in " ".join(verification.problems)
+
+
+def test_guarded_loader_follows_no_uri_to_this_machine(rpc, deployment, own, selling_client):
+    agent_id, paid = own
+    selling_client.set_agent_uri(agent_id, "https://127.0.0.1:9/agent.json").wait()
+    with Verifier({rpc: deployment}) as verifier:
+        assert "not a public address" in " ".join(verifier.verify(paid).problems)
