@@ -17,6 +17,7 @@ from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.interactions import interaction_hash
 from bilateral.x402.keys import find_signer
 from bilateral.x402.payments import ExpectedPayment, PaymentProblemError, find_payment
+from bilateral.x402.standing import deployment_of
 from bilateral.x402.types import REPUTATION_8004, InteractionData, ReputationInfo, SettlementReceipt
 from bilateral.x402.verdicts import Check, CheckName, Outcome, Payment, Verification
 
@@ -129,8 +130,7 @@ def check_before_payment(state: ClientState, info: ReputationInfo, pay_to: str) 
         PaymentRefusedError: The agent is not registered, its registries are not on the allow-list or do not belong
             together, or `payTo` is not the agent's wallet.
     """
-    assert state.given is not None  # noqa: S101  # a verifier always gives one
-    registration = known_registration(state.given, info)
+    registration = known_registration(deployment_of(state), info)
     token = registration.agent.agent_id.token_id
     (identity,), (wallet,) = yield from together(
         [
@@ -195,9 +195,8 @@ class _Run:
         """Compare the statement's agent with the declared one."""
         extensions = self.paid.payment.get("extensions")
         declaration = extensions.get(REPUTATION_8004) if isinstance(extensions, dict) else None
-        assert self.state.given is not None  # noqa: S101  # a verifier always gives one
         try:
-            self.registration = known_registration(self.state.given, ReputationInfo.of(declaration))
+            self.registration = known_registration(deployment_of(self.state), ReputationInfo.of(declaration))
         except (InvalidMessageError, PaymentRefusedError) as error:
             raise _failed(str(error)) from None
         found, agent = _needed(self.interaction, "there is no statement"), self.registration.agent

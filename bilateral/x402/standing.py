@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bilateral.client.operations.registries import call
-from bilateral.contracts import Registry
+from bilateral.contracts import Deployment, Registry
 from bilateral.node.steps import together
 from bilateral.x402.errors import PaymentRefusedError
 
@@ -34,6 +34,12 @@ class ClientStanding:
     rating: int | None
 
 
+def deployment_of(state: ClientState) -> Deployment:
+    """Return the deployment that a verifier was given for a chain."""
+    assert isinstance(state.given, Deployment)  # noqa: S101  # a verifier always gives one
+    return state.given
+
+
 def check_client(state: ClientState, claim: ClientAgent, payer: str, server_agent: int) -> Operation[ClientStanding]:
     """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`).
 
@@ -41,8 +47,7 @@ def check_client(state: ClientState, claim: ClientAgent, payer: str, server_agen
         PaymentRefusedError: The registry is not on the allow-list, or the payer is not the agent's wallet or owner.
         ContractRevertError: There is no such agent.
     """
-    assert state.given is not None  # noqa: S101  # a verifier always gives one
-    if claim.agent.registry != state.given.agent_registry:
+    if claim.agent.registry != deployment_of(state).agent_registry:
         raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")
     token = claim.agent.agent_id.token_id
     (owner,), (wallet,), (has_rating, rating) = yield from together(
