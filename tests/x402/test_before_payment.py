@@ -60,7 +60,7 @@ def test_other_payee_than_the_agents_wallet_is_refused(check, declared, stranger
 
 
 @pytest.mark.parametrize("pay_to", ["", "0x", "0x" + "00" * 20, examples.MINT])
-def test_payee_that_is_no_wallet_is_refused(check, declared, pay_to):
+def test_invalid_payee_is_refused(check, declared, pay_to):
     assert_refused("payment_address_mismatch", "mismatch", check, declared, NETWORK, pay_to)
 
 
