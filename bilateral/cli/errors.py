@@ -163,6 +163,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.DatabaseUnavailableError,
             index_errors.NewerSchemaError,
             index_errors.OlderSchemaError,
+            index_errors.OtherRegistriesError,
         ),
     ),
     (ExitCode.DOCUMENT, (errors.DocumentError,)),

@@ -90,6 +90,30 @@ class NoEndpointError(BilateralError):
         self.chain_id = chain_id
 
 
+class OtherRegistriesError(BilateralError):
+    """The database has a chain with other registries than those that are to be indexed now.
+
+    Attributes:
+        chain_id: The chain.
+        added: The addresses that the database lacks.
+        left_out: The addresses that only the database has.
+    """
+
+    reason = "other_registries"
+
+    def __init__(self, chain_id: int, added: list[str], left_out: list[str]) -> None:
+        """Compose the message from the addresses."""
+        changes = [f"it lacks {', '.join(added)}"] if added else []
+        changes += [f"it has {', '.join(left_out)} too"] if left_out else []
+        super().__init__(
+            f"the database has chain {chain_id} with other registries: {' and '.join(changes)}. Their earlier or later "
+            "events would be missing: name the same --deployment as before, or another --database"
+        )
+        self.chain_id = chain_id
+        self.added = added
+        self.left_out = left_out
+
+
 class NewerSchemaError(BilateralError):
     """A newer version of this package made the tables.
 

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from sqlalchemy import delete, select, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.contracts import Deployment, Registry, packaged_deployment
@@ -23,12 +24,13 @@ from bilateral.errors import (
 from bilateral.index import schema
 from bilateral.index.database import is_transient, unavailable
 from bilateral.index.endpoint import Endpoint
-from bilateral.index.errors import NoEndpointError
+from bilateral.index.errors import NoEndpointError, OtherRegistriesError
 from bilateral.index.follow import Follower, Outcome, Step
 from bilateral.index.pool import Pool
 from bilateral.index.rows import rows_of
 from bilateral.index.source import Source
 from bilateral.index.store import ChainStore
+from bilateral.origin import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -76,6 +78,7 @@ class Worker:
         NoEndpointError: No endpoint says which chain it is of.
         UnknownDeploymentError: No deployment was given, and none is packaged for the chain.
         WrongChainError: A deployment is of another chain.
+        OtherRegistriesError: The database has the chain with other registries.
     """
 
     def __init__(
@@ -100,8 +103,13 @@ class Worker:
         self._poll_seconds = poll_seconds
         self._report = report
         self._pool = Pool(self.chain_id, sources, self._report_problem)
-        self._follower = Follower(ChainStore(engine, self.chain_id), self._pool, registries, first)
-        _record_registries(engine, deployments, first)
+        store = ChainStore(engine, self.chain_id)
+        cursor = store.cursor()
+        self._before = first - 1 if cursor is None else cursor.number
+        self._engine = engine
+        self._follower = Follower(store, self._pool, registries, first)
+        self._endpoint = ""
+        _record_registries(engine, self.chain_id, deployments, first)
 
     def run(self, *, until_head: bool = False) -> None:
         """Follow the chain until the worker is told to stop.
@@ -113,10 +121,11 @@ class Worker:
             DatabaseUnavailableError: The database cannot be written.
         """
         began, indexed = time.monotonic(), 0
-        before: int | None = None
+        before = self._before
         while not self._stop.is_set():
             try:
                 step = self._follower.step()
+                self._record_endpoint(step.endpoint)
             except NoEndpointError as problem:
                 _LOGGER.warning("chain=%d outcome=no_endpoint problem=%r", self.chain_id, str(problem))
                 self._stop.wait(_RETRY_SECONDS)
@@ -130,7 +139,7 @@ class Worker:
                     return
                 self._stop.wait(self._poll_seconds)
                 continue
-            indexed += 0 if before is None else max(0, step.block - before)
+            indexed += max(0, step.block - before)
             before = step.block
             rate = indexed / max(time.monotonic() - began, 1e-9)
             left = (step.head - step.block) / rate if rate and step.head > step.block else None
@@ -141,13 +150,21 @@ class Worker:
                 "?" if left is None and step.block < step.head else f"{left or 0:.0f}s",
             )
 
+    def _record_endpoint(self, endpoint: str) -> None:
+        """Write down which endpoint is in use, if it is another one than before."""
+        if endpoint != self._endpoint:
+            table = schema.chain
+            with self._engine.begin() as connection:
+                connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(endpoint=endpoint))
+            self._endpoint = endpoint
+
     def _report_problem(self, endpoint: str, problem: str) -> None:
         """Log that an endpoint was benched."""
         _LOGGER.warning("chain=%d endpoint=%s benched=%r", self.chain_id, endpoint, problem)
 
 
 def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, ...]:
-    """Return the deployments of a chain: those of the settings, or the packaged one.
+    """Return the deployments of a chain: those of the settings, or the packaged ones, canonical and of this project.
 
     Args:
         settings: The chain's settings.
@@ -157,8 +174,8 @@ def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, 
         UnknownDeploymentError: None is given, and none is packaged for the chain.
         WrongChainError: One is of another chain.
     """
-    packaged = packaged_deployment(chain_id)
-    deployments = settings.deployments or (() if packaged is None else (packaged,))
+    packaged = [packaged_deployment(chain_id, origin) for origin in Origin]
+    deployments = settings.deployments or tuple(it for it in packaged if it is not None)
     if not deployments:
         raise UnknownDeploymentError(chain_id)
     for deployment in deployments:
@@ -173,7 +190,8 @@ def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
     for deployment in deployments:
         places = (
             (deployment.identity, Registry.IDENTITY),
-            (deployment.reputation, Registry.BIDIRECTIONAL),  # it has all events of the one without ratings
+            (deployment.reputation, Registry.REPUTATION),
+            (deployment.ratings, Registry.BIDIRECTIONAL),  # it has all events of the one without ratings
             (deployment.authorized, Registry.AUTHORIZED),
             (deployment.validation, Registry.VALIDATION),
         )
@@ -226,12 +244,23 @@ def _chain_id(endpoints: Sequence[Endpoint]) -> int:
     raise NoEndpointError(None, "; ".join(problems))
 
 
-def _record_registries(engine: Engine, deployments: Sequence[Deployment], first_block: int) -> None:
-    """Write down which registries are indexed, and which identity registry each belongs to."""
-    rows: Mapping[str, tuple[object, ...]] = {
+def _record_registries(engine: Engine, chain_id: int, deployments: Sequence[Deployment], first_block: int) -> None:
+    """Write down which registries are indexed, and which identity registry each belongs to.
+
+    Raises:
+        OtherRegistriesError: The chain is indexed already, and with other registries.
+    """
+    new: Mapping[str, tuple[object, ...]] = {
         address: (it.chain_id, address, registry.value, it.identity, it.first_block or first_block)
         for it in deployments
         for address, registry in registries_of([it]).items()
     }
+    table = schema.registry
     with engine.begin() as connection:
-        rows_of(connection).replace(schema.registry, list(rows.values()))
+        begun = select(schema.chain.c.chain_id).where(schema.chain.c.chain_id == chain_id)
+        is_begun = connection.execute(begun).first() is not None
+        known = connection.execute(select(table.c.address).where(table.c.chain_id == chain_id)).scalars().all()
+        if is_begun and set(known) != set(new):
+            raise OtherRegistriesError(chain_id, sorted(set(new) - set(known)), sorted(set(known) - set(new)))
+        connection.execute(delete(table).where(table.c.chain_id == chain_id))
+        rows_of(connection).replace(table, list(new.values()))

@@ -1,0 +1,197 @@
+"""Registries of others and of this project, on one chain: indexed from its RPC URL, as README shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from eth_utils.crypto import keccak
+from sqlalchemy import select
+from web3 import HTTPProvider, Web3
+
+from bilateral.contracts import Registry
+from bilateral.index import schema
+from bilateral.index.database import open_database
+from bilateral.index.endpoint import Endpoint
+from bilateral.index.source import Source
+from bilateral.index.verify import Verifier
+from bilateral.index.worker import registries_of
+from tests.index.test_commands import bilateral
+from tests.sdk.client.helpers import plain
+from tests.sdk.deployed.world import CANONICAL, CHAIN_ID, OWNER, PAYER, REVIEWER, canonical_chain, put_ours
+
+README = Path(__file__).parents[2] / "README.md"
+URI = "data:application/json,%7B%22name%22%3A%22Foreign%22%7D"
+
+
+def transact(web3, function, sender):
+    """Send a transaction from an account that the chain itself signs for."""
+    receipt = web3.eth.wait_for_transaction_receipt(function.transact({"from": sender.address}), poll_latency=0.01)
+    assert receipt["status"] == 1
+
+
+@pytest.fixture(scope="module")
+def url(project):
+    with canonical_chain() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def web3(url):
+    return Web3(HTTPProvider(url))
+
+
+@pytest.fixture(scope="module")
+def ours(web3):
+    """This project's registries on the same chain, with an agent of the August 2025 functions."""
+    deployment = put_ours(web3)
+    identity = plain(web3, Registry.IDENTITY, deployment.identity)
+    reputation = plain(web3, Registry.BIDIRECTIONAL, deployment.reputation)
+    transact(web3, identity.functions.newAgent("Old.example", OWNER.address), OWNER)
+    transact(web3, identity.functions.updateAgent(1, "new.example", PAYER.address), OWNER)
+    transact(web3, identity.functions.register(URI), REVIEWER)
+    transact(web3, identity.functions.setPrimaryAgent(1), PAYER)
+    transact(web3, reputation.functions.rateClient(2, 90), PAYER)
+    return deployment
+
+
+@pytest.fixture(scope="module")
+def theirs(web3):
+    """The canonical registries, with an agent that has the id 0, is approved, transferred, rated and validated."""
+    identity = plain(web3, Registry.IDENTITY, CANONICAL.identity)
+    reputation = plain(web3, Registry.REPUTATION, CANONICAL.reputation)
+    validation = plain(web3, Registry.VALIDATION, CANONICAL.validation)
+    transact(web3, identity.functions.register(URI), OWNER)
+    transact(web3, identity.functions.approve(REVIEWER.address, 0), OWNER)
+    transact(web3, identity.functions.setApprovalForAll(REVIEWER.address, True), OWNER)
+    transact(web3, identity.functions.transferFrom(OWNER.address, PAYER.address, 0), OWNER)
+    feedback = (0, 95, 0, "starred", "", "", "", bytes(32))
+    transact(web3, reputation.functions.giveFeedback(*feedback), REVIEWER)
+    transact(web3, reputation.functions.giveFeedback(*feedback), REVIEWER)
+    transact(web3, reputation.functions.revokeFeedback(0, 1), REVIEWER)
+    transact(web3, validation.functions.validationRequest(REVIEWER.address, 0, "", b"\1" * 32), PAYER)
+    transact(web3, validation.functions.validationResponse(b"\1" * 32, 80, "", bytes(32), ""), REVIEWER)
+    return CANONICAL
+
+
+@pytest.fixture(scope="module")
+def rows(url, ours, theirs, tmp_path_factory):
+    """Index both deployments of the chain, and return what reads a table."""
+    folder = tmp_path_factory.mktemp("index")
+    database = f"sqlite:///{folder / 'index.sqlite'}"
+    for name, deployment, facts in (("ours", ours, {}), ("theirs", theirs, {"origin": "canonical", "firstAgentId": 0})):
+        found = registries_of([deployment]).items()
+        contracts = {registry.value: {"address": address, **facts} for address, registry in found}
+        (folder / f"{name}.json").write_text(json.dumps({"chainId": CHAIN_ID, "contracts": contracts}))
+    settings = folder / "index.toml"
+    settings.write_text(f'[[chain]]\nrpc_urls = ["{url}"]\ndeployments = ["ours.json", "theirs.json"]\n')
+    code, _, told = bilateral("run", "--settings", settings, "--database", database, "--until-head")
+    assert code == 0, told
+    engine = open_database(database)
+
+    def read(query, **parameters):
+        with engine.connect() as connection:
+            return connection.exec_driver_sql(query, parameters).all()
+
+    read.engine = engine
+    yield read
+    engine.dispose()
+
+
+def test_agents_of_both_deployments_are_kept_apart_and_agent_0_counts(rows, web3, ours, theirs):
+    found = rows("SELECT identity_registry, agent_id, owner, wallet, domain FROM agent")
+    assert set(found) == {
+        (theirs.identity, 0, PAYER.address, None, ""),
+        (ours.identity, 1, PAYER.address, None, "new.example"),
+        (ours.identity, 2, REVIEWER.address, REVIEWER.address, ""),
+    }
+    registry = plain(web3, Registry.IDENTITY, ours.identity)
+    assert [registry.functions.getAgentWallet(it).call() for it in (1, 2)] == ["0x" + "00" * 20, REVIEWER.address]
+    primary = rows("SELECT account, agent_id FROM primary_agent WHERE identity_registry = :at", at=ours.identity)
+    assert set(primary) == {(PAYER.address, 1), (REVIEWER.address, 2)}
+
+
+def test_events_of_both_generations_approvals_and_transfers_have_rows(rows, ours, theirs):
+    counts = {
+        (table, registry): rows(f'SELECT count(*) FROM "{table}" WHERE registry = :at', at=registry)[0][0]  # noqa: S608  # ours
+        for table in ("transfer", "approval", "approval_for_all", "registered", "agent_registered", "agent_updated")
+        for registry in (ours.identity, theirs.identity)
+    }
+    assert [counts[name, theirs.identity] for name in ("transfer", "approval", "approval_for_all")] == [2, 1, 1]
+    assert [counts[name, ours.identity] for name in ("agent_registered", "agent_updated")] == [1, 1]
+    assert [counts[name, theirs.identity] for name in ("registered", "agent_registered")] == [1, 0]
+
+
+def test_feedback_ratings_and_validations_of_both_have_their_states(rows, ours, theirs):
+    assert rows("SELECT registry, agent_id, is_revoked FROM feedback ORDER BY feedback_index") == [
+        (theirs.reputation, 0, 1),
+        (theirs.reputation, 0, 0),
+    ]
+    assert set(rows("SELECT registry, agent_id, side, count FROM summary")) == {
+        (theirs.reputation, 0, "server", 1),
+        (ours.reputation, 2, "client", 1),
+    }
+    assert rows("SELECT registry, agent_id, response FROM validation") == [(theirs.validation, 0, 80)]
+
+
+def test_files_of_both_are_read(rows, ours, theirs):
+    found = rows("SELECT identity_registry, agent_id, name FROM agent_registration")
+    assert set(found) == {(theirs.identity, 0, "Foreign"), (ours.identity, 2, "Foreign")}
+
+
+def test_a_change_of_the_code_of_a_registry_leaves_a_trace(rows, theirs):
+    topic = keccak(text="Initialized(uint64)")
+    found = rows("SELECT registry, topics, reason FROM undecodable_log")
+    assert (theirs.identity, topic, "IdentityRegistry has no event with this first topic") in found
+
+
+def test_each_registry_is_listed_with_its_identity_registry(rows, ours, theirs):
+    found = {address: (kind, identity) for _, address, kind, identity, _ in rows("SELECT * FROM registry")}
+    assert found == {
+        address: (registry.value, deployment.identity)
+        for deployment in (ours, theirs)
+        for address, registry in registries_of([deployment]).items()
+    }
+    assert found[theirs.reputation][0] == "ReputationRegistry"
+    assert found[ours.reputation][0] == "BidirectionalReputationRegistry"
+
+
+def test_the_rows_equal_the_chain(rows, url, ours, theirs):
+    registries = registries_of([ours, theirs])
+    with rows.engine.connect() as connection:
+        head = connection.execute(select(schema.chain.c.block_number)).scalar_one()
+    verifier = Verifier(rows.engine, Source(Endpoint(url), list(registries)), registries)
+    assert all(it.is_equal for it in verifier.compare(0, head))
+
+
+def shape(line):
+    """Return a line without what differs between chains and moments: numbers, times, hosts and padding."""
+    line = re.sub(r"endpoint=\S+|https?://\S+|127\.0\.0\.1:\d+|localhost:\d+|mainnet\.base\.org", "host", line)
+    return re.sub(r"[\s─━┃│]+", " ", re.sub(r"\d[\d.:,-]*", "0", line)).strip()
+
+
+def test_readme_shows_the_command_that_indexes_a_public_network_and_what_it_prints(url, theirs, tmp_path):
+    text = README.read_text(encoding="utf-8")
+    command, printed = re.search(
+        r"\n(bilateral index run [^\n]*mainnet\.base\.org[^\n]*)\n```\n+```\n(.*?)```", text, re.S
+    ).groups()
+    words = command.replace("https://mainnet.base.org", url).split()[2:]
+    code, shown, told = bilateral(*words, "--database", f"sqlite:///{tmp_path / 'index.sqlite'}")
+    assert code == 0, told
+    lines = {shape(line) for line in (told + shown).splitlines()}
+    for line in printed.splitlines():
+        assert shape(line) in lines
+
+
+def test_other_registries_than_before_are_refused_because_their_events_would_be_missing(url, ours, theirs, tmp_path):
+    database = ("--database", f"sqlite:///{tmp_path / 'index.sqlite'}")
+    assert bilateral("run", "--rpc-url", url, "--until-head", *database)[0] == 0
+    contracts = {registry.value: {"address": address} for address, registry in registries_of([ours]).items()}
+    (tmp_path / "8453.json").write_text(json.dumps({"chainId": CHAIN_ID, "contracts": contracts}))
+    code, _, told = bilateral("run", "--rpc-url", url, "--deployment", tmp_path / "8453.json", *database)
+    assert code == 11
+    assert "the database has chain 8453 with other registries: it lacks 0x" in told
+    assert f"and it has {min(theirs.identity, theirs.reputation, theirs.validation)}" in told
+    assert "name the same --deployment as before, or another --database" in told
