@@ -131,11 +131,12 @@ def connect_engine(url: str | None = None) -> Engine:
             Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(parsed)
         if engine.dialect.name == "sqlite":
-            _prepare_sqlite(engine)
+            _prepare_sqlite(engine, _BUSY_SECONDS if "timeout" not in parsed.query else None)
         engine.connect().close()
-    except (OSError, DBAPIError) as problem:
-        reason = problem.orig if isinstance(problem, DBAPIError) else problem
-        raise DatabaseUnavailableError(f"the database cannot be opened: {reason}") from None
+    except OSError as problem:
+        raise DatabaseUnavailableError(f"the database cannot be opened: {problem}: name another --database") from None
+    except DBAPIError as problem:
+        raise unavailable(problem) from None
     return engine
 
 
@@ -170,8 +171,13 @@ def named_database_errors() -> Iterator[None]:
         raise unavailable(problem) from None
 
 
-def _prepare_sqlite(engine: Engine) -> None:
-    """Let readers go on while one connection writes, and let SQLAlchemy decide where transactions begin."""
+def _prepare_sqlite(engine: Engine, busy_seconds: int | None) -> None:
+    """Let readers go on while one connection writes, and let SQLAlchemy decide where transactions begin.
+
+    Args:
+        engine: The database.
+        busy_seconds: The seconds to wait for another program's lock; None if the URL says it (`?timeout=`).
+    """
 
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, _: Any) -> None:
@@ -179,7 +185,7 @@ def _prepare_sqlite(engine: Engine) -> None:
         for pragma in (
             "journal_mode = WAL",
             "synchronous = NORMAL",
-            f"busy_timeout = {_BUSY_SECONDS * 1000}",
+            *(() if busy_seconds is None else (f"busy_timeout = {busy_seconds * 1000}",)),
             f"cache_size = -{_CACHE_KIB}",
             f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
             f"journal_size_limit = {_CHECKPOINT_PAGES * 4096}",

@@ -86,7 +86,7 @@ class NoEndpointError(BilateralError):
     def __init__(self, chain_id: int | None, problems: str) -> None:
         """Compose the message from the endpoints' problems."""
         of = "" if chain_id is None else f" of chain {chain_id}"
-        super().__init__(f"no endpoint{of} is usable: {problems}")
+        super().__init__(f"no endpoint{of} is usable: {problems}. Check --rpc-url, or add another one.")
         self.chain_id = chain_id
 
 

@@ -1,0 +1,131 @@
+"""Failures of endpoints, databases and deployments: one clear line each, a way on, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sqlite3
+import subprocess
+from contextlib import closing
+
+import pytest
+
+from bench.index.generator import ADDRESSES
+from bilateral.index import schema
+from bilateral.index.database import open_database
+from bilateral.index.files import schema as file_schema
+from tests.index.conftest import CHAIN_ID
+from tests.index.test_commands import COMMAND, bilateral, database, grown, record  # noqa: F401  # fixtures
+from tests.sdk.servers import HttpServer
+
+pytestmark = pytest.mark.usefixtures("grown")
+
+
+@pytest.fixture
+def run(event_chain, record, database):  # noqa: F811  # fixtures
+    """Run the index up to the head, and return its exit code and its last message."""
+
+    def run_command(*options, url=event_chain.url, path=record, into=database, **settings):
+        arguments = ["run", "--rpc-url", url, "--deployment", path, "--database", into, "--until-head", "--no-files"]
+        command = [*COMMAND, *map(str, (*arguments, *options))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **settings)  # noqa: S603  # ours
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stderr.strip().rpartition("\n")[2]
+
+    return run_command
+
+
+@pytest.fixture
+def is_whole(run, event_chain, record, database):  # noqa: F811  # fixtures
+    """Check that a further run completes the index, and that its rows are what the chain says."""
+
+    def check():
+        assert run()[0] == 0
+        arguments = ("--rpc-url", event_chain.url, "--deployment", record, "--database", database)
+        code, shown, _ = bilateral("verify", *arguments, "--json")
+        assert (code, json.loads(shown)["missing"], json.loads(shown)["stale"]) == (0, [], [])
+        assert json.loads(shown)["rows"] >= 100
+
+    return check
+
+
+def test_an_endpoint_that_nobody_answers_at_is_named(run):
+    code, told = run(url="http://127.0.0.1:9")
+    assert code == 5
+    assert "127.0.0.1:9 cannot be reached" in told
+    assert told.endswith("Check --rpc-url, or add another one.")
+
+
+def test_an_endpoint_that_is_no_node_is_named(run):
+    with HttpServer() as server:
+        server.routes["/"] = b"<!doctype html>"
+        code, told = run(url=server.url)
+    assert code == 5
+    assert f"localhost:{server.port}" in told
+    assert told.endswith("Check --rpc-url, or add another one.")
+
+
+def test_a_deployment_of_another_chain_is_refused_before_anything_is_stored(run, database, tmp_path):  # noqa: F811  # a fixture
+    other = tmp_path / "other.json"
+    contracts = {str(name): {"address": address} for name, address in ADDRESSES.items()}
+    other.write_text(json.dumps({"chainId": 8453, "contracts": contracts}))
+    code, told = run(path=other)
+    assert code == 8
+    assert "8453" in told
+    assert str(CHAIN_ID) in told
+    with open_database(database).connect() as connection:
+        assert connection.execute(schema.registry.select()).all() == []
+
+
+def test_a_full_disk_ends_the_run_and_the_next_one_completes_it(run, database, is_whole, event_chain, generator):  # noqa: F811  # a fixture
+    open_database(database).dispose()
+    for _ in range(3):
+        event_chain.mine(generator.logs(1_500))
+
+    def allow_little():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+
+    code, told = run(preexec_fn=allow_little)
+    assert code == 11
+    assert "the disk of the database is full, or does not work: free some space, and start again" in told
+    is_whole()
+
+
+def test_a_locked_database_is_named_and_nothing_is_lost(run, database, is_whole):  # noqa: F811  # a fixture
+    open_database(database).dispose()
+    with closing(sqlite3.connect(database.removeprefix("sqlite:///"), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        code, told = run(into=f"{database}?timeout=0.2")
+    assert code == 11
+    assert "another program has locked the database for too long: end it, or name another --database" in told
+    is_whole()
+
+
+def test_a_file_that_is_no_database_is_named(run, tmp_path):
+    (tmp_path / "notes.txt").write_text("These are notes. " * 100)
+    code, told = run(into=f"sqlite:///{tmp_path / 'notes.txt'}")
+    assert code == 11
+    assert "damaged, or of another program" in told
+    assert (tmp_path / "notes.txt").read_text().startswith("These are notes.")
+
+
+def test_a_database_server_that_does_not_answer_is_named(run):
+    code, told = run(into="postgresql://127.0.0.1:9/index")
+    assert code == 11
+    assert "the server of the database does not answer: start it, or correct --database" in told
+
+
+def test_a_database_of_an_older_version_says_how_to_migrate_it(run, database):  # noqa: F811  # a fixture
+    assert run()[0] == 0
+    engine = open_database(database)
+    with engine.begin() as connection:
+        for name in file_schema.VIEWS:
+            connection.exec_driver_sql(f'DROP VIEW "{name}"')
+        file_schema.metadata.drop_all(connection)
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+    engine.dispose()
+    code, told = run()
+    assert code == 11
+    assert "this package needs 0002: run bilateral index schema" in told
+    assert bilateral("schema", "--database", database)[0] == 0
+    assert run()[0] == 0
