@@ -1,0 +1,103 @@
+"""One process for all chains, a process for each chain, and the progress that they tell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+
+import pytest
+
+from bench.index.chain import OPTIONS, EventChain
+from bench.index.generator import ADDRESSES, Generator
+from bilateral.contracts import Deployment, Registry
+from bilateral.index.settings import ChainSettings
+from bilateral.index.worker import Worker
+from scripts._anvil import running_anvil
+from tests.index.proxy import range_of, refusal
+from tests.index.test_commands import COMMAND, bilateral, database  # noqa: F401  # a fixture
+
+CHAINS = (31337, 31338)
+
+
+@pytest.fixture(scope="module")
+def chains(emitter_code):
+    """Two chains with some blocks each, by their ids."""
+    with running_anvil(*OPTIONS) as first, running_anvil(*OPTIONS, "--chain-id", str(CHAINS[1])) as second:
+        found = {chain_id: EventChain(url, emitter_code) for chain_id, url in zip(CHAINS, (first, second), strict=True)}
+        for seed, chain in enumerate(found.values()):
+            events = Generator(seed)
+            for _ in range(10 + seed):
+                chain.mine(events.logs(5))
+        yield found
+
+
+@pytest.fixture
+def records(tmp_path):
+    """The deployment record of each chain."""
+    found = {}
+    for chain_id in CHAINS:
+        contracts = {str(name): {"address": address, "block": 1} for name, address in ADDRESSES.items()}
+        found[chain_id] = tmp_path / f"{chain_id}.json"
+        found[chain_id].write_text(json.dumps({"chainId": chain_id, "contracts": contracts}))
+    return found
+
+
+def blocks(shown):
+    return {status["chain_id"]: (status["block"], status["lag"]) for status in json.loads(shown)}
+
+
+def test_one_process_follows_all_chains_of_a_file(chains, records, database, tmp_path):  # noqa: F811  # a fixture
+    path = tmp_path / "index.toml"
+    path.write_text(
+        f'database = "{database}"\n'
+        + "".join(
+            f'[[chain]]\nrpc_urls = ["{chains[it].url}"]\ndeployments = ["{records[it].name}"]\n' for it in CHAINS
+        )
+    )
+    code, shown, told = bilateral("run", "--settings", path, "--until-head", "--no-files", "--json")
+    assert code == 0
+    assert blocks(shown) == {31337: (10, 0), 31338: (11, 0)}
+    assert all(f"chain={chain_id} outcome=advanced" in told for chain_id in CHAINS)
+
+
+def test_a_process_for_each_chain_writes_into_one_database(chains, records, database):  # noqa: F811  # a fixture
+    processes = []
+    for chain_id, chain in chains.items():
+        arguments = ["run", "--rpc-url", chain.url, "--deployment", records[chain_id], "--database", database]
+        command = [*COMMAND, *map(str, arguments), "--until-head", "--no-files"]
+        processes.append(subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE))  # noqa: S603  # ours
+    for process in processes:
+        _, told = process.communicate(timeout=120)
+        assert process.returncode == 0, told
+    _, shown, _ = bilateral("status", "--database", database, "--json")
+    assert blocks(shown) == {31337: (10, 0), 31338: (11, 0)}
+
+
+def test_one_chain_that_fails_ends_the_process_and_is_named(chains, records, database, tmp_path):  # noqa: F811  # a fixture
+    path = tmp_path / "index.toml"
+    path.write_text(
+        f'database = "{database}"\n[[chain]]\nrpc_urls = ["{chains[31337].url}"]\ndeployments = ["31337.json"]\n'
+        '[[chain]]\nrpc_urls = ["http://127.0.0.1:9"]\ndeployments = ["31338.json"]\n'
+    )
+    code, _, told = bilateral("run", "--settings", path, "--until-head", "--no-files")
+    assert code == 5
+    assert "127.0.0.1:9 cannot be reached" in told
+
+
+def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine):
+    def few_blocks(parameters, result):
+        first, last = range_of(parameters)
+        return refusal("exceed maximum block range: 100", -32701) if last - first >= 100 else result
+
+    proxy.rules["eth_getLogs"] = few_blocks
+    told = []
+    deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1)
+    settings = ChainSettings((proxy.url,), (deployment,))
+    Worker(engine, settings, stop=threading.Event(), report=told.append).run(until_head=True)
+    assert len(told) > 5
+    assert all(it.rate > 0 for it in told)
+    assert told[-1].step.block == settled_chain.head
+    assert told[-1].seconds_left is None
+    for it in told[:-1]:
+        assert it.seconds_left == pytest.approx((it.step.head - it.step.block) / it.rate)
