@@ -56,7 +56,7 @@ def test_an_endpoint_that_nobody_answers_at_is_named(run):
     assert told.endswith("Check --rpc-url, or add another one.")
 
 
-def test_an_endpoint_that_is_no_node_is_named(run):
+def test_an_address_without_a_node_is_named(run):
     with HttpServer() as server:
         server.routes["/"] = b"<!doctype html>"
         code, told = run(url=server.url)
@@ -101,7 +101,7 @@ def test_a_locked_database_is_named_and_nothing_is_lost(run, database, is_whole)
     is_whole()
 
 
-def test_a_file_that_is_no_database_is_named(run, tmp_path):
+def test_a_file_other_than_a_database_is_named(run, tmp_path):
     (tmp_path / "notes.txt").write_text("These are notes. " * 100)
     code, told = run(into=f"sqlite:///{tmp_path / 'notes.txt'}")
     assert code == 11
