@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
@@ -23,6 +23,7 @@ from bilateral.text import ChainText
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+_WORD: Final = 32
 _STRING = re.compile(r"\bstring\b")
 
 
@@ -79,10 +80,13 @@ def _type(part: Mapping[str, Any]) -> str:
 
 def _decode(parts: Sequence[Mapping[str, Any]], data: bytes, what: str) -> tuple[Any, ...]:
     """Decode values, strings as bytes first."""
+    problem = UnexpectedAnswerError(f"{what} in an unexpected form ({len(data)} bytes)")
+    if len(data) < _WORD * len(parts):  # Ape, if it is in the process, makes eth-abi read zeros beyond the end
+        raise problem
     try:
         values = decode([_STRING.sub("bytes", _type(part)) for part in parts], data)
     except (DecodingError, OverflowError):
-        raise UnexpectedAnswerError(f"{what} in an unexpected form ({len(data)} bytes)") from None
+        raise problem from None
     return tuple(map(_value, parts, values))
 
 

@@ -31,6 +31,7 @@ class Registry(StrEnum):
     BIDIRECTIONAL = "BidirectionalReputationRegistry"
     AUTHORIZED = "AuthorizedReputationRegistry"
     VALIDATION = "ValidationRegistry"
+    COMPANION = "CompanionDirectory"
 
 
 @cache
@@ -99,7 +100,7 @@ class Deployment:
             ratings if it is of this project. None for no ratings.
         directory: The companion that gives a foreign identity registry a directory; None where it needs none.
         first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in the canonical one.
-        facts: Known facts about the registries, by attribute. Empty for registries that the caller named.
+        facts: Known facts about registries, by address. A registry that the caller named has none.
     """
 
     chain_id: int
@@ -167,7 +168,7 @@ class Deployment:
             from bilateral.deployment_records import address_book  # noqa: PLC0415  # heavy
 
             book = address_book().get(record.chain_id)
-            if COMPANION not in entries or book is None:
+            if Registry.COMPANION not in entries or book is None:
                 raise DeploymentRecordError("invalid deployment record: it has no IdentityRegistry")
             entries = book.contracts | entries
         found = {attribute: entries[name] for attribute, name in _NAMES.items() if name in entries}
@@ -180,12 +181,12 @@ class Deployment:
             first_block=min(blocks),
             first_agent_id=1 if (first := found["identity"].first_agent_id) is None else first,
             facts={
-                attribute: RegistryFacts(
+                entry.address: RegistryFacts(
                     entry.origin,
                     entry.upgradable,
                     None if entry.functions is None else frozenset(it.partition("(")[0] for it in entry.functions),
                 )
-                for attribute, entry in found.items()
+                for entry in found.values()
             },
         )
 
@@ -204,6 +205,11 @@ class Deployment:
             raise MissingRegistryError(name, self.chain_id)
         return address
 
+    @property
+    def directory_registry(self) -> Registry:
+        """The registry that knows the primary agent of an account: the companion if there is one."""
+        return Registry.IDENTITY if self.directory is None else Registry.COMPANION
+
     def lacks(self, registry: Registry, function: str) -> bool:
         """Tell whether a registry is known to lack a function. A registry that the caller named may have it.
 
@@ -211,7 +217,7 @@ class Deployment:
             registry: The registry.
             function: The function's name.
         """
-        facts = self.facts.get(_ATTRIBUTES[registry])
+        facts = self.facts.get(getattr(self, _ATTRIBUTES[registry]))
         return facts is not None and facts.functions is not None and function not in facts.functions
 
     def require_function(self, registry: Registry, function: str) -> None:
@@ -229,11 +235,19 @@ class Deployment:
         if self.lacks(registry, function):
             raise MissingFunctionError(_ATTRIBUTES[registry], function, self.chain_id)
 
+    def origin_of(self, attribute: str) -> Origin | None:
+        """Return the authors of a registry's code; None if the caller named it, or if it is missing.
+
+        Args:
+            attribute: The registry's attribute, such as `ratings`.
+        """
+        facts = self.facts.get(getattr(self, attribute))
+        return None if facts is None else facts.origin
+
     @property
     def origin(self) -> Origin | None:
         """The authors of the identity registry's code; None if the caller named it."""
-        facts = self.facts.get("identity")
-        return None if facts is None else facts.origin
+        return self.origin_of("identity")
 
     @property
     def agent_registry(self) -> AccountId:
@@ -241,15 +255,13 @@ class Deployment:
         return AccountId(ChainId.evm(self.chain_id), self.identity)
 
 
-COMPANION: Final = "CompanionDirectory"
-"""The contract that gives a foreign identity registry a directory."""
-
 _ATTRIBUTES: Final[Mapping[Registry, str]] = {
     Registry.IDENTITY: "identity",
     Registry.REPUTATION: "reputation",
     Registry.BIDIRECTIONAL: "ratings",
     Registry.AUTHORIZED: "authorized",
     Registry.VALIDATION: "validation",
+    Registry.COMPANION: "directory",
 }
 """The attribute of `Deployment` that holds each registry's address."""
 
@@ -259,7 +271,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "ratings": Registry.BIDIRECTIONAL,
     "authorized": Registry.AUTHORIZED,
     "validation": Registry.VALIDATION,
-    "directory": COMPANION,
+    "directory": Registry.COMPANION,
 }
 """The contract of a record that each attribute of `Deployment` is."""
 

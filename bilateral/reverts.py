@@ -76,6 +76,11 @@ _ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         "TransferFromIncorrectOwner": "Name the agent's current owner as the sender.",
         "TransferToNonERC721ReceiverImplementer": "Name a receiver that accepts tokens (ERC-721).",
         "TransferToZeroAddress": "Name a receiver other than zero.",
+        # companion
+        "NotAnIdentityRegistry": "Name an identity registry: an ERC-721 contract with getAgentWallet.",
+        "NoAnswer": "Try again later: the identity registry below the companion failed to answer.",
+        "NotInCompanion": "Use an IdentityRegistry of this project for domains, and to register agents by domain.",
+        "NobodySpeaksAsAgentZero": "Choose another agent: id 0 means no agent there.",
         # feedback
         "InvalidSignature": "Have the client itself sign, for this registry on this chain.",
         "SignatureExpired": "Sign again with a later deadline.",

@@ -298,6 +298,12 @@ def set_primary(invocation: Invocation, agent: Agent) -> None:
     invocation.write("Primary agent chosen", lambda client: client.set_primary_agent(agent))
 
 
+@command(app, "prove", "bilateral agent prove 42 --account alice", writes=True)
+def prove(invocation: Invocation, agent: Agent) -> None:
+    """Prove to the companion of a foreign registry that an agent exists, so that batches of ratings may name it."""
+    invocation.write("Agent proven", lambda client: client.prove_agent(agent))
+
+
 @command(app, "can-act", "bilateral agent can-act 0x8004B663056A597Dffe9eCcC1965A193B7388713 42")
 def can_act(
     invocation: Invocation,

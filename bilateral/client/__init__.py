@@ -15,6 +15,7 @@ from bilateral.client.inputs import (
 )
 from bilateral.client.results import (
     Agent,
+    AgentProven,
     AgentTransferred,
     AgentUriSet,
     AgentWalletChanged,
@@ -48,6 +49,7 @@ from bilateral.client.sync.handle import Handle, SignalBatch
 __all__ = [
     "Agent",
     "AgentLike",
+    "AgentProven",
     "AgentTransferred",
     "AgentUriSet",
     "AgentWalletChanged",

@@ -4,6 +4,7 @@ from bilateral.events.agents import AgentStates
 from bilateral.events.base import Event, LogPosition, RawLog, Undecodable, UndecodedLog
 from bilateral.events.decoder import EVENTS, decode_log, decode_logs, field_name, topic_of
 from bilateral.events.identity import (
+    AgentCountRaised,
     AgentRegistered,
     AgentUpdated,
     Approval,
@@ -29,6 +30,7 @@ from bilateral.events.validation import ValidationRequest, ValidationResponse
 
 __all__ = [
     "EVENTS",
+    "AgentCountRaised",
     "AgentRegistered",
     "AgentStates",
     "AgentUpdated",

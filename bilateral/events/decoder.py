@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from bilateral.contracts import Registry, selectors
 from bilateral.events.base import Event, RawLog, Undecodable, UndecodedLog
 from bilateral.events.identity import (
+    AgentCountRaised,
     AgentRegistered,
     AgentUpdated,
     Approval,
@@ -68,6 +69,7 @@ EVENTS: Final[Mapping[Registry, tuple[type[Event], ...]]] = {
     Registry.BIDIRECTIONAL: (*_FEEDBACK, ClientRated, ValidatorRated, AuthFeedback),
     Registry.AUTHORIZED: (NewAuthorizedFeedback,),
     Registry.VALIDATION: (ValidationRequest, ValidationResponse),
+    Registry.COMPANION: (AgentRegistered, AgentUpdated, PrimaryAgentSet, AgentCountRaised),
 }
 """The types of each registry's events."""
 

@@ -163,6 +163,19 @@ class AgentUpdated(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class AgentCountRaised(Event):
+    """A proof raised a companion's count of agents.
+
+    Attributes:
+        agent_count: The highest id that was ever proven to exist.
+    """
+
+    agent_count: int
+
+    abi_name: ClassVar = "AgentCountRaised"
+
+
+@dataclass(frozen=True, slots=True)
 class PrimaryAgentSet(Event):
     """An account chose its primary agent: the agent that it rates as.
 

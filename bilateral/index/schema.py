@@ -24,7 +24,7 @@ from sqlalchemy import (
     Text,
 )
 
-from bilateral.contracts import selectors
+from bilateral.contracts import Registry, selectors
 from bilateral.events import (
     EVENTS,
     ClientRated,
@@ -98,6 +98,8 @@ def _event_tables() -> Mapping[type[Event], Table]:
     """Define a table for every event."""
     tables: dict[type[Event], Table] = {}
     for registry_kind, events in EVENTS.items():
+        if registry_kind is Registry.COMPANION:  # not indexed
+            continue
         entries = {entry["name"]: entry for entry in selectors(registry_kind, "event").values()}
         for event in events:
             if event not in tables:

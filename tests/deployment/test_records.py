@@ -42,6 +42,16 @@ def test_record_is_read_as_it_was_written(records):
     assert records.load(5) == record
 
 
+def test_record_of_an_earlier_version_is_read(records):
+    """Records had no fields about origin, upgrades, the first agent and functions."""
+    write(records)
+    entry = records.load(5).contracts["Some"]
+    assert (entry.origin, entry.upgradable, entry.first_agent_id, entry.functions) == ("bilateral", False, None, None)
+    records.save(records.load(5))
+    written = json.loads(records.path(5).read_text())["contracts"]["Some"]
+    assert written == ENTRY | {"origin": "bilateral", "upgradable": False, "firstAgentId": None, "functions": None}
+
+
 def test_keys_are_sorted_and_what_is_pending_appears_only_while_something_is():
     record = ChainRecord(chain_id=5, network="a:b")
     assert record.to_json() == '{\n  "chainId": 5,\n  "contracts": {},\n  "network": "a:b"\n}\n'

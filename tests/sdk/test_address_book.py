@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from eth_utils.address import is_checksum_address
@@ -21,6 +22,7 @@ BOOK_FILE = json.loads((RECORDS / BOOK).read_text())
 MAINNET = ("0x8004A169FB4a3325136EB29fA0ceB6D2e539a432", "0x8004BAa17C55a88189AE136b182e5fdA19dE9b63")
 TESTNET = ("0x8004A818BFB912233c491871b3d84c89A494BD9e", "0x8004B663056A597Dffe9eCcC1965A193B7388713")
 COMPANION_ADDRESS = "0x" + f"{1:040x}"
+RATINGS_ADDRESS = "0x" + f"{2:040x}"
 
 
 def test_each_chain_is_listed_once():
@@ -101,6 +103,10 @@ def test_a_registry_that_the_caller_named_may_have_any_function():
     deployment = Deployment(8453, *MAINNET)
     assert deployment.origin is None
     assert not deployment.lacks(Registry.IDENTITY, "agentOf")
+    replaced = replace(Deployment.canonical(8453), reputation=EVM_ADDRESS.lower().replace("8004", "1234"))
+    assert replaced.origin_of("reputation") is None
+    assert not replaced.lacks(Registry.REPUTATION, "giveFeedbackBySig")
+    assert replaced.lacks(Registry.IDENTITY, "agentOf")
 
 
 def record(**contracts):
@@ -110,17 +116,18 @@ def record(**contracts):
 
 def test_a_record_with_a_companion_is_completed_from_the_address_book():
     deployment = Deployment.from_record(
-        record(CompanionDirectory=COMPANION_ADDRESS, BidirectionalReputationRegistry=EVM_ADDRESS)
+        record(CompanionDirectory=COMPANION_ADDRESS, BidirectionalReputationRegistry=RATINGS_ADDRESS)
     )
     assert (deployment.identity, deployment.reputation) == MAINNET
-    assert (deployment.directory, deployment.ratings) == (COMPANION_ADDRESS, EVM_ADDRESS)
+    assert (deployment.directory, deployment.ratings) == (COMPANION_ADDRESS, RATINGS_ADDRESS)
     assert deployment.validation == Deployment.canonical(8453).validation
     assert deployment.first_agent_id == 0
-    assert {name: facts.origin.value for name, facts in deployment.facts.items()} == {
+    assert {name: deployment.origin_of(name) for name in REGISTRY_ATTRIBUTES} == {
         "identity": "canonical",
         "reputation": "canonical",
         "validation": "canonical",
         "ratings": "bilateral",
+        "authorized": None,
         "directory": "bilateral",
     }
 

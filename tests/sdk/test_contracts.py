@@ -129,8 +129,18 @@ def test_a_deployment_is_on_a_chain_with_a_number():
 
 
 def test_a_deployment_tells_the_address_of_each_registry():
-    deployment = Deployment(84532, *("0x" + f"{number:040x}" for number in range(1, 5)))
-    assert [int(deployment.address_of(registry), 16) for registry in Registry] == [1, 2, 2, 3, 4]
+    first, *others = ("0x" + f"{number:040x}" for number in range(1, 6))
+    deployment = Deployment(84532, first, *others[:3], directory=others[3])
+    assert [int(deployment.address_of(registry), 16) for registry in Registry] == [1, 2, 2, 3, 4, 5]
+
+
+def test_ratings_may_be_in_another_registry_or_in_none():
+    first, *others = ("0x" + f"{number:040x}" for number in range(1, 4))
+    apart = Deployment(84532, first, others[0], ratings=others[1])
+    assert int(apart.address_of(Registry.BIDIRECTIONAL), 16) == 3
+    assert int(apart.address_of(Registry.REPUTATION), 16) == 2
+    with pytest.raises(MissingRegistryError, match="no ratings registry"):
+        Deployment(84532, first, others[0], ratings=None).address_of(Registry.BIDIRECTIONAL)
 
 
 def test_a_deployment_without_a_registry_has_no_address_of_it():

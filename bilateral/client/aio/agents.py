@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bilateral.client.aio.handle import AsyncHandle
     from bilateral.client.results import (
         Agent,
+        AgentProven,
         AgentTransferred,
         AgentUriSet,
         AgentWalletChanged,
@@ -298,3 +299,18 @@ class AsyncAgentMethods(AsyncRunner):
             ContractRevertError: The registry refuses: `not_owner_or_wallet`, `erc721_nonexistent_token`.
         """
         return await self._write(directory.set_primary_agent(self._state, agent_id))
+
+    async def prove_agent(self, agent_id: AgentLike) -> AsyncHandle[AgentProven]:
+        """Prove to the companion of a foreign identity registry that an agent exists (`proveAgent`). Anybody may.
+
+        A batch of ratings (`rate_clients`, `rate_validators`) refuses agents above the highest proven id. Prove the
+        newest agent of the batch first. This project's own identity registry needs no proof.
+
+        Args:
+            agent_id: The agent.
+
+        Raises:
+            MissingRegistryError: The deployment has no companion.
+            ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
+        """
+        return await self._write(directory.prove_agent(self._state, agent_id))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from bilateral.client.operations import registries, transactions
 from bilateral.client.operations.agents import ZERO
-from bilateral.client.results import DirectoryEntry, PrimaryAgentChosen, Registered
+from bilateral.client.results import AgentProven, DirectoryEntry, PrimaryAgentChosen, Registered
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
-from bilateral.events import AgentRegistered, AgentUpdated, PrimaryAgentSet
+from bilateral.events import AgentCountRaised, AgentRegistered, AgentUpdated, PrimaryAgentSet
 from bilateral.events import identity as registry_events
 from bilateral.identifiers import AgentId, checksummed
 
@@ -59,25 +59,38 @@ def release_agent_domain(state: ClientState, agent_id: AgentLike) -> Operation[S
 
 def resolve_by_domain(state: ClientState, domain: str) -> Operation[DirectoryEntry]:
     """See `Client.resolve_by_domain`."""
-    return (yield from _resolve(state, "resolveByDomain", domain))
+    return (yield from _resolve(state, Registry.IDENTITY, "resolveByDomain", domain))
 
 
 def resolve_by_address(state: ClientState, address: str) -> Operation[DirectoryEntry]:
     """See `Client.resolve_by_address`."""
-    return (yield from _resolve(state, "resolveByAddress", checksummed(address)))
+    registry = (yield from registries.connect(state)).directory_registry
+    return (yield from _resolve(state, registry, "resolveByAddress", checksummed(address)))
 
 
 def set_primary_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[PrimaryAgentChosen]]:
     """See `Client.set_primary_agent`."""
-    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+    deployment = yield from registries.connect(state)
+    agent = registries.agent_of(deployment, agent_id)
 
     def decode(events: Sequence[Event]) -> PrimaryAgentChosen:
         return PrimaryAgentChosen(
             transactions.require_event(events, PrimaryAgentSet, agent_id=agent.token_id).account, agent
         )
 
-    function = "setPrimaryAgent"
-    return (yield from transactions.send(state, Registry.IDENTITY, function, (agent.token_id,), decode))
+    function, registry = "setPrimaryAgent", deployment.directory_registry
+    return (yield from transactions.send(state, registry, function, (agent.token_id,), decode))
+
+
+def prove_agent(state: ClientState, agent_id: AgentLike) -> Operation[Sent[AgentProven]]:
+    """See `Client.prove_agent`."""
+    agent = registries.agent_of((yield from registries.connect(state)), agent_id)
+
+    def decode(events: Sequence[Event]) -> AgentProven:
+        return AgentProven(agent, is_highest=any(isinstance(event, AgentCountRaised) for event in events))
+
+    function, arguments = "proveAgent", (agent.token_id,)
+    return (yield from transactions.send(state, Registry.COMPANION, function, arguments, decode))
 
 
 def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntry]:
@@ -93,8 +106,8 @@ def _update_decoder(agent: AgentId) -> Callable[[Sequence[Event]], DirectoryEntr
     return decode
 
 
-def _resolve(state: ClientState, function: str, argument: Any) -> Operation[DirectoryEntry]:
+def _resolve(state: ClientState, registry: Registry, function: str, argument: Any) -> Operation[DirectoryEntry]:
     """Ask the directory for an agent."""
-    (found,) = yield from registries.call(state, Registry.IDENTITY, function, argument)
+    (found,) = yield from registries.call(state, registry, function, argument)
     deployment = yield from registries.connect(state)
     return DirectoryEntry(AgentId(found["agentId"], deployment.chain_id), found["agentDomain"], found["agentAddress"])

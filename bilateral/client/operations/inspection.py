@@ -51,7 +51,6 @@ def inspect(state: ClientState) -> Operation[DeploymentReport]:
 def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
     """Report on one registry."""
     address: str = getattr(deployment, name)
-    facts = deployment.facts.get(name)
     code, implementation, admin, owner, version, identity, wallet = yield Batch(
         (
             Rpc("eth_getCode", (address, "latest")),
@@ -72,7 +71,7 @@ def _report(deployment: Deployment, name: str) -> Operation[RegistryReport]:
     return RegistryReport(
         registry=name,
         address=address,
-        origin=None if facts is None else facts.origin,
+        origin=deployment.origin_of(name),
         has_code=bool(answers.data(code)),
         version=_text(_returned(version)),
         identity_registry=bound,

@@ -25,9 +25,12 @@ _WALLET_TOPIC: Final = "0x" + keccak(text=WALLET_KEY).hex()
 def resolve(state: ClientState, address: str, *, load_file: bool) -> Operation[Rater]:
     """See `Client.resolve_rater`."""
     rater = checksummed(address)
+    deployment = yield from registries.connect(state)
     try:
-        (primary,) = yield from registries.call(state, Registry.IDENTITY, "agentOf", rater)
+        (primary,) = yield from registries.call(state, deployment.directory_registry, "agentOf", rater)
         agent_id = primary or None
+        if agent_id is None and deployment.directory is not None:  # few accounts have chosen one there
+            agent_id = yield from _first_by_wallet(state, rater)
     except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):  # a registry without a directory
         agent_id = yield from _first_by_wallet(state, rater)
     if agent_id is None:

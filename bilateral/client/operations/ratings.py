@@ -125,8 +125,9 @@ def _server(state: ClientState, expected: Expectation) -> Operation[int | None]:
     if expected.server_id is not None:
         return registries.agent_of((yield from registries.connect(state)), expected.server_id).token_id
     signer = registries.require_address(state)
+    registry = (yield from registries.connect(state)).directory_registry
     try:
-        (server,) = yield from registries.call(state, Registry.IDENTITY, "agentOf", signer)
+        (server,) = yield from registries.call(state, registry, "agentOf", signer)
     except (ContractRevertError, MissingFunctionError, UnexpectedAnswerError):
         return None
     return int(server)

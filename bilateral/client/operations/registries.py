@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from eth_abi.exceptions import EncodingError
 
+from bilateral.client.operations import probes
 from bilateral.codec import decode_result, encode_call
 from bilateral.contracts import Deployment, Registry, attribute_of, packaged_deployment, selectors
 from bilateral.errors import (
@@ -22,7 +23,6 @@ from bilateral.errors import (
     UnknownDeploymentError,
     UnrepresentableValueError,
     WrongChainError,
-    WrongIdentityRegistryError,
 )
 from bilateral.events import Event, LogPosition, Undecodable, UndecodedLog, decode_log, topic_of
 from bilateral.events import RawLog as EventLog
@@ -99,6 +99,7 @@ def connect(state: ClientState) -> Operation[Deployment]:
     Raises:
         UnknownDeploymentError: None was given, and the package has none for the node's chain.
         WrongChainError: The node is of another chain than the deployment.
+        WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to another identity registry.
     """
     if state.deployment is None:
         chain_id = answers.quantity((yield Rpc("eth_chainId")))
@@ -108,6 +109,8 @@ def connect(state: ClientState) -> Operation[Deployment]:
             raise UnknownDeploymentError(chain_id, given if isinstance(given, Origin) else None)
         if deployment.chain_id != chain_id:
             raise WrongChainError(deployment.chain_id, chain_id)
+        if deployment.directory is not None:
+            yield from probes.require_one_identity_registry(deployment)
         state.deployment = deployment
     return state.deployment
 
@@ -253,25 +256,13 @@ def require_registry(state: ClientState, registry: Registry) -> Operation[str]:
     address = deployment.address_of(registry)
     if address in state.checked:
         return address
-    probe = "getAgentWallet" if registry is Registry.IDENTITY else "getIdentityRegistry"
-    data = calldata(registry, probe, (0,) if registry is Registry.IDENTITY else ())
-    code, answer = yield Batch(
-        (
-            Rpc("eth_getCode", (address, "latest")),
-            Rpc("eth_call", ({"to": address, "data": "0x" + data.hex()}, "latest")),
-        )
-    )
+    probe = probes.question(deployment, registry)
+    code, answer = yield Batch((Rpc("eth_getCode", (address, "latest")), Rpc("eth_call", (probe, "latest"))))
     if isinstance(code, Exception):
         raise code
     if not answers.data(code):
         raise UnexpectedAnswerError(f"there is no contract at {address}, where {registry} should be")
-    if isinstance(answer, Exception):
-        if not isinstance(answer, NodeError) or answers.revert_of(answer) is None:
-            raise answer
-        raise UnexpectedAnswerError(f"another contract is at {address}, where {registry} should be: it has no {probe}")
-    (found,) = decode_result(registry, probe, answers.data(answer))
-    if registry is not Registry.IDENTITY and found not in (deployment.identity, deployment.directory):
-        raise WrongIdentityRegistryError(attribute_of(registry), address, deployment.identity, found)
+    probes.require_answer(deployment, registry, answer)
     state.checked.add(address)
     return address
 

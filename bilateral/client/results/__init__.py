@@ -6,6 +6,7 @@ else's entry never keeps a result from being made: a document that cannot be loa
 
 from bilateral.client.results.agents import (
     Agent,
+    AgentProven,
     AgentTransferred,
     AgentUriSet,
     AgentWalletChanged,
@@ -44,6 +45,7 @@ from bilateral.client.results.validation import (
 
 __all__ = [
     "Agent",
+    "AgentProven",
     "AgentTransferred",
     "AgentUriSet",
     "AgentWalletChanged",

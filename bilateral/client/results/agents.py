@@ -157,6 +157,19 @@ class DirectoryEntry:
 
 
 @dataclass(frozen=True)
+class AgentProven:
+    """The companion knows that an agent exists, so that batches of ratings may name it.
+
+    Attributes:
+        agent: The agent.
+        is_highest: True if no agent with a higher id had been proven before.
+    """
+
+    agent: AgentId
+    is_highest: bool
+
+
+@dataclass(frozen=True)
 class PrimaryAgentChosen:
     """An account chose the agent that it speaks as.
 

@@ -186,6 +186,13 @@ def set_primary_agent(world):
 
 
 @scenario
+def prove_agent(world):
+    agent = fresh(world)
+    assert world.payer.prove_agent(agent).wait().is_highest
+    assert not world.payer.prove_agent(agent).wait().is_highest
+
+
+@scenario
 def give_feedback(world):
     entry = world.reviewer.give_feedback(world.agent, "99.5", "uptime").wait()
     assert entry.id.agent.token_id == world.agent
@@ -263,14 +270,14 @@ def rate_validator(world):
 
 @scenario
 def rate_clients(world):
-    subjects = [fresh_of_reviewer(world), fresh_of_reviewer(world)]
+    subjects = proven(world, [fresh_of_reviewer(world), fresh_of_reviewer(world)])
     rated = rater(world).rate_clients(dict.fromkeys(subjects, 70)).wait()
     assert [it.subject for it in rated] == subjects
 
 
 @scenario
 def rate_validators(world):
-    subjects = [fresh_of_reviewer(world), fresh_of_reviewer(world)]
+    subjects = proven(world, [fresh_of_reviewer(world), fresh_of_reviewer(world)])
     rated = rater(world).rate_validators(dict.fromkeys(subjects, 70)).wait()
     assert [it.subject for it in rated] == subjects
 
@@ -401,6 +408,13 @@ def named(document):
 def fresh_of_reviewer(world):
     """Register a new agent of the reviewer's."""
     return world.reviewer.register_agent().wait().agent
+
+
+def proven(world, agents):
+    """Prove the newest of some agents to the companion, if there is one."""
+    with suppress(MissingRegistryError):
+        world.payer.prove_agent(agents[-1]).wait()
+    return agents
 
 
 def rater(world):

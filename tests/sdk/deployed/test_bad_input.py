@@ -27,6 +27,11 @@ def test_an_address_without_code_is_named(canonical):
             lambda client: client.read_all_feedback(0),
             lambda client: client.give_feedback(0, 1),
         ),
+        (
+            replace(CANONICAL, validation=NOWHERE),
+            lambda client: client.get_validation_summary(0),
+            lambda client: client.request_validation(0, OWNER.address, document=b"work"),
+        ),
     ):
         client = canonical.connect(REVIEWER, deployment=deployment)
         for call in (read, write):

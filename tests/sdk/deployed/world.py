@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -94,6 +95,15 @@ def put_ours(web3):
     return Deployment(CHAIN_ID, identity, *(deploy(web3, getattr(ape.project, name), identity) for name in names))
 
 
+def put_companion(web3):
+    """Deploy a companion of the canonical identity registry with registries on top, and read their record."""
+    companion = deploy(web3, ape.project.CompanionDirectory, CANONICAL.identity)
+    names = ("BidirectionalReputationRegistry", "AuthorizedReputationRegistry")
+    places = {name: deploy(web3, getattr(ape.project, name), companion) for name in names}
+    contracts = {name: {"address": it} for name, it in ({"CompanionDirectory": companion} | places).items()}
+    return Deployment.from_record(json.dumps({"chainId": CHAIN_ID, "contracts": contracts}))
+
+
 def loader():
     """Return a loader that may connect to this machine."""
     return Loader(limits=Limits(bytes=64 * 1024, seconds=8), gateways=(), network=Network(allow_private=True))
@@ -110,7 +120,7 @@ def make_world(url, deployment=None, kind=Client):
     return World(Web3(HTTPProvider(url)), connect, agent, other)
 
 
-COLUMNS = ("canonical", "this project's")
+COLUMNS = ("canonical", "with companion", "this project's")
 """The deployments that the table compares."""
 
 
@@ -118,5 +128,6 @@ def make_worlds(url, kind=Client):
     """Return a world for each deployment that the table compares."""
     return {
         "canonical": make_world(url, None, kind),
+        "with companion": make_world(url, put_companion(Web3(HTTPProvider(url))), kind),
         "this project's": make_world(url, put_ours(Web3(HTTPProvider(url))), kind),
     }
