@@ -12,7 +12,7 @@ $(shell mkdir -p "$(TMPDIR)")
 BIN := .venv/bin
 ASSURANCE := .cache/assurance/bin
 SOLIDITY := 'contracts/**/*.sol' 'tests/proofs/*.sol' '!contracts/.cache/**'
-PYTHON_SOURCES := bilateral scripts bench tests assurance
+PYTHON_SOURCES := bilateral scripts bench tests assurance examples
 QUICK_PROOFS := PackedRatingsProof FeedbackWordProof
 EXAMPLES := 2000
 CHAOS := 10000

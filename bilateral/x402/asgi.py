@@ -22,6 +22,8 @@ from bilateral.x402.errors import BodyTooLargeError
 from bilateral.x402.exchange import CURRENT, Exchange
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from x402 import x402ResourceServer
     from x402.http.types import RouteConfig
@@ -43,14 +45,14 @@ class ReputationMiddleware:
         limit: The most bytes of a request or response body, decoded.
         answers: Keeps paid answers for clients that lose the connection; by default in memory. Several processes need a
             common store of this class's shape.
-        **settings: Further settings of the SDK's `payment_middleware`.
+        settings: Further settings of the SDK's `payment_middleware`.
 
     Raises:
         StreamingRouteError: A paid route that declares the extension streams. Raised at start-up.
         InvalidArgumentError: A route declares the extension, and the server has not registered it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # settings, all but two with a default
         self,
         app: ASGIApp,
         *,
@@ -58,11 +60,13 @@ class ReputationMiddleware:
         server: x402ResourceServer,
         limit: int = MAX_BODY,
         answers: KeptAnswers | None = None,
-        **settings: Any,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers())
         self._limit = limit
-        self._paid = BaseHTTPMiddleware(_Capture(app, self._adapter), payment_middleware(routes, server, **settings))
+        self._paid = BaseHTTPMiddleware(
+            _Capture(app, self._adapter), payment_middleware(routes, server, **(settings or {}))
+        )
         self._is_checked = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

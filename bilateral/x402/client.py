@@ -51,8 +51,8 @@ class Reputation8004ClientExtension:
         return REPUTATION_8004
 
     @property
-    def hooks(self) -> Reputation8004ClientExtension:
-        """The hooks of the payment's life, which are this object's methods."""
+    def hooks(self) -> Any:
+        """The hooks of the payment's life, which are this object's methods. The SDK's types know no `AbortResult`."""
         return self
 
     def on_before_payment_creation(
@@ -84,17 +84,19 @@ class Reputation8004ClientExtension:
             return None
         return AbortResult("not_declared: the server does not declare 8004-reputation")
 
-    def enrich_payment_payload(self, payload: PaymentPayload, required: PaymentRequired) -> PaymentPayload:
+    def enrich_payment_payload(
+        self, payment_payload: PaymentPayload, payment_required: PaymentRequired
+    ) -> PaymentPayload:
         """Add the claim to be an agent, and an identifier by which a lost answer can be fetched again."""
-        declared = required.extensions or {}
-        extensions = dict(payload.extensions or {})
+        declared = payment_required.extensions or {}
+        extensions = dict(payment_payload.extensions or {})
         if "payment-identifier" in declared:
             append_payment_identifier_to_extensions(extensions)
         declaration = declared.get(REPUTATION_8004)
         if self._claim is not None and isinstance(declaration, dict):
             info = {**(declaration.get("info") or {}), **self._claim.to_object()}
             extensions[REPUTATION_8004] = {**declaration, "info": info}
-        return payload.model_copy(update={"extensions": extensions or None})
+        return payment_payload.model_copy(update={"extensions": extensions or None})
 
 
 def protect_client(
@@ -112,7 +114,7 @@ def protect_client(
         The client. A refused payment raises the SDK's `PaymentAbortedError` with the reason.
     """
     extension = Reputation8004ClientExtension(verifier, client_agent)
-    client.register_extension(extension)  # type: ignore[arg-type]  # the protocol has more optional members
+    client.register_extension(extension)
     if required:
         client.on_before_payment_creation(extension.refuse_undeclared)
     return client

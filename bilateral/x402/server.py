@@ -115,7 +115,7 @@ class Reputation8004ResourceServerExtension:
         InvalidKeyError: The key does not sign.
     """
 
-    dynamic_info_fields: Final = ["version", "registrations", "endpoint", "feedbackAggregator"]
+    dynamic_info_fields: list[str] | None = ["version", "registrations", "endpoint", "feedbackAggregator"]  # noqa: RUF012
     """Fields that a client need not echo. It verifies them on chain, so the server never needs its own words back."""
 
     transport_hooks = None
@@ -146,13 +146,16 @@ class Reputation8004ResourceServerExtension:
         return self._key.public_key
 
     @property
-    def hooks(self) -> Reputation8004ResourceServerExtension:
-        """The hooks of the payment's life, which are this object's methods."""
+    def hooks(self) -> Any:
+        """The hooks of the payment's life, which are this object's methods. The SDK's types know no `AbortResult`."""
         return self
 
-    def enrich_declaration(self, declaration: Any, _transport: Any) -> Any:
+    def enrich_declaration(self, declaration: Any, transport_context: Any) -> Any:  # noqa: ARG002  # the SDK's names
         """Return the declaration unchanged: it is the same for each request."""
         return declaration
+
+    def enrich_payment_required_response(self, declaration: Any, context: Any) -> None:
+        """Leave the 402 response as it is."""
 
     def on_before_verify(self, declaration: Any, context: VerifyContext) -> AbortResult | None:
         """Refuse a payment whose answer could not be signed, before anything is verified."""

@@ -18,8 +18,9 @@ from bilateral.documents import DataUriStore, Limits, Loader, Network, Registrat
 from bilateral.x402 import Reputation8004ResourceServerExtension, Verifier, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
 from scripts._anvil import running_anvil
+from scripts._x402 import facilitator_app, serving
 from tests.sdk.client.helpers import deploy, plain, transact
-from tests.x402.world import SIGNING_KEY, facilitator_app, resource_server, route, serving
+from tests.x402.world import NETWORK, SIGNING_KEY, resource_server, route
 
 MNEMONIC = "test test test test test test test test test test test junk"
 
@@ -63,7 +64,7 @@ def token(web3, project):
 @pytest.fixture(scope="session")
 def facilitator(rpc):
     """The URL of the SDK's facilitator."""
-    with serving(facilitator_app(rpc, account(9).key.hex())) as url:
+    with serving(facilitator_app(rpc, account(9).key.hex(), NETWORK)) as url:
         yield url
 
 

@@ -25,6 +25,7 @@ from bilateral.x402 import (
     declare_8004_reputation,
 )
 from bilateral.x402.asgi import ReputationMiddleware
+from scripts._x402 import serving
 from tests.x402.world import (
     NETWORK,
     PRICE,
@@ -35,7 +36,6 @@ from tests.x402.world import (
     refusal,
     resource_server,
     route,
-    serving,
     settled,
 )
 

@@ -9,10 +9,7 @@ from contextlib import contextmanager
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import httpx
-import uvicorn
-from fastapi import FastAPI, Request
-from fastapi.concurrency import run_in_threadpool
-from x402 import x402ClientSync, x402FacilitatorSync
+from x402 import x402ClientSync
 from x402.http import (
     FacilitatorConfig,
     HTTPFacilitatorClient,
@@ -23,11 +20,9 @@ from x402.http import (
 from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import (
     register_exact_evm_client,
-    register_exact_evm_facilitator,
     register_exact_evm_server,
 )
-from x402.mechanisms.evm.signers import EthAccountSigner, FacilitatorWeb3Signer
-from x402.schemas import PaymentPayload, PaymentRequirements
+from x402.mechanisms.evm.signers import EthAccountSigner
 
 from bilateral.x402 import InteractionData, Secp256k1Key, SettlementReceipt, interaction_hash
 from bilateral.x402.keys import is_signature_of
@@ -35,24 +30,6 @@ from bilateral.x402.keys import is_signature_of
 NETWORK = "eip155:31337"
 PRICE = 1000
 SIGNING_KEY = Secp256k1Key(bytes(range(1, 33)))
-
-
-@contextmanager
-def serving(app):
-    """Run an ASGI application on a free port, and yield its URL."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="on")
-    server = uvicorn.Server(config)
-    socket = config.bind_socket()
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
-    thread.start()
-    try:
-        while not server.started and thread.is_alive():
-            thread.join(0.005)
-        assert server.started, "the application did not start"
-        yield f"http://127.0.0.1:{socket.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @contextmanager
@@ -72,30 +49,6 @@ def serving_wsgi(app):
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def facilitator_app(rpc, secret):
-    """The SDK's facilitator behind its HTTP interface."""
-    facilitator = x402FacilitatorSync()
-    register_exact_evm_facilitator(facilitator, FacilitatorWeb3Signer(secret, rpc), NETWORK)
-    app, lock = FastAPI(), threading.Lock()
-
-    def perform(action, message):
-        payload = PaymentPayload.model_validate(message["paymentPayload"])
-        requirements = PaymentRequirements.model_validate(message["paymentRequirements"])
-        with lock:
-            return getattr(facilitator, action)(payload, requirements)
-
-    @app.get("/supported")
-    def supported():
-        return facilitator.get_supported().model_dump(by_alias=True, exclude_none=True)
-
-    @app.post("/{action}")
-    async def act(action: str, request: Request):
-        found = await run_in_threadpool(perform, action, await request.json())
-        return found.model_dump(by_alias=True, exclude_none=True)
-
-    return app
 
 
 def resource_server(kind, url, extension):

@@ -1,0 +1,83 @@
+"""Servers of paid requests for the demo and the tests: applications on free ports, and the SDK's facilitator."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from x402 import x402FacilitatorSync
+from x402.mechanisms.evm.exact import register_exact_evm_facilitator
+from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
+from x402.schemas import PaymentPayload, PaymentRequirements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+POLL_SECONDS = 0.005
+
+
+@contextmanager
+def serving(app: FastAPI) -> Iterator[str]:
+    """Run an ASGI application on a free port.
+
+    Args:
+        app: The application.
+
+    Yields:
+        Its URL.
+
+    Raises:
+        RuntimeError: The application does not start.
+    """
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="on")
+    server = uvicorn.Server(config)
+    socket = config.bind_socket()
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            thread.join(POLL_SECONDS)
+        if not server.started:
+            raise RuntimeError("the application did not start")
+        yield f"http://127.0.0.1:{socket.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def facilitator_app(rpc: str, secret: str, network: str) -> FastAPI:
+    """Make the SDK's facilitator behind its HTTP interface.
+
+    Args:
+        rpc: The URL of a node.
+        secret: The private key of the account that sends the settlements, in hexadecimal digits.
+        network: The network (CAIP-2).
+
+    Returns:
+        The application.
+    """
+    facilitator = x402FacilitatorSync()
+    register_exact_evm_facilitator(facilitator, FacilitatorWeb3Signer(secret, rpc), network)
+    app, lock = FastAPI(), threading.Lock()
+
+    def perform(action: str, message: dict[str, Any]) -> dict[str, Any]:
+        payload = PaymentPayload.model_validate(message["paymentPayload"])
+        requirements = PaymentRequirements.model_validate(message["paymentRequirements"])
+        with lock:  # two settlements at once would take the same nonce
+            found = getattr(facilitator, action)(payload, requirements)
+        done: dict[str, Any] = found.model_dump(by_alias=True, exclude_none=True)
+        return done
+
+    @app.get("/supported")
+    def supported() -> dict[str, Any]:
+        return facilitator.get_supported().model_dump(by_alias=True, exclude_none=True)
+
+    @app.post("/{action}")
+    async def act(action: str, request: Request) -> dict[str, Any]:
+        return await run_in_threadpool(perform, action, await request.json())
+
+    return app
