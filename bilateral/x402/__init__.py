@@ -51,6 +51,7 @@ from bilateral.x402.keys import (  # noqa: E402
     key_from_keystore,
     key_from_secret,
 )
+from bilateral.x402.rotation import add_signer, list_signers, retire_signer  # noqa: E402
 from bilateral.x402.schema import reputation_8004_schema  # noqa: E402
 from bilateral.x402.server import (  # noqa: E402
     Reputation8004ResourceServerExtension,
@@ -103,6 +104,7 @@ __all__ = [
     "UnsupportedBodyError",
     "Verification",
     "Verifier",
+    "add_signer",
     "client_message_hash",
     "declare_8004_reputation",
     "give_paid_feedback",
@@ -112,9 +114,11 @@ __all__ = [
     "key_from_environment",
     "key_from_keystore",
     "key_from_secret",
+    "list_signers",
     "paid_feedback",
     "protect_client",
     "registration_of",
     "reputation_8004_schema",
+    "retire_signer",
     "sign_paid_feedback",
 ]
