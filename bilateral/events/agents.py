@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from bilateral.events.identity import MetadataSet, PrimaryAgentSet, Transfer
+from bilateral.events.identity import AgentRegistered, AgentUpdated, MetadataSet, PrimaryAgentSet, Transfer
 from bilateral.identifiers import checksummed
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class AgentStates:
                     self.set_wallet(event.agent_id, event.metadata_value)
                 case PrimaryAgentSet():
                     self.choose(event.account, event.agent_id)
+                case AgentRegistered() | AgentUpdated():
+                    self.name_address(event.agent_id, event.agent_address)
                 case _:
                     self.settle()
         self.settle()
@@ -97,6 +99,24 @@ class AgentStates:
         """Give an account its primary agent."""
         self.settle()
         self.primary_agents[account] = agent_id
+
+    def name_address(self, agent_id: int, address: str) -> None:
+        """Take account of the address that an August 2025 event names.
+
+        A registry with tokens names the owner or the wallet. One without tokens has no other event that says who owns
+        the agent: a further address is that of its new owner.
+
+        Args:
+            agent_id: The agent.
+            address: Its address.
+        """
+        self.settle()
+        former = self.owners.get(agent_id)
+        if address in (former, self.wallets.get(agent_id), _NOBODY):
+            return
+        self.owners[agent_id] = self.wallets[agent_id] = address
+        self.primary_agents.setdefault(address, agent_id)
+        self._disown(agent_id, former)
 
     def settle(self) -> None:
         """End a wallet that was cleared: no transfer follows that could bring it back. A transaction ends so."""

@@ -46,8 +46,8 @@ IDENTITY_EVENTS: Final = {
     Registered: _picker(Registered, "agent_id", "agent_uri"),
     URIUpdated: _picker(URIUpdated, "agent_id", "new_uri"),
     MetadataSet: _picker(MetadataSet, "agent_id", "metadata_key", "metadata_value"),
-    AgentRegistered: _picker(AgentRegistered, "agent_id", "agent_domain"),
-    AgentUpdated: _picker(AgentUpdated, "agent_id", "agent_domain"),
+    AgentRegistered: _picker(AgentRegistered, "agent_id", "agent_domain", "agent_address"),
+    AgentUpdated: _picker(AgentUpdated, "agent_id", "agent_domain", "agent_address"),
     PrimaryAgentSet: _picker(PrimaryAgentSet, "agent_id", "account"),
 }
 """The events that change the state of an agent, and the columns that matter, the agent first."""
@@ -57,6 +57,7 @@ _BLOCK, _TIME, _TRANSACTION, _REGISTRY = (
     for name in ("block_number", "block_time", "transaction_hash", "registry")
 )
 _URIS: Final = (Registered, URIUpdated)
+_NAMES: Final = (AgentRegistered, AgentUpdated)
 
 
 class AgentTables:
@@ -172,6 +173,8 @@ class AgentTables:
             states.set_wallet(key[2], values[1])
         else:
             states.settle()
+            if kind in _NAMES:
+                states.name_address(key[2], values[1])
             if kind is MetadataSet:
                 self._metadata.set((*key, key_text(values[0])), (values[1],))
             else:
@@ -196,6 +199,8 @@ def _accounts(kind: type[Event], values: list[Any]) -> tuple[str, ...]:
         return values[0], values[1]
     if kind is PrimaryAgentSet:
         return (values[0],)
+    if kind in _NAMES:
+        return (values[1],)
     if kind is MetadataSet and values[0] == WALLET_KEY and len(values[1]) == ADDRESS_BYTES:
         return (address_of_bytes(values[1]),)
     return ()

@@ -275,19 +275,24 @@ def forget_references(connection: Connection, chain_id: int, block: int) -> None
 
 def _wake_former(connection: Connection, chain_id: int, block: int) -> None:
     """Make the files due that agents named before the blocks that are removed: they count again."""
-    named, earlier, table = schema.file_reference.alias("removed"), schema.file_reference.alias("former"), schema.file
-    same = [named.c[it] == earlier.c[it] for it in ("chain_id", "registry", "agent_id", "kind")]
-    query = (
-        select(table.c.file_id, table.c.host)
-        .join(earlier, earlier.c.file_id == table.c.file_id)
-        .where(table.c.host.is_not(None), earlier.c.block_number <= block)
-        .where(exists().where(named.c.chain_id == chain_id, named.c.block_number > block, *same))
-        .where(earlier.c.chain_id == chain_id, earlier.c.kind == Kind.REGISTRATION)
-    )
-    former = connection.execute(query).all()
-    now = time.time()
-    wake_hosts(connection, {it.host for it in former}, now)
-    wake_files(connection, {bytes(it.file_id) for it in former}, now)
+    named, table, now = schema.file_reference, schema.file, time.time()
+    of_chain = (named.c.chain_id == chain_id) & (named.c.kind == Kind.REGISTRATION)
+    agents = select(named.c.registry, named.c.agent_id).where(of_chain, named.c.block_number > block).distinct()
+    hosts, files = set(), set()
+    for registry, agent_id in connection.execute(agents).all():
+        former = (
+            select(table.c.file_id, table.c.host)
+            .join(named, named.c.file_id == table.c.file_id)
+            .where(of_chain, named.c.registry == registry, named.c.agent_id == agent_id)
+            .where(named.c.block_number <= block, table.c.host.is_not(None))
+            .order_by(named.c.block_number.desc(), named.c.log_index.desc())
+            .limit(1)
+        )
+        for file_id, host in connection.execute(former):
+            files.add(bytes(file_id))
+            hosts.add(host)
+    wake_hosts(connection, hosts, now)
+    wake_files(connection, files, now)
 
 
 def collect(engine: Engine, *, before: float | None = None) -> int:

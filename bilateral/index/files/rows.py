@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import case, delete, exists, or_, select, update
+from sqlalchemy import bindparam, case, delete, exists, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bilateral.index.files import schema
@@ -72,16 +72,16 @@ def wake_hosts(connection: Connection, hosts: Iterable[str], now: float) -> None
         hosts: The hosts.
         now: The time, in Unix seconds.
     """
-    table, build = schema.file_host, _INSERT[connection.dialect.name]
-    for host in sorted(hosts):  # in one order, so that two transactions do not wait for each other
-        statement = build(table).values(host=host, next_at=now, closed_until=0, failures=0)
-        opens = case((table.c.closed_until > now, table.c.closed_until), else_=now)
-        is_earlier = or_(table.c.next_at.is_(None), table.c.next_at > opens)
-        connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["host"], set_={"next_at": case((is_earlier, opens), else_=table.c.next_at)}
-            )
-        )
+    table = schema.file_host
+    opens = case((table.c.closed_until > now, table.c.closed_until), else_=now)
+    is_earlier = or_(table.c.next_at.is_(None), table.c.next_at > opens)
+    statement = _INSERT[connection.dialect.name](table).on_conflict_do_update(
+        index_elements=["host"], set_={"next_at": case((is_earlier, opens), else_=table.c.next_at)}
+    )
+    # In one order, so that two transactions do not wait for each other in a circle.
+    rows = [{"host": host, "next_at": now, "closed_until": 0, "failures": 0} for host in sorted(hosts)]
+    if rows:
+        connection.execute(statement, rows)
 
 
 def wake_files(connection: Connection, file_ids: Iterable[bytes], now: float) -> None:
@@ -94,8 +94,10 @@ def wake_files(connection: Connection, file_ids: Iterable[bytes], now: float) ->
     """
     table = schema.file
     may_change = (table.c.lease.is_(None)) & table.c.integrity.is_(None) & (table.c.next_at > now)
-    for file_id in sorted(file_ids):
-        connection.execute(update(table).where(table.c.file_id == file_id, may_change).values(next_at=now))
+    statement = update(table).where(table.c.file_id == bindparam("woken"), may_change).values(next_at=now)
+    rows = [{"woken": file_id} for file_id in sorted(file_ids)]
+    if rows:
+        connection.execute(statement, rows)
 
 
 def is_outdated(connection: Connection, file_id: bytes) -> bool:
