@@ -53,6 +53,7 @@ STORAGE = {
     "Ratings.t.sol": "BidirectionalReputationRegistry",
     "AuthorizedRecords.t.sol": "AuthorizedReputationRegistry",
     "ValidationWords.t.sol": "ValidationRegistry",
+    "CompanionDirectory.t.sol": "CompanionDirectory",
 }
 """The contract whose storage a file reads by constants such as `DOMAINS_SLOT`, the slot of `_domains`."""
 
