@@ -9,6 +9,7 @@ import click
 from ape.cli import account_option
 
 from scripts._build import ROOT
+from scripts._deployment.canonical import canonical_addresses, require_canonical
 from scripts._deployment.command import NetworkCommand, chain_of, make_console
 from scripts._deployment.errors import DeploymentError, explained
 from scripts._deployment.execution import UNCOMMITTED, State, execute, git_commit, survey, with_margin
@@ -40,9 +41,21 @@ DEPLOYMENTS = ROOT / "deployments"
     default=DEPLOYMENTS,
     help="The folder of records, instead of deployments/.",
 )
+@click.option(
+    "--canonical",
+    metavar="NAME=ADDRESS",
+    multiple=True,
+    help="The address of a canonical registry, instead of that in deployments/canonical.json.",
+)
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds to wait for a transaction.")
 def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
-    provider: ProviderAPI, account: AccountAPI, yes: bool, parameters: Path, records: Path, timeout: float
+    provider: ProviderAPI,
+    account: AccountAPI,
+    yes: bool,
+    parameters: Path,
+    records: Path,
+    canonical: tuple[str, ...],
+    timeout: float,
 ) -> None:
     """Deploy the registries, or find them in place.
 
@@ -57,10 +70,13 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
     with explained(f"The node of {provider.network.choice} fails"):
         use_explorer(provider.network, None)
         chain = chain_of(provider)
-        plan = make_plan(load_parameters(parameters))
+        entries = load_parameters(parameters)
+        addresses = canonical_addresses(chain.chain_id, entries, canonical)
+        plan = make_plan(entries, addresses)
         with store.locked(chain.chain_id):
             states = survey(chain, plan, store.load(chain.chain_id, chain.network))
             missing = [contract for contract in plan if states[contract.name] is State.MISSING]
+            require_canonical(chain, missing, addresses)
             console.print(plan_table(chain, plan, states))
             wallet = Wallet(account, chain.chain_id)
             if missing:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from eth_utils.crypto import keccak
 from hexbytes import HexBytes
 from requests import HTTPError
-from web3.exceptions import TransactionNotFound, Web3Exception, Web3RPCError
+from web3.exceptions import ContractLogicError, TransactionNotFound, Web3Exception, Web3RPCError
 
 from bilateral.node import refusals
 from scripts._deployment.errors import DeploymentError
@@ -40,6 +40,9 @@ DEPLOYER_CREATION = (
 
 CANCUN_PROBE = HexBytes("0x5f5f5f5e")
 """Three times PUSH0 and one MCOPY (EIP-5656), which is an invalid opcode before Cancun."""
+
+GAS_TO_SIMULATE = 10_000_000
+"""The gas for the simulation of a creation, which is more than any contract of this project takes."""
 
 PATIENCE = 30.0
 """Seconds for which a node may lag behind another node."""
@@ -225,6 +228,22 @@ class Chain:
             Gas.
         """
         return int(self._web3.eth.estimate_gas({"from": sender, "to": DEPLOYER, "data": HexBytes(contract.calldata)}))
+
+    def refusal_to_create(self, contract: PlannedContract) -> bytes | None:
+        """Simulate a contract's creation.
+
+        Args:
+            contract: The contract.
+
+        Returns:
+            The data of its constructor's revert; None if it accepts its arguments.
+        """
+        try:
+            self._web3.eth.call({"data": HexBytes(contract.init_code), "gas": GAS_TO_SIMULATE})
+        except ContractLogicError as refusal:
+            data = refusal.data
+            return bytes(HexBytes(data)) if isinstance(data, str) and data.startswith("0x") else b""
+        return None
 
     def send(self, raw: bytes) -> None:
         """Publish a signed transaction.

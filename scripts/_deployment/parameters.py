@@ -1,4 +1,4 @@
-"""The contracts to deploy: `deployments/parameters.yaml`."""
+"""The contracts to deploy: `deployments/parameters.yaml` or another such file."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 REFERENCE = "$"
 """The prefix of an argument that stands for another contract's address."""
 
+CANONICAL = "canonical."
+"""The beginning of a reference to a canonical registry, as `$canonical.IdentityRegistry`."""
+
 Salt = Annotated[str, StringConstraints(strict=True, pattern="^0x[0-9a-f]{64}$")]
 """32 bytes in hexadecimal, in quotation marks (YAML would read a number)."""
 
@@ -24,7 +27,8 @@ class ContractParameters(BaseModel):
 
     Attributes:
         salt: The salt of its CREATE2 address.
-        arguments: Its constructor's arguments by name; `$Name` stands for the address of another contract.
+        arguments: Its constructor's arguments by name; `$Name` stands for the address of another contract, and
+            `$canonical.Name` for that of a canonical registry.
         expected: The required answers of its views without arguments, by the view's name.
     """
 
@@ -36,7 +40,16 @@ class ContractParameters(BaseModel):
 
     @property
     def references(self) -> set[str]:
-        """The contracts that the arguments refer to."""
+        """The contracts of the same file that the arguments refer to."""
+        return {name for name in self._referred if not name.startswith(CANONICAL)}
+
+    @property
+    def canonical_references(self) -> set[str]:
+        """The canonical registries that the arguments refer to."""
+        return {name.removeprefix(CANONICAL) for name in self._referred if name.startswith(CANONICAL)}
+
+    @property
+    def _referred(self) -> set[str]:
         return {value[1:] for value in self.arguments.values() if _is_reference(value)}
 
     def resolve(self, addresses: dict[str, str]) -> dict[str, Any]:

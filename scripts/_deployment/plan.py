@@ -1,7 +1,7 @@
 """The plan of a deployment: contracts with their code, arguments and addresses.
 
-All of it follows from the sources and the parameters alone, so that it is known before anything is sent, and is the
-same on every chain.
+All of it follows from the sources, the parameters and the addresses of canonical registries, so that it is known before
+anything is sent. It is the same on every chain where the canonical registries are the same.
 """
 
 from __future__ import annotations
@@ -125,11 +125,14 @@ class PlannedContract:
         return self.estimated_gas * 64 // 63
 
 
-def make_plan(parameters: Mapping[str, ContractParameters]) -> list[PlannedContract]:
+def make_plan(
+    parameters: Mapping[str, ContractParameters], canonical: Mapping[str, str] | None = None
+) -> list[PlannedContract]:
     """Build the contracts and work out their addresses.
 
     Args:
         parameters: The parameters by contract.
+        canonical: The addresses of the canonical registries that they refer to, by reference.
 
     Returns:
         The contracts, each after those that it refers to.
@@ -151,7 +154,7 @@ def make_plan(parameters: Mapping[str, ContractParameters]) -> list[PlannedContr
         raise DeploymentError(f"These contracts refer to each other: {' → '.join(failure.args[1])}.") from failure
 
     builds = build_all(order)
-    addresses: dict[str, str] = {}
+    addresses = dict(canonical or {})
     plan = []
     for name in order:
         arguments = parameters[name].resolve(addresses)

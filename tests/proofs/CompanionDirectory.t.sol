@@ -46,6 +46,7 @@ contract CompanionDirectoryProof is Proof {
     }
 
     function check_whoeverSpeaksAsAnAgentChoseItAndIsItsOwnerOrWallet(address account) external view reachesItsEnd {
+        VM.assume(account != address(0)); // it chooses no agent, as `check_setPrimaryAgent` proves
         uint256 id = _companion.agentOf(account);
         _prove(_or(id == 0, id == _chosen(account)));
         _prove(_or(id == 0, _isEntitled(account, id)));
