@@ -174,6 +174,16 @@ class Stage:
         """
         return self._registries[name]
 
+    def introduce(self, name: str, contract: ContractInstance) -> None:
+        """Add a contract to the story, which from then on shows its name.
+
+        Args:
+            name: Its name in the story.
+            contract: The contract.
+        """
+        ape.chain.contracts[contract.address] = contract.contract_type  # so that Ape decodes its errors
+        self._registries[name] = contract
+
     def now(self) -> int:
         """Return the time of the latest block.
 
@@ -310,9 +320,7 @@ class Stage:
             with self.step(f"{contract.name} is deployed.") as step:
                 outcome = next(outcomes)
                 step.check("address", outcome.record.address, contract.address)
-                registry = getattr(ape.project, contract.name).at(contract.address)
-                ape.chain.contracts[contract.address] = registry.contract_type  # so that Ape decodes its errors
-                self._registries[contract.name] = registry
+                self.introduce(contract.name, getattr(ape.project, contract.name).at(contract.address))
 
     @contextmanager
     def _watched(self, text: str) -> Iterator[int]:
