@@ -143,7 +143,7 @@ def test_address_without_code_is_refused(deploy, network, tmp_path):
     ],
     ids=["another contract", "delegated account"],
 )
-def test_contract_that_is_no_registry_is_refused(deploy, network, tmp_path, code, refusal):
+def test_contract_that_the_companion_refuses_stops_the_deployment(deploy, network, tmp_path, code, refusal):
     network.request("anvil_setCode", CANONICAL, code)
     assert refused(deploy(f"base:sepolia:{network.url}"), network, tmp_path) == (
         f"Error: CompanionDirectory: expected an identity registry at {CANONICAL}, found a contract that its "
