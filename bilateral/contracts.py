@@ -13,7 +13,13 @@ from eth_utils.abi import abi_to_signature
 from eth_utils.crypto import keccak
 
 from bilateral.arguments import is_whole
-from bilateral.errors import DeploymentRecordError, InvalidArgumentError, MissingFunctionError, MissingRegistryError
+from bilateral.errors import (
+    DeploymentRecordError,
+    InvalidArgumentError,
+    MalformedIdentifierError,
+    MissingFunctionError,
+    MissingRegistryError,
+)
 from bilateral.identifiers import AccountId, ChainId, checksummed
 from bilateral.origin import Origin
 
@@ -136,14 +142,18 @@ class Deployment:
 
         Returns:
             The deployment. If both reputation registries are recorded, a canonical one is used, or else the one with
-            ratings. A record with a companion and no identity registry is completed from the address book.
+            ratings. A record with a companion and no identity registry is completed from the address book, or by the
+            companion's constructor argument.
 
         Raises:
             DeploymentRecordError: The text is not a valid record, or lacks the identity registry.
         """
         from bilateral.deployment_records import DeploymentRecord  # noqa: PLC0415  # heavy, few users of ABIs need it
 
-        return cls._of(DeploymentRecord.read(record))
+        try:
+            return cls._of(DeploymentRecord.read(record))
+        except MalformedIdentifierError as error:
+            raise DeploymentRecordError(f"invalid deployment record: {error}") from None
 
     @classmethod
     def canonical(cls, chain_id: int) -> Self | None:
@@ -164,22 +174,35 @@ class Deployment:
     def _of(cls, record: DeploymentRecord) -> Self:
         """Make a deployment of a record."""
         entries = dict(record.contracts)
+        below = _identity_below(record)
         if Registry.IDENTITY not in entries:
             from bilateral.deployment_records import address_book  # noqa: PLC0415  # heavy
 
             book = address_book().get(record.chain_id)
-            if Registry.COMPANION not in entries or book is None:
-                raise DeploymentRecordError("invalid deployment record: it has no IdentityRegistry")
-            entries = book.contracts | entries
+            if book is not None and below in (None, book.contracts[Registry.IDENTITY].address):
+                entries = book.contracts | entries
+            elif below is None:
+                raise DeploymentRecordError(
+                    "invalid deployment record: the identity registry of its companion is missing"
+                )
+        elif below not in (None, entries[Registry.IDENTITY].address):
+            raise DeploymentRecordError(
+                f"invalid deployment record: its IdentityRegistry is {entries[Registry.IDENTITY].address}, and its "
+                f"CompanionDirectory belongs to {below}"
+            )
         found = {attribute: entries[name] for attribute, name in _NAMES.items() if name in entries}
         if "ratings" in found and ("reputation" not in found or found["reputation"].origin is Origin.BILATERAL):
             found["reputation"] = found["ratings"]
-        blocks = [entry.block or 0 for entry in entries.values()]
+        places: dict[str, Any] = {name: found[name].address if name in found else None for name in _NAMES}
+        if "identity" in found:
+            first = found["identity"].first_agent_id
+            places["first_agent_id"] = 1 if first is None else first
+        else:
+            places |= {"identity": below, "first_agent_id": 0}
         return cls(
             chain_id=record.chain_id,
-            **{attribute: found[attribute].address if attribute in found else None for attribute in _NAMES},  # type: ignore[arg-type]  # all are addresses
-            first_block=min(blocks),
-            first_agent_id=1 if (first := found["identity"].first_agent_id) is None else first,
+            **places,
+            first_block=min(entry.block or 0 for entry in entries.values()),
             facts={
                 entry.address: RegistryFacts(
                     entry.origin,
@@ -277,6 +300,19 @@ _NAMES: Final[Mapping[str, str]] = {
 
 REGISTRY_ATTRIBUTES: Final = tuple(_NAMES)
 """The attributes of `Deployment` that hold addresses."""
+
+
+def _identity_below(record: DeploymentRecord) -> str | None:
+    """Return the identity registry that a record's companion belongs to; None if the record does not say it.
+
+    Raises:
+        DeploymentRecordError: The record has neither an identity registry nor a companion.
+    """
+    companion = record.contracts.get(Registry.COMPANION)
+    if companion is None and Registry.IDENTITY not in record.contracts:
+        raise DeploymentRecordError("invalid deployment record: it has neither IdentityRegistry nor CompanionDirectory")
+    below = None if companion is None else companion.constructor_arguments.get("identityRegistry")
+    return None if below is None else checksummed(below)
 
 
 def attribute_of(registry: Registry) -> str:

@@ -23,6 +23,7 @@ MAINNET = ("0x8004A169FB4a3325136EB29fA0ceB6D2e539a432", "0x8004BAa17C55a88189AE
 TESTNET = ("0x8004A818BFB912233c491871b3d84c89A494BD9e", "0x8004B663056A597Dffe9eCcC1965A193B7388713")
 COMPANION_ADDRESS = "0x" + f"{1:040x}"
 RATINGS_ADDRESS = "0x" + f"{2:040x}"
+OTHER = "0x" + "22" * 20
 
 
 def test_each_chain_is_listed_once():
@@ -132,9 +133,41 @@ def test_a_record_with_a_companion_is_completed_from_the_address_book():
     }
 
 
-def test_a_record_with_a_companion_on_an_unknown_chain_needs_its_identity_registry():
-    text = record(CompanionDirectory=COMPANION_ADDRESS).replace("8453", "31337")
-    with pytest.raises(DeploymentRecordError, match="it has no IdentityRegistry"):
+def above(identity, chain_id=8453, **contracts):
+    """A record of a companion that belongs to an identity registry."""
+    companion = {"address": COMPANION_ADDRESS, "constructorArguments": {"identityRegistry": identity}}
+    entries = {name: {"address": address} for name, address in contracts.items()}
+    return json.dumps({"chainId": chain_id, "contracts": entries | {"CompanionDirectory": companion}})
+
+
+def test_a_companion_tells_the_identity_registry_of_a_chain_outside_the_address_book():
+    deployment = Deployment.from_record(above(OTHER, 31337, BidirectionalReputationRegistry=RATINGS_ADDRESS))
+    assert (deployment.identity, deployment.directory) == (OTHER, COMPANION_ADDRESS)
+    assert deployment.reputation == deployment.ratings == RATINGS_ADDRESS
+    assert (deployment.origin, deployment.first_agent_id) == (None, 0)
+    assert not deployment.lacks(Registry.IDENTITY, "agentOf")
+
+
+def test_a_companion_of_another_registry_than_the_canonical_one_is_not_completed():
+    deployment = Deployment.from_record(above(OTHER))
+    assert (deployment.identity, deployment.reputation, deployment.validation) == (OTHER, None, None)
+    assert Deployment.from_record(above(MAINNET[0])).reputation == MAINNET[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        (record(BidirectionalReputationRegistry=RATINGS_ADDRESS), "neither IdentityRegistry nor CompanionDirectory"),
+        (
+            record(CompanionDirectory=COMPANION_ADDRESS).replace("8453", "31337"),
+            "the identity registry of its companion",
+        ),
+        (above("0x1"), "is not an EVM address"),
+        (above(OTHER, IdentityRegistry=MAINNET[0]), f"is {MAINNET[0]}, and its CompanionDirectory belongs to {OTHER}"),
+    ],
+)
+def test_a_record_whose_identity_registry_is_not_clear_is_refused(text, mistake):
+    with pytest.raises(DeploymentRecordError, match=mistake):
         Deployment.from_record(text)
 
 
