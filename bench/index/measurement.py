@@ -224,6 +224,7 @@ class _Bench:
     def measure(self, engine: str, fresh: Callable[[str], str]) -> None:
         """Measure an engine."""
         plain = measured(index_plainly, fresh("plain"), self._chain.url, self._options.blocks // 10)
+        open_database(fresh("index")).dispose()  # as `bilateral index schema` does
         first = measured(index_all, fresh("index"), self._chain.url, 0)
         self._add(engine, f"{first.events:,} events", first, f"{first.rate / plain.rate:.1f} times the plain loop")
         self._add(engine, f"{plain.events:,} events by the plain loop", plain, "")

@@ -9,7 +9,7 @@ from sqlalchemy import Table, delete, select
 
 from bilateral.index import schema
 from bilateral.index.columns import WideInteger, python_integer, sqlite_integer
-from bilateral.index.rows import Row, Rows, key_columns
+from bilateral.index.rows import Row, Rows, Writes, key_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +34,7 @@ class DerivedTable:
         self._journal = journal
         self._key_length = len(key_columns(table))
         self._rows: dict[Row, Row | None] = {}
-        self._changed: set[Row] = set()
+        self._former: dict[Row, Row | None] = {}  # as the table holds them, of the rows that have changed
 
     def load(self, rows: Rows, keys: Iterable[Row]) -> None:
         """Read the rows with some primary keys, unless they are known already."""
@@ -58,14 +58,15 @@ class DerivedTable:
         if new != former:
             self._journal.record(self._table, key, former)
             self._rows[key] = new
-            self._changed.add(key)
+            self._former.setdefault(key, former)
 
     def write(self, rows: Rows) -> None:
         """Write what has changed."""
-        now = {key: self._rows[key] for key in self._changed}
-        rows.replace(self._table, [row for row in now.values() if row is not None])
-        rows.delete(self._table, [key for key, row in now.items() if row is None])
-        self._changed.clear()
+        writes = Writes(rows, self._table)
+        for key, former in self._former.items():
+            writes.add(key, former, self._rows[key])
+        writes.write()
+        self._former.clear()
 
 
 class Journal:

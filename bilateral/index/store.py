@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 JOURNAL_BLOCKS: Final = 128
 """Blocks below the head for which a rollback needs no rebuilding of derived tables."""
 
+_LEARN_AT: Final = tuple(2_000 * 4**power for power in range(12))
+"""Stored logs at which the engine learns the sizes of tables anew."""
+
 _CHECKPOINT_BLOCKS: Final = 256
 """Blocks of which one hash is kept, deep in the chain."""
 
@@ -141,13 +144,15 @@ class ChainStore:
             }
             if journal_from > cursor.number + 1:  # some blocks of the batch are not in the journal
                 values["journal_from"] = min(journal_from, batch.end.number + 1)
-            self._move(connection, cursor, values)  # first: it makes another worker wait, and then give way
+            stored = self._move(connection, cursor, values)  # first: it makes another worker wait, and then give way
             AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from)).derive(rows, batch.rows)
             journal.write(rows)
             SummaryTables(self.chain_id, rows).derive(batch.rows)
             for table, new in batch.rows.items():
                 rows.insert(table, new)
             rows.insert(schema.block, [(self.chain_id, it.number, it.hash) for it in batch.checkpoints])
+            if any(stored - batch.count < size <= stored for size in _LEARN_AT):
+                rows.learn((*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[it] for it in SUMMARY_EVENTS)))
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
 
@@ -258,8 +263,11 @@ class ChainStore:
         query = select(schema.chain.c.journal_from).where(schema.chain.c.chain_id == self.chain_id)
         return int(connection.execute(query).scalar_one())
 
-    def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> None:
+    def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> int:
         """Move the cursor, if it still is where the caller knows it.
+
+        Returns:
+            The number of stored logs.
 
         Raises:
             CursorMovedError: It is not.
@@ -273,9 +281,11 @@ class ChainStore:
                 table.c.block_hash == cursor.hash,
             )
             .values(values)
-        )
-        if moved.rowcount != 1:
+            .returning(table.c.event_rows)
+        ).scalar_one_or_none()
+        if moved is None:
             raise CursorMovedError(self.chain_id, cursor.number)
+        return int(moved)
 
     def _prune(self, connection: Connection, before: int) -> None:
         """Forget the journal of blocks that are deep in the chain."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.index import schema
-from bilateral.index.rows import key_columns, picker
+from bilateral.index.rows import Writes, key_columns, picker
 from bilateral.index.text import key_text
 
 if TYPE_CHECKING:
@@ -158,9 +158,8 @@ class SummaryTables:
                 schema.summary, key_columns(schema.summary), [(chain_id, *subject) for subject in changes]
             )
         }
-        summaries, gone_summaries = [], []
-        counterparts: list[Row] = []
-        gone_counterparts: list[Row] = []
+        summaries = Writes(self._rows, schema.summary)
+        counterparts = Writes(self._rows, schema.counterpart)
         for subject, change in changes.items():
             key = (chain_id, *subject)
             _, _, _, _, _, count, number, value_sum, share_sum = former_summaries.get(key, (*key, 0, 0, 0, 0))[:9]
@@ -175,20 +174,14 @@ class SummaryTables:
                 if after:
                     share_sum += new_shares // after
                     number += 1
-                    if added or added_shares:
-                        counterparts.append((*account_key, after, new_shares))
-                elif before:
-                    gone_counterparts.append(account_key)
+                if added or added_shares:
+                    counterparts.add(account_key, known, (*account_key, after, new_shares) if after else None)
             count += change.count
             value_sum += change.value_sum
-            if count:
-                summaries.append((*key, *_values(count, number, value_sum, share_sum, subject[3])))
-            elif key in former_summaries:
-                gone_summaries.append(key)
-        self._rows.replace(schema.summary, summaries)
-        self._rows.delete(schema.summary, gone_summaries)
-        self._rows.replace(schema.counterpart, counterparts)
-        self._rows.delete(schema.counterpart, gone_counterparts)
+            values = (*key, *_values(count, number, value_sum, share_sum, subject[3])) if count else None
+            summaries.add(key, former_summaries.get(key), values)
+        summaries.write()
+        counterparts.write()
 
 
 def _values(count: int, counterparts: int, value_sum: int, share_sum: int, tag: str) -> Row:

@@ -1,0 +1,236 @@
+"""Read ranges of blocks from endpoints, checked, and in batches that can be stored.
+
+Deep in the chain a range is as long as the endpoint allows, and is taken only if its end, and the block before it,
+still have the hashes that they had. Near the head every header is read: each must follow the one before it, from the
+cursor on, and every log must be of one of them.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, NodeUnreachableError
+from bilateral.index.ahead import Ahead
+from bilateral.index.errors import ChainChangedError, EndpointLiesError, EndpointRefusesError
+from bilateral.index.store import JOURNAL_BLOCKS, Batch, Block
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from bilateral.index.extraction import EventRows, Extraction
+    from bilateral.index.logs import BlockLogs
+    from bilateral.index.pool import Pool
+    from bilateral.index.source import Header, Source
+
+ENDPOINT_FAILURES: Final = (
+    NodeError,
+    NodeUnreachableError,
+    NodeTimeoutError,
+    MalformedNodeAnswerError,
+    EndpointRefusesError,
+    EndpointLiesError,
+)
+"""Errors after which another endpoint may do better."""
+
+_SAMPLE: Final = 4
+_MAX_LOGS: Final = 10_000
+"""Logs to store in one transaction, but for those of one block."""
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The logs of a range of blocks, still to be checked.
+
+    Attributes:
+        logs: The blocks with logs.
+        end: The last block of the range.
+        parts: The rows of the logs, in parts that can be stored at once, with the last block of each.
+        later: A later block, as it was before the logs were read; None if all headers are read.
+    """
+
+    logs: Sequence[BlockLogs]
+    end: int
+    parts: Sequence[tuple[EventRows, int]]
+    later: Block | None = None
+
+
+class Reader:
+    """Reads ranges of blocks.
+
+    Args:
+        pool: The chain's endpoints.
+        extraction: Makes rows of logs.
+    """
+
+    def __init__(self, pool: Pool, extraction: Extraction) -> None:
+        """See the class."""
+        self._pool = pool
+        self._extraction = extraction
+        self._ahead: Ahead[_Range] = Ahead()
+
+    def read(self, source: Source, cursor: Block, head: int) -> Iterator[Batch]:
+        """Read the next range of blocks, check it, and yield it in batches.
+
+        Args:
+            source: The endpoint.
+            cursor: The block before the range.
+            head: The chain's last block.
+
+        Yields:
+            Batches that follow each other.
+
+        Raises:
+            ChainChangedError: A block was replaced while the range was read.
+            EndpointLiesError: The endpoint contradicts itself, or others.
+        """
+        first = cursor.number + 1
+        dense_from = head - JOURNAL_BLOCKS + 1
+        if first >= dense_from:
+            found, known = self._read_dense(source, cursor, head)
+        else:
+            found, known = self._read_sparse(source, cursor, dense_from - 1)
+        finalized = self._pool.finalized(source)
+        for rows, last in found.parts:
+            kept = [block for number, block in known.items() if first <= number <= last]
+            yield Batch(known[last], rows, kept, head, finalized)
+            first = last + 1
+
+    def _read_sparse(self, source: Source, cursor: Block, last: int) -> tuple[_Range, dict[int, Block]]:
+        """Read blocks deep in the chain, as many as the endpoint gives at once.
+
+        A later block has the same hash before and after, so no block of the range was replaced while it was read. The
+        headers of a sample of blocks are compared with their logs.
+        """
+        first = cursor.number + 1
+        found = self._ahead.take((source, first))
+        if found is None or found.later is None or found.later.number > last:
+            found = self._fetch(source, first, last)
+        by_number = {block.number: block for block in found.logs}
+        ends = {end for _, end in found.parts}  # they become checkpoints
+        sample = _sample(sorted(by_number), first, found.end) | ends
+        known = [block for block in (found.later, cursor) if block is not None and block.number >= 0]
+        numbers = sorted({*sample, *(block.number for block in known)})
+        headers = {header.block.number: header for header in source.headers_of(numbers)}
+        for block in known:
+            if headers[block.number].block.hash != block.hash:
+                raise ChainChangedError(source.name, f"block {block.number} was replaced")
+        for number in sample:
+            self._check_block(source, headers[number], by_number.get(number))
+        if source.loses_logs:
+            self._look_twice(source, found.logs, first, found.end)
+        if (behind := found.end + 1) <= last:
+            self._ahead.start((source, behind), lambda: self._fetch(source, behind, last))
+        return found, {number: headers[number].block for number in ends}
+
+    def _fetch(self, source: Source, first: int, last: int) -> _Range:
+        """Read the logs of blocks deep in the chain, and before them the header of a later block."""
+        later = source.headers_of([last])[0].block
+        logs, end = source.logs(first, last)
+        return _Range(logs, end, self._parts(source, logs, end), later)
+
+    def _parts(self, source: Source, logs: Sequence[BlockLogs], end: int) -> list[tuple[EventRows, int]]:
+        """Return the rows of logs in parts, and the last block of each part."""
+        without = {block.number: block for block in logs if block.time is None}
+        for header in source.headers_of(sorted(without)):
+            block = without[header.block.number]
+            _require_of_block(source, header.block, block)
+            block.time = header.block.time
+        return [(self._extraction.rows(part), last) for part, last in _split(logs, end)]
+
+    def _read_dense(self, source: Source, cursor: Block, head: int) -> tuple[_Range, dict[int, Block]]:
+        """Read blocks near the head, with every header. The last one must be the same before and after."""
+        first = cursor.number + 1
+        last = min(head, first + source.size.blocks - 1)
+        self._ahead.take(None)
+        headers = source.headers(first, last)
+        logs, end = source.logs(first, last)
+        after = source.header(last)
+        if after is None or after.block.hash != headers[-1].block.hash:
+            raise ChainChangedError(source.name, f"block {last} was replaced")
+        headers = headers[: end - first + 1]
+        if cursor.number >= 0 and headers[0].parent_hash != cursor.hash:
+            raise ChainChangedError(source.name, f"block {first} does not follow block {cursor.number}")
+        by_number = {block.number: block for block in logs}
+        for header in headers:
+            self._check_block(source, header, by_number.get(header.block.number))
+        known = {header.block.number: header.block for header in headers}
+        for block in logs:
+            block.time = known[block.number].time
+        return _Range(logs, end, self._parts(source, logs, end)), known
+
+    def _check_block(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
+        """Check the logs of one block against its header; look again where they seem to lack something."""
+        if logs is not None:
+            _require_of_block(source, header.block, logs)
+        if source.lacks(header, logs.addresses() if logs else ()):
+            self._look_twice(source, [logs] if logs else [], header.block.number, header.block.number)
+
+    def _look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> None:
+        """Read a range again, from another endpoint if there is one, and compare.
+
+        Raises:
+            EndpointLiesError: The endpoint left out logs.
+            ChainChangedError: The two differ in another way.
+        """
+        while first <= last:
+            second = self._pool.second(source)
+            try:
+                again, end = second.logs(first, last)
+                self._compare(source, second, [block for block in logs if first <= block.number <= end], again)
+            except ENDPOINT_FAILURES as problem:
+                if second is source or (isinstance(problem, EndpointLiesError) and problem.endpoint == source.name):
+                    raise
+                self._pool.bench(second, problem)
+            else:
+                first = end + 1
+
+    def _compare(self, source: Source, second: Source, logs: Sequence[BlockLogs], again: Sequence[BlockLogs]) -> None:
+        """Compare the logs of a range as two endpoints give them, or one at two times.
+
+        Raises:
+            EndpointLiesError: One of them left out logs.
+            ChainChangedError: The two differ in another way.
+        """
+        given, found = ({log for block in blocks for log in block.contents()} for blocks in (logs, again))
+        for liar, lost in ((source, found - given), (second, given - found)):
+            if lost and (given < found or found < given):
+                liar.loses_logs = True
+                numbers = sorted(it[0] for it in lost)
+                raise EndpointLiesError(
+                    liar.name, f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"
+                )
+        if given != found:
+            raise ChainChangedError(source.name, f"{second.name} has other logs")
+
+
+def _require_of_block(source: Source, block: Block, logs: BlockLogs) -> None:
+    """Check that logs are of a block, not of another one with its number."""
+    if logs.hash != block.hash:
+        raise EndpointLiesError(source.name, f"the logs of block {block.number} are of another block")
+
+
+def _sample(numbers: Sequence[int], first: int, last: int) -> set[int]:
+    """Choose blocks to check: some of those with logs, and some of all."""
+    count = min(_SAMPLE, len(numbers))
+    return {*random.sample(numbers, count), *(random.randint(first, last) for _ in range(_SAMPLE))}  # noqa: S311
+
+
+def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[Sequence[BlockLogs], int]]:
+    """Split a range so that one transaction does not store too many logs.
+
+    Args:
+        logs: The logs of the range.
+        end: Its last block.
+
+    Yields:
+        The logs of each part, and its last block: parts end where blocks end.
+    """
+    start = size = 0
+    for at, block in enumerate(logs):
+        if size and size + len(block.entries) > _MAX_LOGS:
+            yield logs[start:at], logs[at - 1].number
+            start, size = at, 0
+        size += len(block.entries)
+    yield logs[start:], end
