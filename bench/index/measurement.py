@@ -29,6 +29,7 @@ from bilateral.index import schema
 from bilateral.index.database import open_database
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.follow import Follower, Outcome
+from bilateral.index.partitions import create_partitions
 from bilateral.index.pool import Pool
 from bilateral.index.source import Source
 from bilateral.index.store import Block, ChainStore
@@ -115,6 +116,8 @@ def fill(database: str) -> int:
     engine = open_database(database)
     tables = (*schema.EVENT_TABLES.values(), schema.undecodable_log, *schema.DERIVED_TABLES)
     with engine.begin() as connection:
+        for number in range(1, COPIES + 1):
+            create_partitions(connection, CHAIN_ID + number)
         for table in tables:
             names = ", ".join(f'"{it}"' for it in table.c.keys()[1:])
             for number in range(1, COPIES + 1):

@@ -185,6 +185,7 @@ class RangeSize:
     Attributes:
         blocks: The number of blocks to ask for next.
         ceiling: The most blocks that the endpoint says it gives; None if it has not said so.
+        was_refused: True once the endpoint refused a range, so that its limit is worth remembering.
     """
 
     _GROW_AFTER: Final = 8
@@ -196,6 +197,7 @@ class RangeSize:
         self._is_first = first is not None
         self.ceiling = ceiling
         self.blocks = min(most, ceiling or most, first or most)
+        self.was_refused = False
         self._accepted = 0
         self._refused: int | None = None
         self._answers = 0
@@ -234,7 +236,7 @@ class RangeSize:
             asked: The number of blocks that were asked for; more than 1.
             named: The number of blocks that the refusal names; None if it names no number.
         """
-        self._answers, self._is_first = 0, False
+        self._answers, self._is_first, self.was_refused = 0, False, True
         if named is not None and named < asked:
             self.ceiling = self.blocks = max(1, named)
             self._refused = None
@@ -242,6 +244,16 @@ class RangeSize:
         self._refused = asked
         self.blocks = self._accepted if asked // 2 < self._accepted < asked else max(1, asked // 2)
         self._accepted = 0
+
+    def resume(self, blocks: int, ceiling: int | None) -> None:
+        """Go on from a size that was learnt earlier.
+
+        Args:
+            blocks: The number of blocks to ask for next.
+            ceiling: The most blocks that the endpoint said it gives; None if it did not say so.
+        """
+        self.ceiling, self._is_first = ceiling, False
+        self._ask_for(blocks)
 
     def _ask_for(self, blocks: int) -> None:
         """Set the size of the next range, within the limits that are known."""

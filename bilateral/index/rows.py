@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bilateral.index.columns import WideInteger, python_integer, sqlite_integer
+from bilateral.index.schema import PARTITIONED_TABLES, partition_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -73,8 +74,8 @@ class Rows(ABC):
     def delete(self, table: Table, keys: Sequence[Row]) -> None:
         """Delete the rows with these primary keys; keys that the table does not have are ignored."""
 
-    def learn(self, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
-        """Let the engine learn how many rows tables have, so that it looks keys up in the right index."""
+    def learn(self, chain_id: int, tables: Iterable[Table]) -> None:  # noqa: B027  # SQLite looks keys up without it
+        """Let the engine learn how many rows of a chain tables have, so that it looks keys up in the right index."""
 
     @abstractmethod
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
@@ -219,7 +220,7 @@ class SqliteRows(Rows):
 
 
 class PostgresRows(Rows):
-    """Rows of PostgreSQL, by COPY."""
+    """Rows of PostgreSQL, by COPY. All rows and keys of one call are of one chain, which comes first in them."""
 
     _insert = staticmethod(postgresql.insert)
 
@@ -231,7 +232,7 @@ class PostgresRows(Rows):
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Rows.insert`."""
         if rows:
-            self._copy(table.name, table, tuple(table.c.keys()), rows)
+            self._copy(_place(table, rows[0][0]), table, tuple(table.c.keys()), rows)
 
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Rows.replace`."""
@@ -242,7 +243,7 @@ class PostgresRows(Rows):
         others = [column for column in columns if column not in key]
         action = ", ".join(f'"{it}" = EXCLUDED."{it}"' for it in others)
         self._connection.exec_driver_sql(
-            f'INSERT INTO "{table.name}" SELECT * FROM {name} ON CONFLICT ({_names(key)}) '
+            f'INSERT INTO "{_place(table, rows[0][0])}" SELECT * FROM {name} ON CONFLICT ({_names(key)}) '
             + (f"DO UPDATE SET {action}" if others else "DO NOTHING")
         )
 
@@ -252,7 +253,9 @@ class PostgresRows(Rows):
             columns = key_columns(table)
             name = self._fill(table, columns, keys, "gone")
             on = " AND ".join(f'kept."{it}" = gone."{it}"' for it in columns)
-            self._connection.exec_driver_sql(f'DELETE FROM "{table.name}" kept USING {name} gone WHERE {on}')
+            self._connection.exec_driver_sql(
+                f'DELETE FROM "{_place(table, keys[0][0])}" kept USING {name} gone WHERE {on}'
+            )
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """See `Rows.select`."""
@@ -261,13 +264,14 @@ class PostgresRows(Rows):
             return []
         name = self._fill(table, tuple(columns), wanted, "wanted")
         on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
-        query = f'SELECT found.* FROM {name} wanted JOIN "{table.name}" found ON {on}'
+        place = _place(table, wanted[0][0])
+        query = f'SELECT found.* FROM {name} wanted JOIN "{place}" found ON {on}'
         return _widened(self._fetched(query), _wide(table))
 
-    def learn(self, tables: Iterable[Table]) -> None:
+    def learn(self, chain_id: int, tables: Iterable[Table]) -> None:
         """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
         self._connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
-        self._connection.exec_driver_sql("ANALYZE " + _names(table.name for table in tables))
+        self._connection.exec_driver_sql("ANALYZE " + _names(_place(it, chain_id) for it in tables))
 
     def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
         """Fill a temporary table, and return its name."""
@@ -287,6 +291,11 @@ class PostgresRows(Rows):
             write = copy.write_row
             for row in rows:
                 write(row)
+
+
+def _place(table: Table, chain_id: int) -> str:
+    """Return the name of the table that holds a chain's rows."""
+    return partition_name(table, chain_id) if table in PARTITIONED_TABLES else table.name
 
 
 @cache
@@ -320,6 +329,6 @@ def _narrowed(rows: Sequence[Row], wide: Sequence[int]) -> Sequence[Row]:
 
 def _widened(rows: list[Row], wide: Sequence[int]) -> list[Row]:
     """Convert the values that the driver returned for wide integers to Python's."""
-    if all(type(row[at]) is int for row in rows for at in wide):
-        return rows
-    return [tuple(python_integer(it) if at in wide else it for at, it in enumerate(row)) for row in rows]
+    for at in wide:
+        rows = [row if type(row[at]) is int else (*row[:at], python_integer(row[at]), *row[at + 1 :]) for row in rows]
+    return rows

@@ -51,6 +51,9 @@ REVISION: Final = REVISIONS[-1]
 
 metadata: Final = MetaData()
 
+_BY_CHAIN: Final[Mapping[str, Any]] = {"postgresql_partition_by": "LIST (chain_id)"}
+"""The option of tables of which each chain has a partition in PostgreSQL."""
+
 _PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
 
 
@@ -90,7 +93,13 @@ def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
     # Text with bytes that are not UTF-8, or with NUL, is stored with U+FFFD; then the raw data of the log is kept.
     raw = [Column("raw_data", LargeBinary)] if any(part["type"] == "string" for part in entry["inputs"]) else []
     return Table(
-        snake_case(event.__name__), metadata, *_place_columns(), *columns, *raw, PrimaryKeyConstraint(*_PLACE_KEY)
+        snake_case(event.__name__),
+        metadata,
+        *_place_columns(),
+        *columns,
+        *raw,
+        PrimaryKeyConstraint(*_PLACE_KEY),
+        **_BY_CHAIN,
     )
 
 
@@ -118,6 +127,7 @@ undecodable_log: Final = Table(
     Column("data", LargeBinary, nullable=False),
     Column("reason", Text, nullable=False),
     PrimaryKeyConstraint(*_PLACE_KEY),
+    **_BY_CHAIN,
 )
 
 chain: Final = Table(
@@ -159,6 +169,17 @@ registry: Final = Table(
     PrimaryKeyConstraint("chain_id", "address"),
 )
 
+endpoint_limit: Final = Table(
+    "endpoint_limit",
+    metadata,
+    Column("chain_id", BigInteger, nullable=False),
+    Column("endpoint", String(300), nullable=False),
+    Column("blocks", BigInteger, nullable=False),
+    Column("ceiling", BigInteger),
+    Column("learnt_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("chain_id", "endpoint"),
+)
+
 journal: Final = Table(
     "journal",
     metadata,
@@ -186,9 +207,10 @@ agent: Final = Table(
     Column("updated_block", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
-    Index("agent_by_owner", "owner"),
-    Index("agent_by_wallet", "wallet"),
+    Index("agent_by_owner", "chain_id", "owner"),
+    Index("agent_by_wallet", "chain_id", "wallet"),
     sqlite_with_rowid=False,
+    **_BY_CHAIN,
 )
 
 agent_metadata: Final = Table(
@@ -201,6 +223,7 @@ agent_metadata: Final = Table(
     Column("metadata_value", LargeBinary, nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "metadata_key"),
     sqlite_with_rowid=False,
+    **_BY_CHAIN,
 )
 
 primary_agent: Final = Table(
@@ -212,6 +235,7 @@ primary_agent: Final = Table(
     Column("agent_id", WideInteger, nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "account"),
     sqlite_with_rowid=False,
+    **_BY_CHAIN,
 )
 
 summary: Final = Table(
@@ -229,8 +253,9 @@ summary: Final = Table(
     Column("mean", Float(53), nullable=False),
     Column("lower_bound", Float(53)),
     PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag"),
-    Index("summary_by_lower_bound", "side", "tag", "lower_bound"),
+    Index("summary_by_lower_bound", "chain_id", "side", "tag", "lower_bound"),
     sqlite_with_rowid=False,
+    **_BY_CHAIN,
 )
 
 counterpart: Final = Table(
@@ -246,6 +271,7 @@ counterpart: Final = Table(
     Column("share_sum", BigInteger, nullable=False),
     PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag", "account"),
     sqlite_with_rowid=False,
+    **_BY_CHAIN,
 )
 
 AGENT_TABLES: Final = (agent, agent_metadata, primary_agent)
@@ -256,6 +282,14 @@ SUMMARY_TABLES: Final = (summary, counterpart)
 
 DERIVED_TABLES: Final = (*AGENT_TABLES, *SUMMARY_TABLES)
 """Tables that are computed from events, in the order in which they are rebuilt."""
+
+PARTITIONED_TABLES: Final = (*EVENT_TABLES.values(), undecodable_log, *DERIVED_TABLES)
+"""Tables of which each chain has a partition in PostgreSQL."""
+
+
+def partition_name(table: Table, chain_id: int) -> str:
+    """Return the name of a chain's partition of a table, such as `new_feedback_8453`."""
+    return f"{table.name}_{chain_id:d}"
 
 
 for _event, _columns in {

@@ -18,6 +18,7 @@ from bilateral.index.derived import Journal, undo
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.files.references import forget_references
 from bilateral.index.history import stored_batches
+from bilateral.index.partitions import create_partitions
 from bilateral.index.rows import Rows, rows_of
 from bilateral.index.summaries import SUMMARY_EVENTS, SummaryTables
 
@@ -117,6 +118,7 @@ class ChainStore:
                 "updated_at": int(time.time()),
                 **_cursor_columns(block),
             }
+            create_partitions(connection, self.chain_id)
             rows = rows_of(connection)
             if rows.insert_unless_known(table, values):
                 rows.insert(schema.block, [(self.chain_id, block.number, block.hash)])
@@ -152,7 +154,7 @@ class ChainStore:
                 rows.insert(table, new)
             rows.insert(schema.block, [(self.chain_id, it.number, it.hash) for it in batch.checkpoints])
             if any(stored - batch.count < size <= stored for size in _LEARN_AT):
-                rows.learn((*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[it] for it in SUMMARY_EVENTS)))
+                rows.learn(self.chain_id, (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[it] for it in SUMMARY_EVENTS)))
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
 

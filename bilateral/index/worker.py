@@ -26,6 +26,7 @@ from bilateral.index.database import is_transient, unavailable
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import NoEndpointError, OtherRegistriesError
 from bilateral.index.follow import Follower, Outcome, Step
+from bilateral.index.limits import Limits
 from bilateral.index.pool import Pool
 from bilateral.index.rows import rows_of
 from bilateral.index.source import Source
@@ -107,6 +108,7 @@ class Worker:
         cursor = store.cursor()
         self._before = first - 1 if cursor is None else cursor.number
         self._engine = engine
+        self._limits = Limits(engine, self.chain_id, sources)
         self._follower = Follower(store, self._pool, registries, first)
         self._endpoint = ""
         _record_registries(engine, self.chain_id, deployments, first)
@@ -125,6 +127,7 @@ class Worker:
         while not self._stop.is_set():
             try:
                 step = self._follower.step()
+                self._limits.store()
                 self._record_endpoint(step.endpoint)
             except NoEndpointError as problem:
                 _LOGGER.warning("chain=%d outcome=no_endpoint problem=%r", self.chain_id, str(problem))

@@ -76,7 +76,12 @@ def database_url(request, tmp_path):
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'index.sqlite'}"
         return
-    with _fresh_schema(request.getfixturevalue("postgres"), tmp_path.name) as url:
+    yield request.getfixturevalue("fresh_postgres")
+
+
+@pytest.fixture
+def fresh_postgres(postgres, tmp_path):
+    with _fresh_schema(postgres, tmp_path.name) as url:
         yield url
 
 
