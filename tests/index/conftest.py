@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+import httpx
 import pgserver
 import pytest
 from sqlalchemy import create_engine, text
@@ -28,11 +29,20 @@ def emitter_code(project):
     return project.MockLogEmitter.contract_type.runtime_bytecode.bytecode
 
 
-@pytest.fixture
-def event_chain(emitter_code):
-    """A chain of its own: tests reorganise it."""
+@pytest.fixture(scope="session")
+def emitting_node():
+    """The URL of a node whose chain each test begins anew."""
     with running_anvil(*OPTIONS) as url:
-        yield EventChain(url, emitter_code)
+        yield url
+
+
+@pytest.fixture
+def event_chain(emitting_node, emitter_code):
+    """A chain without blocks: tests reorganise it."""
+    httpx.post(
+        emitting_node, json={"jsonrpc": "2.0", "id": 1, "method": "anvil_reset", "params": []}
+    ).raise_for_status()
+    return EventChain(emitting_node, emitter_code)
 
 
 @pytest.fixture(scope="session")
