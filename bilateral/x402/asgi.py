@@ -119,7 +119,7 @@ class _Capture:
         await self._app(scope, receive, response)
         if response.start is None:
             return
-        start, body = response.start, bytes(response.body)
+        start, body = response.start, response.body.joined
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
         try:
             seen = self._adapter.response_body(body, headers, is_too_large=response.is_too_large)
@@ -137,7 +137,7 @@ class _Buffered:
 
     def __init__(self, limit: int) -> None:
         self.start: Message | None = None
-        self.body = bytearray()
+        self.body = _Body()
         self.is_too_large = False
         self._limit = limit
 
@@ -145,10 +145,27 @@ class _Buffered:
         if message["type"] == "http.response.start":
             self.start = message
         elif message["type"] == "http.response.body" and not self.is_too_large:
-            self.body += message.get("body", b"")
-            if len(self.body) > self._limit:
-                self.is_too_large = True
-                self.body.clear()
+            self.body.add(message.get("body", b""))
+            if self.body.size > self._limit:
+                self.is_too_large, self.body = True, _Body()
+
+
+class _Body:
+    """A body in pieces. A single piece is never copied: bodies may have 32 MiB."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._pieces: list[bytes] = []
+
+    def add(self, piece: bytes) -> None:
+        if piece:
+            self.size += len(piece)
+            self._pieces.append(piece)
+
+    @property
+    def joined(self) -> bytes:
+        """The whole body."""
+        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
 
 
 class _Outgoing:
@@ -159,7 +176,7 @@ class _Outgoing:
     ) -> None:
         self._send, self._exchange, self._adapter, self._payment = send, exchange, adapter, payment
         self._start: Message | None = None
-        self._body = bytearray()
+        self._body = _Body()
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -168,10 +185,10 @@ class _Outgoing:
         if message["type"] != "http.response.body" or self._start is None:
             await self._send(message)
             return
-        self._body += message.get("body", b"")
+        self._body.add(message.get("body", b""))
         if message.get("more_body"):
             return
-        body, start = bytes(self._body), self._start
+        body, start = self._body.joined, self._start
         headers: Headers = list(start["headers"])
         if self._exchange.settlement is not None:
             headers = self._signed(headers, body)
@@ -208,16 +225,16 @@ def _header(scope: Scope, name: bytes) -> bytes:
 
 async def _read(receive: Receive, limit: int) -> bytes:
     """Read a request's body."""
-    body = bytearray()
+    body = _Body()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Refusal(400, "client_disconnected")
-        body += message.get("body", b"")
-        if len(body) > limit:
+        body.add(message.get("body", b""))
+        if body.size > limit:
             raise Refusal.of(BodyTooLargeError(limit))
         if not message.get("more_body"):
-            return bytes(body)
+            return body.joined
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
