@@ -31,6 +31,8 @@ try:
     Client("http://127.0.0.1:9").get_deployment()
 except NodeUnreachableError:
     pass
+from bilateral.contracts import Deployment
+assert Deployment.canonical(8453).first_agent_id == 0
 from bilateral.documents import DataUriStore, Loader, RegistrationFile
 stored = DataUriStore().put(RegistrationFile.new("Agent", "It works", "https://agent.example/i.png").to_bytes())
 print(Loader().load(stored.uri, stored.hash).registration().name, bilateral.__file__)
