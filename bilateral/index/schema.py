@@ -24,7 +24,7 @@ from sqlalchemy import (
     Text,
 )
 
-from bilateral.contracts import Registry, selectors
+from bilateral.contracts import selectors
 from bilateral.events import (
     EVENTS,
     ClientRated,
@@ -107,8 +107,6 @@ def _event_tables() -> Mapping[type[Event], Table]:
     """Define a table for every event."""
     tables: dict[type[Event], Table] = {}
     for registry_kind, events in EVENTS.items():
-        if registry_kind is Registry.COMPANION:  # not indexed
-            continue
         entries = {entry["name"]: entry for entry in selectors(registry_kind, "event").values()}
         for event in events:
             if event not in tables:
@@ -306,6 +304,17 @@ for _event, _columns in {
     Index(f"{_table.name}_by_subject", *(_table.c[name] for name in ("chain_id", "registry", *_columns)))
 
 VIEWS: Final[Mapping[str, str]] = {
+    "companion_agent": """
+        SELECT chosen.chain_id, chosen.identity_registry AS directory, agent.identity_registry, chosen.account,
+               chosen.agent_id
+        FROM primary_agent chosen
+        JOIN registry
+          ON registry.chain_id = chosen.chain_id AND registry.address = chosen.identity_registry
+         AND registry.kind = 'CompanionDirectory'
+        JOIN agent
+          ON agent.chain_id = chosen.chain_id AND agent.identity_registry = registry.identity_registry
+         AND agent.agent_id = chosen.agent_id AND (agent.owner = chosen.account OR agent.wallet = chosen.account)
+    """,
     "feedback": """
         SELECT given.*, revoked.block_number AS revoked_block, revoked.chain_id IS NOT NULL AS is_revoked
         FROM new_feedback given

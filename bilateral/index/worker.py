@@ -197,6 +197,7 @@ def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
             (deployment.ratings, Registry.BIDIRECTIONAL),  # it has all events of the one without ratings
             (deployment.authorized, Registry.AUTHORIZED),
             (deployment.validation, Registry.VALIDATION),
+            (deployment.directory, Registry.COMPANION),
         )
         found |= {address: registry for address, registry in places if address is not None}
     return found

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import ape
 import pytest
 from eth_utils.crypto import keccak
 from sqlalchemy import select
@@ -19,7 +21,7 @@ from bilateral.index.source import Source
 from bilateral.index.verify import Verifier
 from bilateral.index.worker import registries_of
 from tests.index.test_commands import bilateral
-from tests.sdk.client.helpers import plain
+from tests.sdk.client.helpers import deploy, plain
 from tests.sdk.deployed.world import CANONICAL, CHAIN_ID, OWNER, PAYER, REVIEWER, canonical_chain, put_ours
 
 README = Path(__file__).parents[2] / "README.md"
@@ -73,7 +75,13 @@ def theirs(web3):
     transact(web3, reputation.functions.revokeFeedback(0, 1), REVIEWER)
     transact(web3, validation.functions.validationRequest(REVIEWER.address, 0, "", b"\1" * 32), PAYER)
     transact(web3, validation.functions.validationResponse(b"\1" * 32, 80, "", bytes(32), ""), REVIEWER)
-    return CANONICAL
+    directory = deploy(web3, ape.project.CompanionDirectory, CANONICAL.identity)
+    companion = plain(web3, Registry.COMPANION, directory)
+    for agent_id, owner in ((1, REVIEWER), (2, OWNER)):
+        transact(web3, identity.functions.register(), owner)
+        transact(web3, companion.functions.setPrimaryAgent(agent_id), owner)
+    transact(web3, identity.functions.transferFrom(OWNER.address, PAYER.address, 2), OWNER)
+    return replace(CANONICAL, directory=directory)
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +112,8 @@ def test_agents_of_both_deployments_are_kept_apart_and_agent_0_counts(rows, web3
     found = rows("SELECT identity_registry, agent_id, owner, wallet, domain FROM agent")
     assert set(found) == {
         (theirs.identity, 0, PAYER.address, None, ""),
+        (theirs.identity, 1, REVIEWER.address, REVIEWER.address, ""),
+        (theirs.identity, 2, PAYER.address, None, ""),
         (ours.identity, 1, PAYER.address, None, "new.example"),
         (ours.identity, 2, REVIEWER.address, REVIEWER.address, ""),
     }
@@ -119,9 +129,9 @@ def test_events_of_both_generations_approvals_and_transfers_have_rows(rows, ours
         for table in ("transfer", "approval", "approval_for_all", "registered", "agent_registered", "agent_updated")
         for registry in (ours.identity, theirs.identity)
     }
-    assert [counts[name, theirs.identity] for name in ("transfer", "approval", "approval_for_all")] == [2, 1, 1]
+    assert [counts[name, theirs.identity] for name in ("transfer", "approval", "approval_for_all")] == [5, 1, 1]
     assert [counts[name, ours.identity] for name in ("agent_registered", "agent_updated")] == [1, 1]
-    assert [counts[name, theirs.identity] for name in ("registered", "agent_registered")] == [1, 0]
+    assert [counts[name, theirs.identity] for name in ("registered", "agent_registered")] == [3, 0]
 
 
 def test_feedback_ratings_and_validations_of_both_have_their_states(rows, ours, theirs):
@@ -156,6 +166,14 @@ def test_each_registry_is_listed_with_its_identity_registry(rows, ours, theirs):
     }
     assert found[theirs.reputation][0] == "ReputationRegistry"
     assert found[ours.reputation][0] == "BidirectionalReputationRegistry"
+
+
+def test_the_choices_that_a_companion_keeps_hold_while_the_account_has_the_agent(rows, web3, theirs):
+    companion = plain(web3, Registry.COMPANION, theirs.directory)
+    told = {it.address: companion.functions.agentOf(it.address).call() for it in (OWNER, REVIEWER, PAYER)}
+    assert told == {OWNER.address: 0, REVIEWER.address: 1, PAYER.address: 0}
+    found = rows("SELECT directory, identity_registry, account, agent_id FROM companion_agent")
+    assert found == [(theirs.directory, theirs.identity, REVIEWER.address, 1)]
 
 
 def test_the_rows_equal_the_chain(rows, url, ours, theirs):

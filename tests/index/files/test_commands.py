@@ -21,7 +21,7 @@ def settings(event_chain, record, database, tmp_path):  # noqa: F811  # a fixtur
     path = tmp_path / "index.toml"
     path.write_text(
         f'database = "{database}"\n[[chain]]\nrpc_urls = ["{event_chain.url}"]\ndeployments = ["{record.name}"]\n'
-        "[files]\nallow_private = true\nworkers = 2\nseconds = 5\n"
+        "[files]\nallow_private = true\nworkers = 2\nseconds = 30\n"
     )
     return path
 
