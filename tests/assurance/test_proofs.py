@@ -14,6 +14,7 @@ INVARIANTS = [
     ("BidirectionalReputationRegistry", "Ratings.t.sol", {"rates", "authorizes", "leavesWordsAlone"}),
     ("AuthorizedReputationRegistry", "AuthorizedRecords.t.sol", {"addsToRecord"}),
     ("ValidationRegistry", "ValidationWords.t.sol", {"keepsPlaces"}),
+    ("CompanionDirectory", "CompanionDirectory.t.sol", {"changesOnly"}),
 ]
 """Of each registry: the file of its proofs, and the modifiers that state an invariant."""
 

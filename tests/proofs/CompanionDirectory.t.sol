@@ -15,46 +15,58 @@ contract CompanionDirectoryProof is Proof {
     uint256 private constant AGENT_COUNT_SLOT = 1;
 
     UnpredictableRegistry private _identity;
-    CompanionDirectory private _companion;
+    CompanionDirectory private _registry;
+
+    /// @dev Runs a call. Asserts that the chooser has chosen an agent, that no other account's choice changed, and that
+    /// the count is the given one.
+    modifier changesOnly(address account, address chooser, uint256 choice, uint256 count) {
+        uint256 former = _chosen(account);
+        _;
+        _prove(_chosen(account) == _select(account == chooser, choice, former));
+        _prove(_count() == count);
+    }
 
     function setUp() external {
         _identity = new UnpredictableRegistry();
-        _companion = new CompanionDirectory(address(_identity));
+        _registry = new CompanionDirectory(address(_identity));
         SVM.enableSymbolicStorage(address(_identity));
-        SVM.enableSymbolicStorage(address(_companion));
+        SVM.enableSymbolicStorage(address(_registry));
     }
 
-    function check_setPrimaryAgent(address caller, address account, uint256 id) external reachesItsEnd {
-        (uint256 former, uint256 count) = (_chosen(account), _count());
+    function check_setPrimaryAgent(
+        address caller,
+        address account,
+        uint256 id
+    ) external reachesItsEnd changesOnly(account, caller, id, _count()) {
         VM.prank(caller);
-        _companion.setPrimaryAgent(id);
-        _prove(_chosen(account) == _select(account == caller, id, former));
-        _prove(_count() == count);
+        _registry.setPrimaryAgent(id);
         _prove(id != 0);
         _prove(_isEntitled(caller, id));
-        _prove(_companion.agentOf(caller) == id);
+        _prove(_registry.agentOf(caller) == id);
     }
 
-    function check_proveAgent(address caller, address account, uint256 id) external reachesItsEnd {
-        (uint256 former, uint256 count) = (_chosen(account), _count());
+    function check_proveAgent(
+        address caller,
+        address account,
+        uint256 id
+    ) external reachesItsEnd changesOnly(account, account, _chosen(account), _select(id > _count(), id, _count())) {
+        uint256 count = _count();
         VM.prank(caller);
-        uint256 result = _companion.proveAgent(id);
-        _prove(_chosen(account) == former);
-        _prove(_count() == _select(id > count, id, count));
+        uint256 result = _registry.proveAgent(id);
         _prove(_or(id <= count, _identity.owners(id) != 0));
         _prove(result == _count());
     }
 
     function check_whoeverSpeaksAsAnAgentChoseItAndIsItsOwnerOrWallet(address account) external view reachesItsEnd {
         VM.assume(account != address(0)); // it chooses no agent, as `check_setPrimaryAgent` proves
-        uint256 id = _companion.agentOf(account);
+        uint256 id = _registry.agentOf(account);
         _prove(_or(id == 0, id == _chosen(account)));
         _prove(_or(id == 0, _isEntitled(account, id)));
     }
 
     function check_whoeverSpeaksAsNoneChoseNoneOrIsNeitherOwnerNorWallet(address account) external view reachesItsEnd {
         uint256 id = _chosen(account);
-        VM.assume(account != address(0) && _companion.agentOf(account) == 0);
+        VM.assume(account != address(0) && _registry.agentOf(account) == 0);
         _prove(_or(id == 0, !_isEntitled(account, id)));
     }
 
@@ -62,20 +74,20 @@ contract CompanionDirectoryProof is Proof {
         address rater,
         uint256 subjectId
     ) external view reachesItsEnd {
-        (uint256 raterId, bool exists) = _companion.resolveRating(rater, subjectId);
-        _prove(raterId == _companion.agentOf(rater));
+        (uint256 raterId, bool exists) = _registry.resolveRating(rater, subjectId);
+        _prove(raterId == _registry.agentOf(rater));
         _prove(exists == _and(!_identity.refuses(subjectId), _identity.owners(subjectId) != 0));
     }
 
     function check_ownerIsTheOneThatTheIdentityRegistryNames(uint256 id) external view reachesItsEnd {
-        address owner = _companion.ownerOf(id);
+        address owner = _registry.ownerOf(id);
         _prove(uint160(owner) == _identity.owners(id));
         _prove(owner != address(0));
     }
 
     function check_accountsThatMayActAreThoseOfTheToken(address spender, uint256 id) external view reachesItsEnd {
         VM.assume(spender != address(0));
-        bool mayAct = _companion.isAuthorizedOrOwner(spender, id);
+        bool mayAct = _registry.isAuthorizedOrOwner(spender, id);
         uint256 owner = _identity.owners(id);
         bool isApproved = _or(
             _identity.operators(owner, uint160(spender)) == 1,
@@ -85,7 +97,7 @@ contract CompanionDirectoryProof is Proof {
     }
 
     function check_countIsWhereTheProofsLook() external view reachesItsEnd {
-        _prove(_companion.getAgentCount() == _count());
+        _prove(_registry.getAgentCount() == _count());
     }
 
     /// @dev Returns true if the identity registry says that the account is the owner or the wallet of an agent that has
@@ -97,10 +109,10 @@ contract CompanionDirectoryProof is Proof {
     }
 
     function _chosen(address account) private view returns (uint256 id) {
-        return uint256(VM.load(address(_companion), keccak256(abi.encode(account, CHOSEN_AGENTS_SLOT))));
+        return uint256(VM.load(address(_registry), keccak256(abi.encode(account, CHOSEN_AGENTS_SLOT))));
     }
 
     function _count() private view returns (uint256 count) {
-        return uint256(VM.load(address(_companion), bytes32(AGENT_COUNT_SLOT)));
+        return uint256(VM.load(address(_registry), bytes32(AGENT_COUNT_SLOT)));
     }
 }
