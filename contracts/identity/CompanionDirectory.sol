@@ -199,6 +199,8 @@ contract CompanionDirectory is IdentityBound, IAgentDirectory, ICompanionDirecto
     /// @dev Returns the answer to a question, true or false. Reverts with the identity registry's own error if it
     /// refuses.
     function _requireTruth(bytes memory question) private view returns (bool answer) {
+        // An answer of true or false has one word; a second word is ignored.
+        // slither-disable-next-line unused-return
         (bool answered, bytes32 word, ) = LowLevelCall.staticcallReturn64Bytes(IDENTITY_REGISTRY, question);
         uint256 size = LowLevelCall.returnDataSize();
         bool isValid = answered ? size >= 32 && uint256(word) <= 1 : size != 0;
