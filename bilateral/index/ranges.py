@@ -166,7 +166,7 @@ def _by_number(text: str, asked: int) -> Verdict | None:
 _MANY_LOGS: Final = 10_000
 """The logs that one answer should hold at most: more would cost memory."""
 
-_GOOD_LOGS: Final = 8_000
+_GOOD_LOGS: Final = 6_000
 """The logs that the second answer should hold, by the number that the first one held."""
 
 
