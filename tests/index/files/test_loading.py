@@ -6,6 +6,8 @@ import base64
 import time
 from dataclasses import replace
 
+import pytest
+
 from bilateral.documents import Limits, document_hash
 from bilateral.index.files import schema
 from tests.index.files.conftest import (
@@ -21,6 +23,12 @@ from tests.index.files.conftest import (
 from tests.sdk.servers import redirect, respond
 
 FILE = registration(active=True, x402Support=True)
+
+
+@pytest.fixture
+def database_url(tmp_path):
+    """SQLite alone: the other tests of files store the same rows on both engines."""
+    return f"sqlite:///{tmp_path / 'index.sqlite'}"
 
 
 def data_uri(content):
