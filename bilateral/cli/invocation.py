@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,13 @@ from urllib.parse import urlsplit
 from bilateral.cli.amounts import ETHER, GWEI, ether, symbol_of, wei_of
 from bilateral.cli.errors import KeyUnavailableError, UsageProblemError
 from bilateral.cli.secrets import KEY_VARIABLE, PINATA_VARIABLE, PINNING_VARIABLE
-from bilateral.errors import DocumentTooLargeError, InvalidArgumentError, NodeTimeoutError, NodeUnreachableError
+from bilateral.errors import (
+    BilateralError,
+    DocumentTooLargeError,
+    InvalidArgumentError,
+    NodeTimeoutError,
+    NodeUnreachableError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -145,13 +151,16 @@ class Invocation:
 
     @contextmanager
     def client(self) -> Iterator[Client]:
-        """Open a client that signs.
+        """Open a client that signs, and say at the end which registries it used unless the user named them.
 
         Yields:
             The client.
         """
         with self._connected(self.signer) as client:
             yield client
+            if self.settings.deployment is None:
+                with suppress(BilateralError):  # the command has done its work, maybe without any registry
+                    self.output.note(f"The registries are {self.choice_of(client.get_deployment())}.")
 
     def write(self, title: str, send: Callable[[Client], Handle[Any]]) -> None:
         """Send a transaction, wait for it unless told not to, and show the result.
@@ -162,8 +171,6 @@ class Invocation:
         """
         with self.client() as client:
             handle = self.send(lambda: send(client))
-            if self.settings.deployment is None:
-                self.output.note(f"The registries are {self.choice_of(client.get_deployment())}.")
             self.show_write(title, handle, handle.wait)
 
     def choice_of(self, deployment: Deployment) -> str:

@@ -76,6 +76,9 @@ def test_a_write_says_which_registries_it_uses(bilateral, base, key):
     ran = bilateral("agent", "register", **base, **key)
     assert ran.code == 0
     assert "The registries are canonical: the authors of ERC-8004 deployed them" in ran.err
+    options = ["--name", "Agent", "--description", "It works", "--image", "https://agent.example/i.png"]
+    made = bilateral("agent", "register", *options, **base, **key)
+    assert (made.code, made.err.count("The registries are canonical")) == (0, 1)
     named = bilateral("agent", "register", "--deployment", "canonical", **base, **key)
     assert (named.code, "The registries are" in named.err) == (0, False)
 

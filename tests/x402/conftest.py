@@ -86,7 +86,8 @@ def enrich(web3, token):
     def make():
         fresh = Account.create()
         web3.provider.make_request("anvil_setBalance", [fresh.address, hex(10**20)])
-        token.functions.mint(fresh.address, 10**9).transact({"from": web3.eth.accounts[0]})
+        minted = token.functions.mint(fresh.address, 10**9).transact({"from": web3.eth.accounts[0]})
+        web3.eth.wait_for_transaction_receipt(minted)
         return fresh
 
     return make

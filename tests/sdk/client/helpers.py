@@ -93,7 +93,14 @@ class Awaited:
         found = getattr(self._inner, name)
         if inspect.iscoroutinefunction(found):
             return lambda *arguments, **options: self._wrapped(self._await(found(*arguments, **options)))
-        return self._wrapped(found)
+        return (lambda: self.of(found())) if name == "batch" else self._wrapped(found)
+
+    def __enter__(self):
+        self._await(self._inner.__aenter__())
+        return self
+
+    def __exit__(self, *error):
+        self._await(self._inner.__aexit__(*error))
 
     def __repr__(self):
         return repr(self._inner)

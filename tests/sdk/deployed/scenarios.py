@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from eth_account import Account
 
-from bilateral.client import Client, Signal
+from bilateral.client import Signal
 from bilateral.documents import RegistrationFile
 from bilateral.errors import MissingFunctionError, MissingRegistryError
 from tests.sdk.deployed.world import CHECKER, OWNER, REVIEWER
@@ -62,8 +62,6 @@ def close(world):
 
 @scenario
 def batch(world):
-    if not isinstance(world.owner, Client):
-        return  # its context is asynchronous; tests of batches run it
     with world.owner.batch() as batched:
         handles = [batched.register_agent(), batched.register_agent()]
     ids = [handle.wait().agent.token_id for handle in handles]
