@@ -11,7 +11,7 @@ from hypothesis.internal.conjecture import providers
 
 from tests.helpers import isolated
 
-pytest_plugins = ["tests.conformance.plugin"]
+pytest_plugins = ["tests.conformance.plugin", "tests.api.fixtures"]
 
 settings.register_profile("seeded", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("seeded")

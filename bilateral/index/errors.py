@@ -152,3 +152,20 @@ class DatabaseUnavailableError(BilateralError):
     """The database cannot be opened or written: it is locked, its disk is full, or its server does not answer."""
 
     reason = "database_unavailable"
+
+
+class NotIndexedError(BilateralError):
+    """The index does not have what a query is about.
+
+    Attributes:
+        kind: The kind of thing, such as `chain`.
+        name: Its id.
+    """
+
+    reason = "not_indexed"
+
+    def __init__(self, kind: str, name: object) -> None:
+        """Compose the message from the kind and the id."""
+        super().__init__(f"the index has no {kind} {name}")
+        self.kind = kind
+        self.name = name

@@ -1,0 +1,168 @@
+"""Answers of the routes: JSON, JSON Lines and CSV, with an ETag."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import fields
+from enum import StrEnum
+from functools import cache
+from hashlib import blake2b
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from fastapi import Response
+from pydantic import TypeAdapter
+
+from bilateral.api.problems import Problem
+from bilateral.index.queries.pages import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fastapi import Request
+
+JSON: Final = "application/json"
+JSON_LINES: Final = "application/jsonl"
+CSV: Final = "text/csv; charset=utf-8"
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}")
+"""The first characters that make a spreadsheet compute a cell."""
+
+
+Described = dict[int | str, dict[str, Any]]
+"""Answers by status, as FastAPI takes them for the OpenAPI document."""
+
+
+class Format(StrEnum):
+    """The formats of a list."""
+
+    JSON = "json"
+    JSON_LINES = "jsonl"
+    CSV = "csv"
+
+
+def one_of(kind: Any, *problems: int) -> Described:
+    """Describe the answers of a route in the OpenAPI document.
+
+    Args:
+        kind: The type of the answer.
+        *problems: The statuses of its problems, beside those that every route has.
+    """
+    return {200: {"model": kind}, 304: {"description": "Not modified"}, **_problems(*problems)}
+
+
+def list_of(kind: Any, *problems: int) -> Described:
+    """Describe the answers of a route that returns a list in each format.
+
+    Args:
+        kind: The type of an entry.
+        *problems: The statuses of its problems, beside those that every route has.
+    """
+    text = {"schema": {"type": "string"}}
+    content = {JSON_LINES: text, "text/csv": text}
+    shown = {"model": Page[kind], "content": content}
+    return {200: shown, 304: {"description": "Not modified"}, **_problems(*problems)}
+
+
+def _problems(*further: int) -> Described:
+    return {status: {"model": Problem} for status in sorted({400, 413, 414, 429, 431, 503, *further})}
+
+
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return the encoder of a type. It does not check its values again.
+
+    Args:
+        kind: A dataclass, or a type made of some.
+    """
+    return TypeAdapter(kind)
+
+
+def answer(request: Request, kind: Any, value: Any) -> Response:
+    """Answer with one value as JSON.
+
+    Args:
+        request: The request, whose `If-None-Match` may make the answer empty.
+        kind: The value's type, see `adapter`.
+        value: The value.
+    """
+    return tagged(request, adapter(kind).dump_json(value), JSON)
+
+
+def answer_page(request: Request, kind: Any, page: Page[Any], shown_as: Format = Format.JSON) -> Response:
+    """Answer with a page of a list. A `Link` header names the next page in each format.
+
+    Args:
+        request: The request.
+        kind: The type of an entry, a dataclass.
+        page: The page.
+        shown_as: The format.
+    """
+    if shown_as is Format.JSON:
+        response = answer(request, Page[kind], page)
+    elif shown_as is Format.JSON_LINES:
+        encode = adapter(kind).dump_json
+        response = tagged(request, b"".join(encode(item) + b"\n" for item in page.items), JSON_LINES)
+    else:
+        response = tagged(request, _csv(kind, page.items), CSV)
+        response.headers["Content-Disposition"] = 'attachment; filename="list.csv"'
+    if page.next is not None:
+        query = [(name, value) for name, value in request.query_params.multi_items() if name != "cursor"]
+        path = request.scope.get("raw_path", b"").decode("latin-1")
+        response.headers["Link"] = f'<{path}?{urlencode([*query, ("cursor", page.next)])}>; rel="next"'
+    return response
+
+
+def tagged(request: Request, body: bytes, media_type: str) -> Response:
+    """Answer with a body and its ETag; without the body if the client has it.
+
+    Args:
+        request: The request.
+        body: The body.
+        media_type: Its media type.
+    """
+    tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+    known = request.headers.get("if-none-match")
+    if known is not None and (
+        known.strip() == "*" or tag in (it.strip().removeprefix("W/") for it in known.split(","))
+    ):
+        return Response(None, HTTPStatus.NOT_MODIFIED, headers)
+    return Response(body, HTTPStatus.OK, headers, media_type)
+
+
+def _csv(kind: Any, items: Iterable[Any]) -> bytes:
+    """Return entries as CSV (RFC 4180). A text that a spreadsheet would compute begins with an apostrophe."""
+    names = [it.name for it in fields(kind)]
+    written = io.StringIO()
+    writer = csv.writer(written)
+    writer.writerow(names)
+    dump = adapter(kind).dump_python
+    numbers = {name for name in names if _is_number(kind, name)}
+    for item in items:
+        entry = dump(item, mode="json")
+        writer.writerow([_cell(entry[name], is_number=name in numbers) for name in names])
+    return written.getvalue().encode()
+
+
+@cache
+def _is_number(kind: Any, name: str) -> bool:
+    """Check that a field is a number, also where JSON has it as text."""
+    schema = adapter(kind).json_schema(mode="validation")["properties"][name]
+    options = schema.get("anyOf", [schema])
+    return any(it.get("type") in ("integer", "number") for it in options)
+
+
+def _cell(value: Any, *, is_number: bool) -> str:
+    """Return a value as a cell."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | dict):
+        value = json.dumps(value, ensure_ascii=False)
+    text = str(value)
+    return f"'{text}" if not is_number and text.startswith(_FORMULA) else text

@@ -1,0 +1,126 @@
+"""Figures of the service for Prometheus, of one process or of several together."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from bilateral.index.queries.chains import chains
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from bilateral.index.readers import Reader
+
+MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""The environment variable with the folder in which several processes share their figures."""
+
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+
+
+class Metrics:
+    """The figures of one application.
+
+    Args:
+        reader: The database, whose progress is shown too.
+
+    Attributes:
+        registry: The registry for further figures of the application.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        """See the class."""
+        self.registry = CollectorRegistry()
+        self._progress = _Progress(reader)
+        self._requests = Counter(
+            "bilateral_http_requests", "Requests.", ("method", "route", "status"), registry=self.registry
+        )
+        self._seconds = Histogram(
+            "bilateral_http_request_seconds", "Time to answer.", ("route",), registry=self.registry, buckets=_BUCKETS
+        )
+
+    def observe(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request.
+
+        Args:
+            method: Its method.
+            route: The route's pattern, not the path, which a stranger chooses.
+            status: The status of the answer.
+            seconds: The time that it took.
+        """
+        self._requests.labels(method if method in _METHODS else "other", route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self) -> bytes:
+        """Return all figures in the format of Prometheus."""
+        shown = CollectorRegistry()
+        shown.register(self._progress)
+        if os.environ.get(MULTIPROCESS_FOLDER):
+            MultiProcessCollector(shown)  # type: ignore[no-untyped-call]
+            return generate_latest(shown)
+        return generate_latest(self.registry) + generate_latest(shown)
+
+
+class _Progress(Collector):
+    """The progress of each chain, read when somebody asks."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def collect(self) -> Iterable[Any]:
+        """Read the figures."""
+        now = time.time()
+        found = self._reader.read(chains)
+        for name, text, values in (
+            ("bilateral_chain_block", "The last indexed block.", [it.block for it in found]),
+            ("bilateral_chain_head", "The head of the chain.", [it.head for it in found]),
+            ("bilateral_chain_lag_blocks", "The blocks between the two.", [it.lag for it in found]),
+            ("bilateral_chain_silence_seconds", "Seconds since the last look.", [now - it.updated_at for it in found]),
+        ):
+            family = GaugeMetricFamily(name, text, labels=["chain_id"])
+            for chain, value in zip(found, values, strict=True):
+                family.add_metric([str(chain.chain_id)], value)
+            yield family
+
+
+class Observer:
+    """Counts the requests of an application.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """See the class."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and count it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, began = 500, time.perf_counter()
+
+        async def observe(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, observe)
+        finally:
+            route = getattr(scope.get("route"), "path", None) or "other"
+            metrics: Metrics = scope["app"].state.service.metrics
+            metrics.observe(scope["method"], route, status, time.perf_counter() - began)

@@ -1,0 +1,168 @@
+"""Errors of the service as problem details (RFC 9457): one shape for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from fastapi import Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
+from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError
+from bilateral.index.readers import QueryTimeoutError, ReadersBusyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fastapi import FastAPI, Request
+
+MEDIA_TYPE: Final = "application/problem+json"
+TYPE_PREFIX: Final = "urn:bilateral:problem:"
+
+_RETRY_SECONDS: Final = 1
+
+_STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
+    QueryTimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
+    ReadersBusyError: HTTPStatus.SERVICE_UNAVAILABLE,
+    DatabaseUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
+    InvalidArgumentError: HTTPStatus.BAD_REQUEST,
+    MalformedIdentifierError: HTTPStatus.BAD_REQUEST,
+    NotIndexedError: HTTPStatus.NOT_FOUND,
+}
+"""The status of the package's errors, by their class or its nearest base. Others are faults of the service."""
+
+_CODES: Final = {
+    HTTPStatus.NOT_FOUND: "not_found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
+    HTTPStatus.BAD_REQUEST: "invalid_argument",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "internal_error",
+}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The answer to a request that failed (RFC 9457). Some problems have further members.
+
+    Attributes:
+        type: The kind of problem, `urn:bilateral:problem:` and the code.
+        title: The kind of problem in words.
+        status: The HTTP status.
+        detail: The value that is wrong, and the way on.
+        code: The kind of problem, for programs; stable from release to release.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+
+
+class ProblemError(Exception):
+    """A request fails. Routes raise it, and the service answers with its problem.
+
+    Attributes:
+        status: The HTTP status.
+        code: The kind of problem: lower case with underscores, stable from release to release.
+        detail: The sentence for people.
+        headers: Further headers of the answer.
+        members: Further members of the problem.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **members: Any,
+    ) -> None:
+        """Compose the problem."""
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.members = members
+
+    def response(self) -> Response:
+        """Return the answer."""
+        content = {
+            "type": f"{TYPE_PREFIX}{self.code}",
+            "title": self.code.replace("_", " ").capitalize(),
+            "status": int(self.status),
+            "detail": self.detail,
+            "code": self.code,
+            **self.members,
+        }
+        headers = {"Cache-Control": "no-store", **self.headers}
+        return Response(msgspec.json.encode(content), self.status, headers, MEDIA_TYPE)
+
+
+def not_found(kind: str, name: object) -> ProblemError:
+    """Return the problem of a thing that the index does not have.
+
+    Args:
+        kind: The kind of thing, such as `agent`.
+        name: Its id.
+    """
+    return ProblemError(HTTPStatus.NOT_FOUND, f"{kind}_not_found", f"the index has no {kind} {name}")
+
+
+def problem_of(error: BilateralError) -> ProblemError:
+    """Return the problem that an error of the package is for a caller of the service.
+
+    Args:
+        error: The error.
+    """
+    status = next((_STATUS[base] for base in type(error).__mro__ if base in _STATUS), None)
+    if status is None:
+        return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "the service failed: try again later")
+    if status is not HTTPStatus.SERVICE_UNAVAILABLE:
+        return ProblemError(status, error.reason, str(error))
+    # The sentences about a database are for its operator: they name hosts and paths.
+    detail = "the database does not answer: try again later" if _is_private(error) else str(error)
+    return ProblemError(status, error.reason, detail, headers={"Retry-After": str(_RETRY_SECONDS)})
+
+
+def _is_private(error: BilateralError) -> bool:
+    return isinstance(error, DatabaseUnavailableError)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Make an application answer every error with a problem.
+
+    Args:
+        app: The application.
+    """
+
+    async def on_problem(_: Request, error: Exception) -> Response:
+        assert isinstance(error, ProblemError)  # noqa: S101  # by its registration
+        return error.response()
+
+    async def on_error(_: Request, error: Exception) -> Response:
+        assert isinstance(error, BilateralError)  # noqa: S101  # by its registration
+        return problem_of(error).response()
+
+    async def on_http_exception(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101  # by its registration
+        status = HTTPStatus(error.status_code)
+        code = _CODES.get(status, status.name.lower())
+        return ProblemError(status, code, f"{status.phrase}", headers=error.headers).response()
+
+    async def on_invalid_request(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101  # by its registration
+        errors = [{"in": ".".join(map(str, it["loc"])), "problem": it["msg"]} for it in error.errors()]
+        first = errors[0]
+        detail = f"{first['in']}: {first['problem']}"
+        return ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors).response()
+
+    app.add_exception_handler(ProblemError, on_problem)
+    app.add_exception_handler(BilateralError, on_error)
+    app.add_exception_handler(HTTPException, on_http_exception)
+    app.add_exception_handler(RequestValidationError, on_invalid_request)

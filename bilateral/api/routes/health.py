@@ -1,0 +1,76 @@
+"""Routes for monitors: alive, ready, figures."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from fastapi import APIRouter, Request, Response
+
+from bilateral.api.answers import JSON, adapter
+from bilateral.api.metrics import CONTENT_TYPE
+from bilateral.api.problems import Problem
+from bilateral.api.service import service_of
+from bilateral.index.queries.chains import ChainProgress, chains
+
+router = APIRouter(tags=["health"])
+
+
+@dataclass(frozen=True)
+class Health:
+    """The state of the process.
+
+    Attributes:
+        status: `ok`.
+    """
+
+    status: str
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """The state of the service.
+
+    Attributes:
+        ready: True if every chain is close to its head.
+        problems: The reasons why it is not.
+        chains: The progress of each chain.
+    """
+
+    ready: bool
+    problems: tuple[str, ...]
+    chains: tuple[ChainProgress, ...]
+
+
+@router.get("/healthz", response_class=Response, responses={200: {"model": Health}})
+async def read_health() -> Response:
+    """Tell that the process answers."""
+    return Response(b'{"status":"ok"}', media_type=JSON, headers={"Cache-Control": "no-store"})
+
+
+@router.get(
+    "/readyz",
+    response_class=Response,
+    responses={200: {"model": Readiness}, 503: {"model": Readiness | Problem}},
+)
+def read_readiness(request: Request) -> Response:
+    """Tell whether the database answers, and each chain is close to its head."""
+    service = service_of(request)
+    found = service.read(chains)
+    now = time.time()
+    problems = [] if found else ["no chain is indexed yet"]
+    for chain in found:
+        if chain.lag > service.settings.max_lag:
+            problems.append(f"chain {chain.chain_id} is {chain.lag} blocks behind its head")
+        if now - chain.updated_at > service.settings.max_silence:
+            problems.append(f"chain {chain.chain_id} was last looked at {now - chain.updated_at:.0f} seconds ago")
+    status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
+    body = adapter(Readiness).dump_json(Readiness(not problems, tuple(problems), found))
+    return Response(body, status, {"Cache-Control": "no-store"}, JSON)
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+def read_metrics(request: Request) -> Response:
+    """Return the figures of the service for Prometheus."""
+    return Response(service_of(request).metrics.text(), media_type=CONTENT_TYPE)

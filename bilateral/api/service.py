@@ -1,0 +1,99 @@
+"""The parts that all routes share: settings, the database, and the figures of the service."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from anyio import to_thread
+
+from bilateral.api.metrics import Metrics
+from bilateral.index.queries.registries import AgentKey, Registries, agent_key, read_registries
+from bilateral.index.readers import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Concatenate, ParamSpec, TypeVar
+
+    from sqlalchemy import Connection
+    from starlette.requests import HTTPConnection
+
+    from bilateral.api.settings import ApiSettings
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
+
+_REGISTRIES_SECONDS: Final = 2.0
+"""The seconds after which the list of registries is read again. It changes when the index begins with a chain."""
+
+
+class Service:
+    """The parts that all routes share. `service_of(request)` returns it.
+
+    Args:
+        settings: The settings.
+
+    Attributes:
+        settings: The settings.
+        reader: The database.
+        metrics: The figures for Prometheus.
+    """
+
+    def __init__(self, settings: ApiSettings) -> None:
+        """See the class."""
+        self.settings = settings
+        self.reader = Reader(settings.database, seconds=settings.query_seconds, connections=settings.connections)
+        self.metrics = Metrics(self.reader)
+        self._registries = Registries({})
+        self._registries_until = 0.0
+
+    def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
+        """Run a query of `bilateral.index.queries`, in a route that is not `async`.
+
+        Args:
+            query: The query. Its first argument is the connection.
+            *arguments: Its further arguments.
+            **options: Its options.
+        """
+        return self.reader.read(query, *arguments, **options)
+
+    async def read_aside(
+        self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs
+    ) -> T:
+        """Run a query in a thread, for callers that are `async`. See `read`."""
+        return await to_thread.run_sync(partial(self.reader.read, query, *arguments, **options))
+
+    def registries(self) -> Registries:
+        """Return the registries that are indexed."""
+        now = time.monotonic()
+        if now > self._registries_until:
+            self._registries = self.read(read_registries)
+            self._registries_until = now + _REGISTRIES_SECONDS
+        return self._registries
+
+    def agent_key(self, text: str) -> AgentKey:
+        """Parse an agent's id in any published form.
+
+        Args:
+            text: The id, such as `8453:247`. See `agent_key` of `bilateral.index.queries.registries`.
+
+        Raises:
+            MalformedIdentifierError: The text has none of the forms.
+            UnknownRegistryError: The index has no such chain or registry.
+        """
+        return agent_key(self.registries(), text)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.reader.close()
+
+
+def service_of(request: HTTPConnection) -> Service:
+    """Return the service of a request.
+
+    Args:
+        request: The request.
+    """
+    found: Service = request.app.state.service
+    return found

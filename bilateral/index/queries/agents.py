@@ -1,0 +1,315 @@
+"""One agent: its state on chain, its registration file, its metadata and the summaries of its ratings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, literal_column, select, table
+
+from bilateral.index import schema
+from bilateral.index.files import schema as files
+from bilateral.index.queries.values import Wide
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bilateral.index.queries.registries import AgentKey
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service in an agent's registration file; the word of a stranger.
+
+    Attributes:
+        name: Its kind, such as `MCP`.
+        endpoint: Its address.
+        version: The version of its protocol.
+    """
+
+    name: str
+    endpoint: str | None
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """A capability in an agent's registration file; the word of a stranger.
+
+    Attributes:
+        kind: `mcp_tool`, `mcp_prompt`, `mcp_resource`, `a2a_skill`, `oasf_skill`, `oasf_domain` or `trust`.
+        value: Its name.
+    """
+
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """An agent's registration file. All texts are the word of a stranger.
+
+    Attributes:
+        state: `waiting`, `loaded`, `malformed` or `failed`.
+        integrity: `inline`, `cid` or `hash` if the author published these bytes; None: only the server's word.
+        reason: The kind of failure, if loading failed.
+        checked_at: The time of the last look, Unix seconds.
+        is_confirmed: True if the file names the agent too.
+        name: The agent's name.
+        description: Its description.
+        image: The URI of an image.
+        active: True if it says that it works.
+        x402_support: True if it says that it takes payments by x402.
+        services: Its services.
+        capabilities: Its capabilities.
+    """
+
+    state: str
+    integrity: str | None
+    reason: str | None
+    checked_at: int | None
+    is_confirmed: bool
+    name: str | None
+    description: str | None
+    image: str | None
+    active: bool | None
+    x402_support: bool | None
+    services: tuple[Service, ...]
+    capabilities: tuple[Capability, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RatingSummary:
+    """A summary of what an agent was given, by side and tag. Values of different tags are never mixed.
+
+    Attributes:
+        registry: The registry.
+        side: `server` for feedback, `client` and `validator` for ratings by servers.
+        tag: The tag; a rating has none.
+        count: The number of entries that count.
+        counterparts: The number of different accounts, or agents, that gave them.
+        mean: Their mean.
+        lower_bound: The value that the agent has at least, with a confidence of 95 %; None for a tag without a scale.
+    """
+
+    registry: str
+    side: str
+    tag: str
+    count: int
+    counterparts: int
+    mean: float
+    lower_bound: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMetadata:
+    """An entry of an agent's metadata on chain.
+
+    Attributes:
+        key: Its key.
+        value: Its bytes, `0x…`; the first 1,024 of them.
+        size: The number of its bytes.
+    """
+
+    key: str
+    value: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent.
+
+    Attributes:
+        id: The short id, such as `8453:247`.
+        global_id: The id among all registries, such as `eip155:8453:0x8004…#247`.
+        chain_id: Its chain.
+        identity_registry: The address of its identity registry.
+        agent_id: The id of its token.
+        owner: The owner's address.
+        wallet: The address that receives its payments; None without one.
+        uri: The URI of its registration file.
+        domain: Its domain, by the August 2025 functions.
+        registered_block: The block of its registration.
+        registered_at: The time of that block, Unix seconds.
+        updated_block: The block of its last change.
+        updated_at: The time of that block, Unix seconds.
+        registration: Its registration file; None if it names none.
+        metadata: Its metadata on chain.
+        ratings: The summaries of its feedback and ratings.
+    """
+
+    id: str
+    global_id: str
+    chain_id: int
+    identity_registry: str
+    agent_id: Wide
+    owner: str
+    wallet: str | None
+    uri: str
+    domain: str
+    registered_block: int
+    registered_at: int
+    updated_block: int
+    updated_at: int
+    registration: Registration | None
+    metadata: tuple[AgentMetadata, ...]
+    ratings: tuple[RatingSummary, ...]
+
+
+MAX_ENTRIES: Final = 500
+"""The largest number of metadata entries, and of summaries, of an agent in one answer. Strangers can make more."""
+
+MAX_VALUE: Final = 1_024
+"""The bytes that an answer shows of a value of metadata."""
+
+_COLUMNS: Final = (
+    "owner",
+    "wallet",
+    "uri",
+    "domain",
+    "registered_block",
+    "registered_at",
+    "updated_block",
+    "updated_at",
+)
+
+
+def agent(connection: Connection, key: AgentKey) -> Agent | None:
+    """Return an agent.
+
+    Args:
+        connection: The database.
+        key: The agent.
+
+    Returns:
+        The agent; None if the registry has no such agent.
+    """
+    columns = schema.agent.c
+    row = connection.execute(
+        select(*(columns[name] for name in _COLUMNS)).where(
+            columns.chain_id == key.chain_id,
+            columns.identity_registry == key.identity_registry,
+            columns.agent_id == key.agent_id,
+        )
+    ).first()
+    if row is None:
+        return None
+    values: tuple[Any, ...] = (
+        *(key.id, key.global_id, key.chain_id, key.identity_registry, key.agent_id),
+        *row,
+        registration(connection, key) if row.uri else None,
+        metadata(connection, key),
+        summaries(connection, key),
+    )
+    return Agent(*values)
+
+
+_VIEW: Final = table("agent_registration")
+_VIEW_COLUMNS: Final = (
+    *("state", "integrity", "reason", "checked_at", "is_confirmed"),
+    *("name", "description", "image", "active", "x402_support"),
+)
+
+
+def registration(connection: Connection, key: AgentKey) -> Registration | None:
+    """Return an agent's registration file.
+
+    Args:
+        connection: The database.
+        key: The agent.
+
+    Returns:
+        The file; None if the index has not found the agent's URI yet.
+    """
+    named: list[Any] = [literal_column(name).label(name) for name in ("content_hash", *_VIEW_COLUMNS)]
+    row = connection.execute(select(*named).select_from(_VIEW).where(*_is(key))).first()
+    if row is None:
+        return None
+    content, state, integrity, reason, checked_at, is_confirmed, *texts, active, x402_support = row
+    values: tuple[Any, ...] = (
+        *(state, integrity, reason, checked_at, bool(is_confirmed), *texts),
+        *(None if it is None else bool(it) for it in (active, x402_support)),
+        _services(connection, content),
+        _capabilities(connection, content),
+    )
+    return Registration(*values)
+
+
+def _is(key: AgentKey) -> tuple[Any, ...]:
+    """Return the conditions that a row of a view is of an agent."""
+    columns = schema.agent.c
+    return tuple(
+        literal_column(name, columns[name].type) == getattr(key, name)
+        for name in ("chain_id", "identity_registry", "agent_id")
+    )
+
+
+def _services(connection: Connection, content: bytes | None) -> tuple[Service, ...]:
+    if content is None:
+        return ()
+    columns = files.registration_service.c
+    rows = connection.execute(
+        select(columns.name, columns.endpoint, columns.version)
+        .where(columns.content_hash == content)
+        .order_by(columns.position)
+    )
+    return tuple(Service(*row) for row in rows)
+
+
+def _capabilities(connection: Connection, content: bytes | None) -> tuple[Capability, ...]:
+    if content is None:
+        return ()
+    columns = files.registration_capability.c
+    rows = connection.execute(
+        select(columns.kind, columns.value)
+        .where(columns.content_hash == content)
+        .order_by(columns.kind, columns.position)
+    )
+    return tuple(Capability(*row) for row in rows)
+
+
+def metadata(connection: Connection, key: AgentKey) -> tuple[AgentMetadata, ...]:
+    """Return an agent's metadata on chain, by key.
+
+    Args:
+        connection: The database.
+        key: The agent.
+    """
+    columns = schema.agent_metadata.c
+    rows = connection.execute(
+        select(
+            columns.metadata_key,
+            func.substr(columns.metadata_value, 1, MAX_VALUE, type_=columns.metadata_value.type),
+            func.length(columns.metadata_value),
+        )
+        .where(
+            columns.chain_id == key.chain_id,
+            columns.identity_registry == key.identity_registry,
+            columns.agent_id == key.agent_id,
+        )
+        .order_by(columns.metadata_key)
+        .limit(MAX_ENTRIES)
+    )
+    return tuple(AgentMetadata(name, f"0x{value.hex()}", size) for name, value, size in rows)
+
+
+def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
+    """Return the summaries of what an agent was given, those with the most counterparts first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+    """
+    columns = schema.summary.c
+    rows = connection.execute(
+        select(*(columns[name] for name in ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")))
+        .where(
+            columns.chain_id == key.chain_id,
+            columns.registry.in_(key.registries),
+            columns.agent_id == key.agent_id,
+        )
+        .order_by(columns.counterparts.desc(), columns.registry, columns.side, columns.tag)
+        .limit(MAX_ENTRIES)
+    )
+    return tuple(RatingSummary(*row) for row in rows)

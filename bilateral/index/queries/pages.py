@@ -1,0 +1,150 @@
+"""Pages of long lists. A cursor names the last entry of a page, so that new blocks shift nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from sqlalchemy import tuple_
+
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import ColumnElement, Select
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+DEFAULT_LIMIT: Final = 20
+MAX_LIMIT: Final = 1_000
+"""The largest number of entries of a page."""
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_MAX_CURSOR: Final = 1_200
+_MAX_BITS: Final = 63
+_MAX_WIDE_BITS: Final = 256
+
+
+class Wide(int):
+    """The type of a value of up to 256 bits in a cursor, such as an agent's id. `int` has up to 63 bits."""
+
+
+class InvalidCursorError(InvalidArgumentError):
+    """A cursor is not one that this list gave."""
+
+    reason = "invalid_cursor"
+
+    def __init__(self) -> None:
+        """Compose the message."""
+        super().__init__("the cursor is not of this list: take the one that the former page gave, unchanged")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a list.
+
+    Attributes:
+        items: The entries.
+        next: The cursor of the next page; None at the end of the list.
+    """
+
+    items: tuple[T, ...]
+    next: str | None
+
+
+def encode_cursor(kind: str, *key: str | float | None) -> str:
+    """Return the cursor of an entry.
+
+    Args:
+        kind: The list's name and filters: a cursor is valid for the same ones only.
+        *key: The values by which the list is sorted.
+    """
+    text = json.dumps([kind, *key], separators=(",", ":"), ensure_ascii=False)
+    return urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
+    """Read a cursor. It comes from a stranger.
+
+    Args:
+        kind: As for `encode_cursor`.
+        cursor: The cursor.
+        *types: The type of each value: `int`, `Wide`, `float` or `str`.
+
+    Returns:
+        The values by which the list is sorted.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+    """
+    try:
+        if len(cursor) > _MAX_CURSOR:
+            raise InvalidCursorError
+        found = json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, Base64Error, RecursionError):
+        raise InvalidCursorError from None
+    if not isinstance(found, list) or len(found) != len(types) + 1 or found[0] != kind:
+        raise InvalidCursorError
+    key = found[1:]
+    if not all(_is_of(value, expected) for value, expected in zip(key, types, strict=True)):
+        raise InvalidCursorError
+    return tuple(key)
+
+
+def after(
+    statement: Select[Any], columns: Sequence[ColumnElement[Any]], key: Sequence[Any], *, descending: bool
+) -> Select[Any]:
+    """Return a statement for the entries after a cursor.
+
+    Args:
+        statement: The statement.
+        columns: The columns by which it is sorted, all in one direction.
+        key: The cursor's values.
+        descending: True if the largest come first.
+    """
+    place, last = tuple_(*columns), tuple_(*key, types=[column.type for column in columns])
+    return statement.where(place < last if descending else place > last)
+
+
+def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of: Callable[[R], str]) -> Page[T]:
+    """Return the page that rows make.
+
+    Args:
+        rows: The rows, one more than the limit if there are further ones.
+        limit: The largest number of entries.
+        convert: Makes an entry of a row.
+        cursor_of: Makes the cursor of a row.
+    """
+    shown = rows[:limit]
+    return Page(tuple(convert(row) for row in shown), cursor_of(shown[-1]) if len(rows) > limit else None)
+
+
+def require_limit(limit: int) -> int:
+    """Check the number of entries that a caller asks for.
+
+    Args:
+        limit: The number.
+
+    Raises:
+        InvalidArgumentError: It is not within 1 to `MAX_LIMIT`.
+    """
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidArgumentError(f"limit {limit} is out of range 1..{MAX_LIMIT}")
+    return limit
+
+
+def _is_of(value: object, expected: type) -> bool:
+    """Check the type of a cursor's value, and its range: a database would fail at others."""
+    if expected is str:
+        return isinstance(value, str) and "\0" not in value and not _SURROGATE.search(value)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    if expected is float:
+        return abs(value) < float("inf")
+    return isinstance(value, int) and value.bit_length() <= (_MAX_WIDE_BITS if expected is Wide else _MAX_BITS)

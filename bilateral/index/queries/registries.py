@@ -1,0 +1,157 @@
+"""The indexed registries, and the ids of agents in all published forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import select
+
+from bilateral.contracts import Deployment, Registry
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import AccountId, AgentId, GlobalAgentId
+from bilateral.index import schema
+from bilateral.index.errors import NotIndexedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+_FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedRegistry:
+    """A registry of which the index has the events.
+
+    Attributes:
+        chain_id: Its chain.
+        address: Its address.
+        kind: The contract's name.
+        identity_registry: The identity registry that it belongs to.
+        first_block: The block from which it is indexed.
+    """
+
+    chain_id: int
+    address: str
+    kind: str
+    identity_registry: str
+    first_block: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentKey:
+    """An agent in the tables of the index.
+
+    Attributes:
+        chain_id: Its chain.
+        identity_registry: The address of its identity registry.
+        agent_id: The id of its token.
+        registries: The addresses of all registries that belong to the identity registry.
+    """
+
+    chain_id: int
+    identity_registry: str
+    agent_id: int
+    registries: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """The short id, such as `8453:247`."""
+        return f"{self.chain_id}:{self.agent_id}"
+
+    @property
+    def global_id(self) -> str:
+        """The id among all registries, such as `eip155:8453:0x8004…#247`."""
+        return f"eip155:{self.chain_id}:{self.identity_registry}#{self.agent_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Registries:
+    """The registries that are indexed.
+
+    Attributes:
+        by_chain: The registries of each chain.
+    """
+
+    by_chain: Mapping[int, Sequence[IndexedRegistry]]
+
+    def identity_of(self, chain_id: int) -> str:
+        """Return the identity registry that an id without one means: the canonical one, or else the oldest.
+
+        Args:
+            chain_id: The chain.
+
+        Raises:
+            NotIndexedError: The chain is not indexed.
+        """
+        found = [it for it in self.by_chain.get(chain_id, ()) if it.kind == Registry.IDENTITY]
+        if not found:
+            raise NotIndexedError("chain", chain_id)
+        canonical = Deployment.canonical(chain_id)
+        first = next((it for it in found if canonical is not None and it.address == canonical.identity), found[0])
+        return first.address
+
+    def key(self, chain_id: int, agent_id: int, identity_registry: str | None = None) -> AgentKey:
+        """Return the key of an agent.
+
+        Args:
+            chain_id: The chain.
+            agent_id: The id of its token.
+            identity_registry: The address of its registry; None for that of `identity_of`.
+
+        Raises:
+            NotIndexedError: The chain or the registry is not indexed.
+        """
+        address = identity_registry or self.identity_of(chain_id)
+        related = tuple(it.address for it in self.by_chain.get(chain_id, ()) if it.identity_registry == address)
+        if not related:
+            raise NotIndexedError("registry", f"eip155:{chain_id}:{address}")
+        return AgentKey(chain_id, address, agent_id, related)
+
+
+def read_registries(connection: Connection) -> Registries:
+    """Return the registries that are indexed.
+
+    Args:
+        connection: The database.
+    """
+    columns = schema.registry.c
+    rows = connection.execute(
+        select(
+            columns.chain_id, columns.address, columns.kind, columns.identity_registry, columns.first_block
+        ).order_by(columns.chain_id, columns.first_block, columns.address)
+    )
+    found: dict[int, list[IndexedRegistry]] = {}
+    for row in rows:
+        found.setdefault(row.chain_id, []).append(IndexedRegistry(*row))
+    return Registries(found)
+
+
+def agent_key(registries: Registries, text: str) -> AgentKey:
+    """Parse an agent's id in any published form, and find its registry.
+
+    Args:
+        registries: The indexed registries.
+        text: `8453:247`, `eip155:8453:247`, `eip155:8453:0x…#247` or `eip155:8453:0x…:247`.
+
+    Raises:
+        MalformedIdentifierError: The text has none of these forms.
+        NotIndexedError: The index does not have the chain or the registry.
+    """
+    if "0x" in text:
+        registry, colon, agent = text.rpartition(":")
+        is_global = "#" not in text and colon and registry.count(":") > 1
+        found = GlobalAgentId(AccountId.parse(registry), agent) if is_global else GlobalAgentId.parse(text)
+        agent_id = found.agent_id
+        return registries.key(_chain_of(agent_id, text), agent_id.token_id, found.registry.address)
+    agent_id = AgentId.parse(text)
+    return registries.key(_chain_of(agent_id, text), agent_id.token_id)
+
+
+def _chain_of(agent_id: AgentId, text: str) -> int:
+    """Return the chain of an id."""
+    if agent_id.chain_id is None or agent_id.chain_id.bit_length() > 63:  # noqa: PLR2004  # the largest of the tables
+        raise MalformedIdentifierError("an agent id with its chain", text, _FORMS)
+    return agent_id.chain_id

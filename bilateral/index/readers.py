@@ -1,0 +1,190 @@
+"""Read-only access to the index, with a time limit for every statement."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from bilateral.errors import BilateralError, InvalidArgumentError
+from bilateral.index import schema
+from bilateral.index.database import default_url, unavailable
+from bilateral.index.errors import OlderSchemaError
+from bilateral.index.revisions import require_known_revision, stored_revision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Concatenate, ParamSpec, TypeVar
+
+    from sqlalchemy import Connection, Engine
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
+
+_STEPS: Final = 5_000
+"""The steps of SQLite's machine between two looks at the clock: some hundred microseconds."""
+
+_CANCELED: Final = "57014"
+"""PostgreSQL's code for a statement that took too long."""
+
+_CACHE_KIB: Final = 16 * 1024
+
+
+class QueryTimeoutError(BilateralError):
+    """A query took too long, and was ended. The database goes on as before.
+
+    Attributes:
+        seconds: The limit.
+    """
+
+    reason = "query_timeout"
+
+    def __init__(self, seconds: float) -> None:
+        """Compose the message from the limit."""
+        super().__init__(f"the query took longer than {seconds:g} seconds: ask for less, or filter by more")
+        self.seconds = seconds
+
+
+class ReadersBusyError(BilateralError):
+    """Every connection to the database is in use. Try again."""
+
+    reason = "busy"
+
+    def __init__(self) -> None:
+        """Compose the message."""
+        super().__init__("all connections to the database are in use: try again in a second")
+
+
+class Reader:
+    """Reads the database of an index. It cannot write, and never waits for a writer on SQLite.
+
+    All statements of one connection see the same state of the database.
+
+    Args:
+        url: The SQLAlchemy URL of the database; the default database if left out.
+        seconds: The time limit: of a whole visit on SQLite, of each statement on PostgreSQL.
+        connections: The largest number of connections at once.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none.
+        NewerSchemaError: A newer version of this package made the tables.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+
+    def __init__(self, url: str | None = None, *, seconds: float = 2.0, connections: int = 8) -> None:
+        """See the class."""
+        self.seconds = seconds
+        self._engine = _engine(url, seconds, connections)
+        try:
+            with self._engine.connect() as connection:
+                revision = stored_revision(connection)
+        except DBAPIError as problem:
+            self._engine.dispose()
+            raise unavailable(problem) from None
+        if revision != schema.REVISION:
+            self._engine.dispose()
+            if revision is not None:
+                require_known_revision(revision)
+            raise OlderSchemaError(revision or "none", schema.REVISION)
+
+    @property
+    def dialect(self) -> str:
+        """The kind of database, `sqlite` or `postgresql`."""
+        return self._engine.dialect.name
+
+    @contextmanager
+    def connect(self) -> Iterator[Connection]:
+        """Lend a connection, in a transaction that only reads.
+
+        Raises:
+            QueryTimeoutError: A statement took too long.
+            ReadersBusyError: No connection became free in time.
+            DatabaseUnavailableError: The database does not answer.
+        """
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except PoolTimeoutError:
+            raise ReadersBusyError from None
+        except DBAPIError as problem:
+            said = str(problem.orig)
+            if said == "interrupted" or getattr(problem.orig, "sqlstate", None) == _CANCELED:
+                raise QueryTimeoutError(self.seconds) from None
+            raise unavailable(problem) from None
+
+    def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
+        """Run a query of `bilateral.index.queries`.
+
+        Args:
+            query: The query. Its first argument is the connection.
+            *arguments: Its further arguments.
+            **options: Its options.
+
+        Raises:
+            QueryTimeoutError: It took too long.
+            ReadersBusyError: No connection became free in time.
+            DatabaseUnavailableError: The database does not answer.
+        """
+        with self.connect() as connection:
+            return query(connection, *arguments, **options)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
+def _engine(url: str | None, seconds: float, connections: int) -> Engine:
+    """Make an engine whose connections only read."""
+    try:
+        parsed = make_url(url or default_url())
+    except ArgumentError:
+        raise InvalidArgumentError("the database is not a URL, such as sqlite:///index.sqlite") from None
+    backend = parsed.get_backend_name()
+    if backend not in ("postgresql", "sqlite"):
+        raise InvalidArgumentError(f"the database is sqlite or postgresql, not {backend}")
+    if backend == "postgresql":
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    engine = create_engine(parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds)
+    (_prepare_sqlite if backend == "sqlite" else _prepare_postgresql)(engine, seconds)
+    return engine
+
+
+def _prepare_sqlite(engine: Engine, seconds: float) -> None:
+    """Forbid writing, and end what takes too long."""
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: Any) -> None:
+        connection.isolation_level = None
+        for pragma in (
+            "query_only = ON",
+            f"busy_timeout = {int(seconds * 1000)}",
+            f"cache_size = -{_CACHE_KIB}",
+            "temp_store = MEMORY",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        record.info["deadline"] = float("inf")
+        connection.set_progress_handler(lambda: time.monotonic() > record.info["deadline"], _STEPS)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.connection.info["deadline"] = time.monotonic() + seconds
+        connection.exec_driver_sql("BEGIN")
+
+
+def _prepare_postgresql(engine: Engine, seconds: float) -> None:
+    """Forbid writing, and let the server end what takes too long."""
+    milliseconds = max(1, int(seconds * 1000))
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute(f"SET statement_timeout = {milliseconds}")
+            cursor.execute(f"SET idle_in_transaction_session_timeout = {10 * milliseconds}")
+            cursor.execute("SET jit = off")  # it takes longer than a short query
+        connection.commit()

@@ -1,0 +1,83 @@
+"""Fixtures of the service, for every folder of tests: the world of `tests.api.world`, indexed and served.
+
+The plugin is named in `tests/conftest.py`. A process makes the world and each of its databases once.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import httpx
+import pgserver
+import pytest
+
+from bilateral.api.settings import ApiSettings
+from bilateral.index.readers import Reader
+from tests.api.world import build, index_world, served
+
+ENGINES = ("sqlite", "postgresql")
+
+
+@pytest.fixture(scope="session")
+def api_world(project):
+    """The world on its chain."""
+    with build() as world:
+        yield world
+
+
+@pytest.fixture(scope="session")
+def api_sqlite(api_world, tmp_path_factory):
+    """The URL of the world's index in SQLite."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('world') / 'index.sqlite'}"
+    index_world(api_world, url)
+    return url
+
+
+@pytest.fixture(scope="session")
+def api_postgresql(api_world, tmp_path_factory):
+    """The URL of the world's index in PostgreSQL."""
+    server = pgserver.get_server(tmp_path_factory.mktemp("world-postgres"), cleanup_mode="delete")
+    url = server.get_uri()
+    index_world(api_world, url)
+    yield url
+    server.cleanup()
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def api_database(request):
+    """The URL of the world's index, on each engine."""
+    return request.getfixturevalue(f"api_{request.param}")
+
+
+@pytest.fixture(scope="session")
+def api_reader(api_database):
+    """The world's index, for queries without HTTP."""
+    reader = Reader(api_database, seconds=10.0)
+    yield reader
+    reader.close()
+
+
+@pytest.fixture(scope="session")
+def api_settings(api_database):
+    """The settings of the service, without a limit of requests."""
+    return ApiSettings(database=api_database, rate=None, query_seconds=10.0, max_silence=10**9)
+
+
+@pytest.fixture(scope="session")
+def api(api_settings):
+    """An HTTP client of the service."""
+    with served(api_settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def api_with(api_settings):
+    """Make clients of services with other settings; each is a context manager."""
+
+    @contextmanager
+    def serve(**changes):
+        with served(replace(api_settings, **changes)) as url, httpx.Client(base_url=url, timeout=30) as client:
+            yield client
+
+    return serve

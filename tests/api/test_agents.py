@@ -1,0 +1,85 @@
+"""One agent over HTTP."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from tests.api.world import ALICE, TREASURY
+
+
+def test_an_agent_is_found_by_every_published_form_of_its_id(api, api_world):
+    identity = api_world.deployment.identity
+    forms = ("31337:1", "eip155:31337:1", f"eip155:31337:{identity}#1", f"eip155:31337:{identity.lower()}:1")
+    found = [api.get(f"/v1/agents/{quote(form, safe='')}") for form in forms]
+    assert [it.status_code for it in found] == [200] * 4
+    assert len({it.content for it in found}) == 1
+    assert found[0].json()["global_id"] == api_world.global_id(1)
+
+
+def test_an_agent_shows_the_chain_and_its_file(api, api_world):
+    found = api.get("/v1/agents/31337:1").json()
+    assert (found["id"], found["agent_id"], found["owner"], found["wallet"]) == (
+        "31337:1",
+        "1",
+        ALICE.address,
+        ALICE.address,
+    )
+    assert found["metadata"] == [
+        {"key": "category", "value": "0x" + b"weather".hex(), "size": 7},
+        {"key": "raw", "value": "0xff00", "size": 2},
+    ]
+    file = found["registration"]
+    assert (file["state"], file["integrity"], file["name"]) == ("loaded", "inline", "Weather Oracle")
+    assert (file["active"], file["x402_support"], file["is_confirmed"]) == (True, True, True)
+    assert [it["name"] for it in file["services"]] == ["MCP", "web"]
+    assert {"kind": "mcp_tool", "value": "forecast"} in file["capabilities"]
+
+
+def test_summaries_equal_those_of_the_chain(api, api_world):
+    found = {(it["side"], it["tag"], it["registry"]): it for it in api.get("/v1/agents/31337:1").json()["ratings"]}
+    open_feedback = found["server", "starred", api_world.deployment.reputation]
+    assert (open_feedback["count"], open_feedback["counterparts"]) == (14, 3)
+    assert found["server", "starred", api_world.deployment.authorized]["mean"] == 77
+    assert found["client", "", api_world.deployment.reputation]["mean"] == 60
+
+
+def test_a_wallet_and_a_failed_file_are_shown(api, api_world):
+    assert api.get(f"/v1/agents/31337:{api_world.translator}").json()["wallet"] == TREASURY.address
+    file = api.get(f"/v1/agents/31337:{api_world.lost}").json()["registration"]
+    assert (file["state"], file["name"], file["services"]) == ("failed", None, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "code"),
+    [
+        ("31337:999", 404, "agent_not_found"),
+        (f"31337:{2**256 - 1}", 404, "agent_not_found"),
+        (f"31337:{2**256}", 400, "malformed_identifier"),
+        ("5:1", 404, "not_indexed"),
+        (f"{2**80}:1", 400, "malformed_identifier"),
+        ("42", 400, "malformed_identifier"),
+        ("x", 400, "malformed_identifier"),
+        ("eip155:31337:0x8004B663056A597Dffe9eCcC1965A193B7388713%2342", 404, "not_indexed"),
+        ("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:0x", 400, "malformed_identifier"),
+    ],
+)
+def test_a_wrong_id_is_a_problem(api, name, status, code):
+    response = api.get(f"/v1/agents/{name}")
+    assert response.headers["content-type"] == "application/problem+json"
+    problem = response.json()
+    assert (response.status_code, problem["status"], problem["code"]) == (status, status, code)
+    assert problem["type"] == f"urn:bilateral:problem:{code}"
+
+
+def test_a_known_answer_is_not_sent_again(api):
+    first = api.get("/v1/agents/31337:1")
+    again = api.get("/v1/agents/31337:1", headers={"If-None-Match": f'"other", W/{first.headers["etag"]}'})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+
+
+def test_head_has_the_headers_and_no_body(api):
+    response = api.head("/v1/agents/31337:1")
+    assert (response.status_code, response.content) == (200, b"")
+    assert int(response.headers["content-length"]) > 100
