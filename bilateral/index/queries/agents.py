@@ -80,7 +80,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class RatingSummary:
-    """A summary of what an agent was given, by side and tag. Values of different tags are never mixed.
+    """The summary of the values for an agent, of one side and tag. Values of different tags are never mixed.
 
     Attributes:
         registry: The registry.
@@ -295,7 +295,7 @@ def metadata(connection: Connection, key: AgentKey) -> tuple[AgentMetadata, ...]
 
 
 def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
-    """Return the summaries of what an agent was given, those with the most counterparts first.
+    """Return the summaries of the values for an agent, those with the most counterparts first.
 
     Args:
         connection: The database.

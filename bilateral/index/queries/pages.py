@@ -42,7 +42,7 @@ class InvalidCursorError(InvalidArgumentError):
 
     def __init__(self) -> None:
         """Compose the message."""
-        super().__init__("the cursor is not of this list: take the one that the former page gave, unchanged")
+        super().__init__("the cursor is not of this list: pass `next` of the former page unchanged")
 
 
 @dataclass(frozen=True, slots=True)
