@@ -70,17 +70,20 @@ class AgentStates:
         cleared = self._cleared if self._cleared is not None and self._cleared[0] == agent_id else None
         if cleared is None:
             self.settle()
-        former = self.owners.pop(agent_id, None)
-        if to_address != _NOBODY:
+        former = self.owners.pop(agent_id, None), self.wallets.get(agent_id)
+        if to_address == _NOBODY:
+            self.wallets.pop(agent_id, None)
+        else:
             self.owners[agent_id] = to_address
-        if from_address == _NOBODY:
-            self.wallets[agent_id] = to_address
-            self.primary_agents.setdefault(to_address, agent_id)
-        self._disown(agent_id, former)
+            if from_address == _NOBODY:
+                self.wallets[agent_id] = to_address
+                self.primary_agents.setdefault(to_address, agent_id)
+        for account in former:
+            self._disown(agent_id, account)
         self.settle()
 
     def set_wallet(self, agent_id: int, value: bytes) -> None:
-        """Give an agent its new wallet.
+        """Give an agent its new wallet. An agent that nobody owns has none: only a foreign registry names one.
 
         Args:
             agent_id: The agent.
@@ -90,6 +93,8 @@ class AgentStates:
         former = self.wallets.pop(agent_id, None)
         if len(value) != ADDRESS_BYTES:
             self._cleared = agent_id, former
+            return
+        if agent_id not in self.owners:
             return
         wallet = self.wallets[agent_id] = address_of_bytes(value)
         self._disown(agent_id, former)
@@ -111,12 +116,13 @@ class AgentStates:
             address: Its address.
         """
         self.settle()
-        former = self.owners.get(agent_id)
-        if address in (former, self.wallets.get(agent_id), _NOBODY):
+        former = self.owners.get(agent_id), self.wallets.get(agent_id)
+        if address in (*former, _NOBODY):
             return
         self.owners[agent_id] = self.wallets[agent_id] = address
         self.primary_agents.setdefault(address, agent_id)
-        self._disown(agent_id, former)
+        for account in former:
+            self._disown(agent_id, account)
 
     def settle(self) -> None:
         """End a wallet that was cleared: no transfer follows that could bring it back. A transaction ends so."""

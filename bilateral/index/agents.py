@@ -184,7 +184,6 @@ class AgentTables:
         """Set the row of one agent after a block."""
         owner = states.owners.get(key[2])
         if owner is None:  # burnt, or an event of an agent that was never minted
-            states.wallets.pop(key[2], None)
             self._agents.set(key, None)
             return
         known = self._agents.get(key)

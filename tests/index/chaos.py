@@ -134,9 +134,7 @@ class Round:
             self.happened["no endpoint"] += 1
 
     def _reorganise(self, depth=None):
-        depth = min(depth or self._random.randint(1, 12), self._head())
-        if depth:
-            self._chain.rpc("anvil_rollback", depth)
+        self._remove(depth or self._random.randint(1, 12))
         for _ in range(self._random.randint(1, 3)):
             self._mine()
 
@@ -144,7 +142,21 @@ class Round:
         self._reorganise(JOURNAL_BLOCKS + self._random.randint(1, 60))
 
     def _shorten(self):
-        self._chain.rpc("anvil_rollback", min(self._random.randint(1, 6), self._head()))
+        self._remove(self._random.randint(1, 6))
+
+    def _remove(self, depth):
+        """Remove the last blocks. Anvil keeps a limited number of old states, so a deep removal may be shorter."""
+        depth = min(depth, self._head())
+        while depth:
+            try:
+                self._chain.rpc("anvil_rollback", depth)
+            except RuntimeError as problem:
+                if "data unavailable" not in str(problem):
+                    raise
+                self.happened["removals that anvil refused"] += 1
+                depth //= 2
+            else:
+                return
 
     def _misbehave(self):
         self._misdeed = self._random.choice(list(MISDEEDS))

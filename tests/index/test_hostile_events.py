@@ -80,6 +80,14 @@ BLOCKS = {
         minted(AGENT, ALICE),
         [moved(AGENT, ALICE, NOBODY), *minted(AGENT, BOB)],
     ],
+    "wallets of an agent before it is minted and after it is burnt": [
+        [wallet(AGENT, BOB)],
+        [wallet(AGENT, CAROL)],
+        [*minted(AGENT, ALICE), wallet(AGENT, BOB)],
+        [moved(AGENT, ALICE, NOBODY)],
+        [wallet(AGENT, CAROL)],
+        [wallet(AGENT)],
+    ],
     "a wallet cleared, and the agent given to its former wallet by another transaction": [
         [*minted(AGENT, ALICE), wallet(AGENT, BOB)],
         [wallet(AGENT), feedback(agent=8), moved(AGENT, ALICE, BOB)],
