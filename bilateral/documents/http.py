@@ -23,6 +23,7 @@ from bilateral.errors import (
     UnsupportedUriError,
 )
 from bilateral.text import quoted
+from bilateral.waits import seconds_to_wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,7 +38,6 @@ _UNCHANGED: Final = 304
 
 _ETAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,256}"')
 _DATE = re.compile(r"[A-Za-z0-9 ,:+-]{1,64}")
-_SECONDS = re.compile(r"[0-9]{1,9}")
 
 _USERINFO = re.compile(r"^([^/?#]*//)[^/?#]*@")
 
@@ -258,7 +258,8 @@ class HttpSession:
         """Read the answer of a URL, up to the limit."""
         limit = self._limits.bytes if limit is None else limit
         if response.status_code not in accepted:
-            raise RefusedDocumentError(quoted_url(url), response.status_code, _wait_of(response.headers))
+            wait_seconds = seconds_to_wait(response.headers.get("retry-after", ""))
+            raise RefusedDocumentError(quoted_url(url), response.status_code, wait_seconds)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise UnreachableDocumentError(f"{quoted_url(url)} answers in an encoding that was not asked for")
         content = bytearray()
@@ -368,12 +369,6 @@ def _is_loadable(url: httpx.URL) -> bool:
     """
     has_port = url.port is None or 0 < url.port <= _MAX_PORT
     return url.scheme in _PORTS and bool(url.host) and has_port
-
-
-def _wait_of(headers: httpx.Headers) -> int | None:
-    """Return the seconds that a server asks to wait (`Retry-After`); None without that header, or if it is a date."""
-    given = headers.get("retry-after", "")
-    return int(given) if _SECONDS.fullmatch(given) else None
 
 
 def _check_redirect(url: str, source: httpx.URL, target: httpx.URL) -> None:

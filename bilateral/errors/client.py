@@ -81,16 +81,26 @@ class NodeError(BilateralError):
         code: The error's JSON-RPC code; None without one.
         node_message: The node's message, a stranger's text; or the HTTP status.
         data: The error's data.
+        wait_seconds: The seconds that the node asks to wait before the next request; None if it does not say.
     """
 
     reason = "node_error"
 
-    def __init__(self, method: str, code: int | None, node_message: str, data: object = None) -> None:
+    def __init__(
+        self,
+        method: str,
+        code: int | None,
+        node_message: str,
+        data: object = None,
+        *,
+        wait_seconds: float | None = None,
+    ) -> None:
         """Compose the message from the method and the node's message."""
         super().__init__(f"the node refuses {method}: {quoted(node_message, 300)}")
         self.code = code
         self.node_message = node_message
         self.data = data
+        self.wait_seconds = wait_seconds
 
 
 class NodeUnreachableError(BilateralError, ConnectionError):

@@ -29,11 +29,14 @@ class EndpointRefusesError(BilateralError):
         endpoint: The endpoint's host.
         first_block: The first block that was asked for.
         last_block: The last block that was asked for.
+        wait_seconds: The seconds that the endpoint asks to wait; None if it does not say.
     """
 
     reason = "endpoint_refuses"
 
-    def __init__(self, endpoint: str, first_block: int, last_block: int, said: str) -> None:
+    def __init__(
+        self, endpoint: str, first_block: int, last_block: int, said: str, wait_seconds: float | None = None
+    ) -> None:
         """Compose the message from what the endpoint says."""
         super().__init__(
             f"{endpoint} refuses the logs of blocks {first_block} to {last_block}: {said}. "
@@ -42,6 +45,7 @@ class EndpointRefusesError(BilateralError):
         self.endpoint = endpoint
         self.first_block = first_block
         self.last_block = last_block
+        self.wait_seconds = wait_seconds
 
 
 class EndpointLiesError(BilateralError):

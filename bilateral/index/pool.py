@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import WrongChainError
-from bilateral.index.errors import EndpointLiesError, NoEndpointError
+from bilateral.errors import NodeError, WrongChainError
+from bilateral.index.errors import EndpointLiesError, EndpointRefusesError, NoEndpointError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,7 +87,8 @@ class Pool:
 
         Args:
             source: The endpoint.
-            problem: Its problem. One that lies again waits for an hour, if another one is usable.
+            problem: Its problem. One that lies again waits for an hour, if another one is usable. One that asks to be
+                left alone for some time is.
         """
         place, now = self._place(source), time.monotonic()
         seconds = _BENCH_SECONDS[min(place.failures, len(_BENCH_SECONDS) - 1)]
@@ -95,6 +96,8 @@ class Pool:
             place.lies += 1
             if place.lies > 1 and any(it is not place and it.until <= now for it in self._places):
                 seconds = _LIAR_SECONDS
+        if isinstance(problem, NodeError | EndpointRefusesError):
+            seconds = max(seconds, problem.wait_seconds or 0)
         place.failures += 1
         place.problem = str(problem)
         place.until = now + seconds

@@ -227,6 +227,10 @@ class PostgresRows(Rows):
     def __init__(self, connection: Connection) -> None:
         """See the class."""
         super().__init__(connection)
+        from psycopg.types.string import BytesBinaryDumper  # noqa: PLC0415  # not for SQLite: it is slow to import
+
+        driver: Any = connection.connection.driver_connection
+        driver.adapters.register_dumper(bytes, BytesBinaryDumper)  # COPY would take a slower one for `bytea`
         connection.exec_driver_sql(_POSTGRES_SETTINGS)
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:

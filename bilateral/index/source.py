@@ -29,6 +29,8 @@ HEADERS_AT_ONCE: Final = 100
 """The headers to ask for in one batch."""
 
 _WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
+_LONGEST_WAIT: Final = 60.0
+"""Seconds to wait for an endpoint that asks for it. One that asks for more is left alone, see `Pool.bench`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +193,10 @@ class Source:
         if reaction is Reaction.HEAD and refusals < len(_WAITS) and first <= (head := self.head()):
             return head
         seconds = next(waits, None) if reaction in (Reaction.WAIT, Reaction.SPLIT) else None
-        if seconds is None or not self._wait(seconds):
-            raise EndpointRefusesError(self.name, first, last, str(error)) from error
-        return None
+        asked_for = error.wait_seconds if isinstance(error, NodeError) else None
+        if seconds is not None and (asked_for or 0) <= _LONGEST_WAIT and self._wait(max(seconds, asked_for or 0)):
+            return None
+        raise EndpointRefusesError(self.name, first, last, str(error), asked_for) from error
 
     def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
         """Ask for the logs of a range by one call."""

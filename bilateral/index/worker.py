@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -222,19 +223,12 @@ def first_block_of(source: Source, deployments: Sequence[Deployment]) -> int:
         if not source.has_code(address, head):
             raise UnexpectedAnswerError(f"there is no contract at {address}, where an identity registry should be")
     try:
-        return min(_appearance(source, address, head) for address in addresses)
+        return min(
+            bisect_left(range(head), True, key=lambda block: source.has_code(address, block)) for address in addresses
+        )
     except _NODE_FAILURES as problem:
         _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
         return 0
-
-
-def _appearance(source: Source, address: str, head: int) -> int:
-    """Return the first block after which there is code at an address, at which there is some now."""
-    without, with_code = -1, head
-    while with_code - without > 1:
-        middle = (without + with_code) // 2
-        without, with_code = (without, middle) if source.has_code(address, middle) else (middle, with_code)
-    return with_code
 
 
 def _chain_id(endpoints: Sequence[Endpoint]) -> int:
@@ -244,7 +238,7 @@ def _chain_id(endpoints: Sequence[Endpoint]) -> int:
         try:
             return Source(endpoint, ()).chain_id()
         except _NODE_FAILURES as problem:
-            problems.append(str(problem))
+            problems.append(f"{endpoint.name}: {problem}")
     raise NoEndpointError(None, "; ".join(problems))
 
 

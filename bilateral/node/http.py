@@ -24,6 +24,7 @@ from bilateral.errors import (
     NodeUnreachableError,
 )
 from bilateral.node.json_rpc import Reply
+from bilateral.waits import seconds_to_wait
 
 if TYPE_CHECKING:
     import ssl
@@ -44,6 +45,9 @@ class Url:
     Args:
         text: The URL.
 
+    Attributes:
+        name: The host, and the port if the URL names one. It holds no key.
+
     Raises:
         InvalidArgumentError: The text is not an http(s) URL. The message does not show it: it may hold a key.
     """
@@ -57,6 +61,7 @@ class Url:
             port, host = 0, b""
         if not host or port == 0 or parts.scheme not in ("http", "https") or not text.isprintable():
             raise InvalidArgumentError("rpc is not an http(s) URL, such as https://sepolia.base.org")
+        self.name = host.decode() + ("" if port is None else f":{port}")
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self.url = httpcore.URL(scheme=parts.scheme.encode(), host=host, port=port, target=_quoted(target))
         self.headers: list[tuple[bytes, bytes]] = [
@@ -90,11 +95,15 @@ class Connection:
     Args:
         url: The node's URL.
         max_bytes: The size limit of a reply.
+
+    Attributes:
+        name: The node's host, and its port if the URL names one.
     """
 
     def __init__(self, url: str, max_bytes: int = MAX_RESPONSE_BYTES) -> None:
         """See the class."""
         self._url = Url(url)
+        self.name = self._url.name
         self._max_bytes = max_bytes
         self._backend = _DeadlineBackend()
         self._pool = httpcore.ConnectionPool(
@@ -207,9 +216,9 @@ def _header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes:
 
 
 def _retry_after(headers: list[tuple[bytes, bytes]]) -> float | None:
-    """Return the seconds of the header Retry-After; None if it is missing or a date."""
-    value = _header(headers, b"retry-after")
-    return min(float(value), _MAX_RETRY_AFTER_SECONDS) if value.isdigit() else None
+    """Return the seconds of the header Retry-After, an hour at most; None if it is missing or malformed."""
+    seconds = seconds_to_wait(_header(headers, b"retry-after").decode("latin-1"))
+    return None if seconds is None else min(float(seconds), _MAX_RETRY_AFTER_SECONDS)
 
 
 @contextmanager

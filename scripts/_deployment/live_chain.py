@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -310,24 +311,21 @@ class Chain:
         """
         unknown = Creation(None, None, None)
         try:
-            without, with_it = -1, int(self._web3.eth.block_number)
-            if not self._web3.eth.get_code(contract.address, with_it):
+            head = int(self._web3.eth.block_number)
+            if not self._web3.eth.get_code(contract.address, head):
                 return unknown
-            while with_it - without > 1:
-                middle = (without + with_it) // 2
-                if self._web3.eth.get_code(contract.address, middle):
-                    with_it = middle
-                else:
-                    without = middle
-            block = self._web3.eth.get_block(with_it, full_transactions=True)
+            number = bisect_left(
+                range(head), True, key=lambda block: bool(self._web3.eth.get_code(contract.address, block))
+            )
+            block = self._web3.eth.get_block(number, full_transactions=True)
         except (Web3Exception, HTTPError) as refusal:
             if is_temporary(refusal):
                 raise
             return unknown
         for transaction in cast("list[TxData]", block["transactions"]):
             if transaction.get("to") == DEPLOYER and bytes(transaction["input"]) == contract.calldata:
-                return Creation(f"0x{bytes(transaction['hash']).hex()}", with_it, transaction["from"])
-        return Creation(None, with_it, None)
+                return Creation(f"0x{bytes(transaction['hash']).hex()}", number, transaction["from"])
+        return Creation(None, number, None)
 
 
 def is_temporary(refusal: Exception) -> bool:

@@ -13,10 +13,17 @@ import httpx
 
 @dataclass
 class Answer:
-    """An answer in place of the node's: an HTTP status and a body, or None to close the connection without one."""
+    """An answer in place of the node's: an HTTP status and a body, or None to close the connection without one.
+
+    Attributes:
+        status: The HTTP status.
+        body: The body.
+        retry_after: The value of the header Retry-After; empty for none.
+    """
 
     status: int
     body: bytes | None
+    retry_after: str = ""
 
 
 def refusal(message, code=-32000, data=None, status=200):
@@ -52,8 +59,9 @@ class Proxy:
                 if answer.body is None:
                     self.close_connection = True
                     return
-                head = f"HTTP/1.1 {answer.status} x\r\nContent-Length: {len(answer.body)}\r\n\r\n".encode()
-                self.wfile.write(head + answer.body)
+                wait = f"Retry-After: {answer.retry_after}\r\n" if answer.retry_after else ""
+                head = f"HTTP/1.1 {answer.status} x\r\n{wait}Content-Length: {len(answer.body)}\r\n\r\n"
+                self.wfile.write(head.encode() + answer.body)
 
             def log_message(self, *_):
                 pass

@@ -139,7 +139,7 @@ def test_an_unreachable_node_is_named(record, database):
     arguments = ("run", "--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database)
     code, _, told = bilateral(*arguments)
     assert code == 5
-    assert "127.0.0.1:9 cannot be reached" in told
+    assert "127.0.0.1:9: the node cannot be reached" in told
 
 
 def test_a_newer_schema_is_refused(run, grown, database):

@@ -52,7 +52,7 @@ def is_whole(run, event_chain, record, database):  # noqa: F811  # fixtures
 def test_an_endpoint_that_nobody_answers_at_is_named(run):
     code, told = run(url="http://127.0.0.1:9")
     assert code == 5
-    assert "127.0.0.1:9 cannot be reached" in told
+    assert "127.0.0.1:9: the node cannot be reached" in told
     assert told.endswith("Check --rpc-url, or add another one.")
 
 

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
@@ -177,7 +178,8 @@ def indexed(settled_chain, store, proxy):
     def run(first_block=0):
         waited = []
         source = Source(Endpoint(proxy.url), list(REGISTRIES), wait=lambda seconds: waited.append(seconds) or True)
-        follower = Follower(store, Pool(CHAIN_ID, [source]), REGISTRIES, first_block)
+        run.pool = Pool(CHAIN_ID, [source])
+        follower = Follower(store, run.pool, REGISTRIES, first_block)
         while follower.step().outcome is not Outcome.WAITED:
             pass
         return waited
@@ -239,6 +241,25 @@ def test_a_limit_on_the_rate_is_waited_for(settled_chain, engine, proxy, indexed
     proxy.rules["eth_getLogs"] = first_times(4, lambda *_: WAITS[who])
     assert indexed()
     assert stored_keys(engine) == chain_keys(settled_chain)
+
+
+def test_the_time_that_an_endpoint_asks_for_is_waited(settled_chain, engine, proxy, indexed):
+    proxy.rules["eth_getLogs"] = first_times(1, lambda *_: Answer(429, b"slow down", retry_after="7"))
+    assert indexed() == [7]
+    assert stored_keys(engine) == chain_keys(settled_chain)
+
+
+def test_an_endpoint_that_asks_for_more_than_a_minute_is_left_alone_so_long(proxy, indexed, monkeypatch):
+    proxy.rules["eth_getLogs"] = lambda *_: Answer(429, b"slow down", retry_after="61")
+    now = 1_000.0
+    monkeypatch.setattr("bilateral.index.pool.time", SimpleNamespace(monotonic=lambda: now))
+    with pytest.raises(NoEndpointError, match="slow down"):
+        indexed()
+    now += 60.9
+    with pytest.raises(NoEndpointError, match="slow down"):
+        indexed.pool.choose()
+    now += 0.2
+    assert indexed.pool.choose()
 
 
 @pytest.mark.parametrize("who", STOPS)

@@ -82,7 +82,7 @@ def test_one_chain_that_fails_ends_the_process_and_is_named(chains, records, dat
     )
     code, _, told = bilateral("run", "--settings", path, "--until-head", "--no-files")
     assert code == 5
-    assert "127.0.0.1:9 cannot be reached" in told
+    assert "127.0.0.1:9: the node cannot be reached" in told
 
 
 def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine):

@@ -1,0 +1,30 @@
+"""The time for which a server asks its clients to wait."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+_SECONDS: Final = re.compile(r"\d{1,9}", re.ASCII)
+
+
+def seconds_to_wait(retry_after: str) -> int | None:
+    """Return the seconds that the header `Retry-After` asks to wait (RFC 9110, 10.2.3).
+
+    Args:
+        retry_after: The value of the header: seconds, or a date.
+
+    Returns:
+        The seconds, 0 for a date that has passed; None for a value of another form, or an empty one.
+    """
+    if _SECONDS.fullmatch(retry_after):
+        return int(retry_after)
+    try:
+        moment = parsedate_to_datetime(retry_after)
+    except (ValueError, OverflowError):
+        return None
+    if moment.tzinfo is None:  # the only zone of HTTP dates is GMT
+        moment = moment.replace(tzinfo=UTC)
+    return max(0, round((moment - datetime.now(UTC)).total_seconds()))
