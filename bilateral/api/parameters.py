@@ -28,3 +28,23 @@ Cursor = Annotated[str | None, Query(max_length=1_200, description="The cursor `
 
 ListFormat = Annotated[Format, Query(alias="format", description="The format of the list.")]
 """The format of a list. `Format.JSON` is its default."""
+
+ChainId = Annotated[int, Query(alias="chain", ge=1, lt=2**63, description="The chain's EIP-155 id.")]
+"""A chain."""
+
+AddressPath = Annotated[
+    str,
+    Path(
+        alias="address",
+        max_length=42,
+        description="An account's address: 0x and 40 hexadecimal digits.",
+        examples=["0x8004B663056A597Dffe9eCcC1965A193B7388713"],
+    ),
+]
+"""An account in the path. `checksummed` of `bilateral.identifiers` checks it."""
+
+Client = Annotated[str | None, Query(max_length=42, description="The client's address.")]
+"""A client whose records to show."""
+
+Tag = Annotated[str | None, Query(max_length=1_000, description="The tag, exactly.")]
+"""A tag of feedback. Its text is a stranger's, and may be empty."""

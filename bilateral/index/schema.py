@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from bilateral.events import Event
 
-REVISIONS: Final = ("0001", "0002")
+REVISIONS: Final = ("0001", "0002", "0003")
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
@@ -302,6 +302,18 @@ for _event, _columns in {
 }.items():
     _table = EVENT_TABLES[_event]
     Index(f"{_table.name}_by_subject", *(_table.c[name] for name in ("chain_id", "registry", *_columns)))
+
+for _event, _name, _columns in (
+    (NewFeedback, "by_agent", ("registry", "agent_id", "block_number", "log_index")),
+    (NewFeedback, "by_client", ("client_address", "block_number", "log_index")),
+    (NewAuthorizedFeedback, "by_client", ("client_address", "block_number", "log_index")),
+    (ClientRated, "by_server", ("registry", "server_id", "client_id")),
+    (ValidatorRated, "by_server", ("registry", "server_id", "validator_id")),
+    (ValidationRequest, "by_agent", ("registry", "agent_id")),
+    (ValidationRequest, "by_validator", ("validator_address",)),
+):
+    _table = EVENT_TABLES[_event]
+    Index(f"{_table.name}_{_name}", *(_table.c[name] for name in ("chain_id", *_columns)))
 
 VIEWS: Final[Mapping[str, str]] = {
     "companion_agent": """

@@ -126,6 +126,6 @@ def test_a_database_of_an_older_version_says_how_to_migrate_it(run, database):  
     engine.dispose()
     code, told = run()
     assert code == 11
-    assert "this package needs 0002: run bilateral index schema" in told
+    assert f"this package needs {schema.REVISION}: run bilateral index schema" in told
     assert bilateral("schema", "--database", database)[0] == 0
     assert run()[0] == 0

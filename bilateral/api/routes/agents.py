@@ -1,24 +1,133 @@
-"""Routes of agents."""
+"""Routes of one agent: its state, and the records about it."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from typing import Annotated
 
-from bilateral.api.answers import answer, one_of
-from bilateral.api.parameters import AgentPath
+from fastapi import APIRouter, Query, Request, Response
+
+from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
+from bilateral.api.parameters import AgentPath, Client, Cursor, Limit, ListFormat, Tag
 from bilateral.api.problems import not_found
 from bilateral.api.service import service_of
+from bilateral.api.texts import require_storable
+from bilateral.identifiers import checksummed
 from bilateral.index.queries.agents import Agent, agent
+from bilateral.index.queries.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
+from bilateral.index.queries.feedback import Response as FeedbackResponse
+from bilateral.index.queries.neighbourhood import MAX_EDGES, Neighbourhood, neighbourhood
+from bilateral.index.queries.pages import DEFAULT_LIMIT
+from bilateral.index.queries.ratings import Direction, Rating, Side, ratings_of
+from bilateral.index.queries.validations import Validation, validations_of
 
-router = APIRouter(prefix="/v1", tags=["agents"])
+router = APIRouter(prefix="/v1/agents/{agent}", tags=["agents"])
 
 
-@router.get("/agents/{agent}", response_class=Response, responses=one_of(Agent, 404))
-def read_agent(request: Request, agent_id: AgentPath) -> Response:
+@router.get("", response_class=Response, responses=one_of(Agent, 404))
+def read_agent(
+    request: Request,
+    agent_id: AgentPath,
+    newest: Annotated[int, Query(ge=0, le=100, description="The number of newest feedback to add.")] = 0,
+) -> Response:
     """Return an agent: its state on chain, its registration file, and the summaries of its ratings."""
     service = service_of(request)
     key = service.agent_key(agent_id)
-    found = service.read(agent, key)
+    found = service.read(agent, key, newest)
     if found is None:
         raise not_found("agent", key.id)
     return answer(request, Agent, found)
+
+
+@router.get("/feedback", response_class=Response, responses=list_of(Feedback, 404))
+def read_feedback(  # noqa: PLR0913, PLR0917  # one a parameter
+    request: Request,
+    agent_id: AgentPath,
+    tag1: Tag = None,
+    tag2: Tag = None,
+    client: Client = None,
+    revoked: Annotated[bool, Query(description="True to show revoked feedback too.")] = False,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the feedback on an agent, the newest first."""
+    service = service_of(request)
+    address = None if client is None else checksummed(client)
+    wanted = FeedbackFilter(require_storable(tag1), require_storable(tag2), address, revoked)
+    page = service.read(feedback_of, service.agent_key(agent_id), wanted, limit=limit, cursor=cursor)
+    return answer_page(request, Feedback, page, shown_as)
+
+
+@router.get("/authorized-feedback", response_class=Response, responses=list_of(AuthorizedFeedback, 404))
+def read_authorized_feedback(  # noqa: PLR0913, PLR0917  # one a parameter
+    request: Request,
+    agent_id: AgentPath,
+    client: Client = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the feedback on an agent that its owner authorised, the newest first."""
+    service = service_of(request)
+    address = None if client is None else checksummed(client)
+    page = service.read(authorized_feedback_of, service.agent_key(agent_id), address, limit=limit, cursor=cursor)
+    return answer_page(request, AuthorizedFeedback, page, shown_as)
+
+
+@router.get("/responses", response_class=Response, responses=list_of(FeedbackResponse, 404))
+def read_responses(  # noqa: PLR0913, PLR0917  # one a parameter
+    request: Request,
+    agent_id: AgentPath,
+    client: Client = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the responses to the feedback on an agent, the newest first."""
+    service = service_of(request)
+    address = None if client is None else checksummed(client)
+    page = service.read(responses_of, service.agent_key(agent_id), address, limit=limit, cursor=cursor)
+    return answer_page(request, FeedbackResponse, page, shown_as)
+
+
+@router.get("/ratings", response_class=Response, responses=list_of(Rating, 404))
+def read_ratings(  # noqa: PLR0913, PLR0917  # one a parameter
+    request: Request,
+    agent_id: AgentPath,
+    direction: Annotated[Direction, Query(description="Ratings of the agent, or by it.")] = Direction.RECEIVED,
+    side: Annotated[Side | None, Query(description="The side as which the rated one acted.")] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the ratings by servers that an agent received or gave, the newest first."""
+    service = service_of(request)
+    page = service.read(ratings_of, service.agent_key(agent_id), direction, side, limit=limit, cursor=cursor)
+    return answer_page(request, Rating, page, shown_as)
+
+
+@router.get("/validations", response_class=Response, responses=list_of(Validation, 404))
+def read_validations(
+    request: Request,
+    agent_id: AgentPath,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the validations of an agent, the newest request first."""
+    service = service_of(request)
+    page = service.read(validations_of, service.agent_key(agent_id), limit=limit, cursor=cursor)
+    return answer_page(request, Validation, page, shown_as)
+
+
+@router.get("/neighbourhood", response_class=Response, responses=one_of(Neighbourhood, 404))
+def read_neighbourhood(
+    request: Request,
+    agent_id: AgentPath,
+    limit: Annotated[int, Query(ge=1, le=MAX_EDGES, description="The largest number of edges of each kind.")] = 100,
+) -> Response:
+    """Return the accounts and agents that rated an agent, and those that it rated."""
+    service = service_of(request)
+    found = service.read(neighbourhood, service.agent_key(agent_id), limit=limit)
+    return answer(request, Neighbourhood, found)

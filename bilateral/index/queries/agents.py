@@ -9,6 +9,7 @@ from sqlalchemy import func, literal_column, select, table
 
 from bilateral.index import schema
 from bilateral.index.files import schema as files
+from bilateral.index.queries.feedback import Feedback, feedback_of
 from bilateral.index.queries.values import Wide
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ class Agent:
         registration: Its registration file; None if it names none.
         metadata: Its metadata on chain.
         ratings: The summaries of its feedback and ratings.
+        newest: Its newest feedback, as many as were asked for.
     """
 
     id: str
@@ -155,6 +157,7 @@ class Agent:
     registration: Registration | None
     metadata: tuple[AgentMetadata, ...]
     ratings: tuple[RatingSummary, ...]
+    newest: tuple[Feedback, ...]
 
 
 MAX_ENTRIES: Final = 500
@@ -175,12 +178,13 @@ _COLUMNS: Final = (
 )
 
 
-def agent(connection: Connection, key: AgentKey) -> Agent | None:
+def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | None:
     """Return an agent.
 
     Args:
         connection: The database.
         key: The agent.
+        newest: The number of newest feedback to add.
 
     Returns:
         The agent; None if the registry has no such agent.
@@ -201,6 +205,7 @@ def agent(connection: Connection, key: AgentKey) -> Agent | None:
         registration(connection, key) if row.uri else None,
         metadata(connection, key),
         summaries(connection, key),
+        feedback_of(connection, key, limit=newest).items if newest else (),
     )
     return Agent(*values)
 

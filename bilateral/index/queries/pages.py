@@ -26,6 +26,7 @@ MAX_LIMIT: Final = 1_000
 """The largest number of entries of a page."""
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_HEXADECIMAL: Final = re.compile("(?:[0-9a-f]{2})*")
 _MAX_CURSOR: Final = 1_200
 _MAX_BITS: Final = 63
 _MAX_WIDE_BITS: Final = 256
@@ -58,14 +59,15 @@ class Page(Generic[T]):
     next: str | None
 
 
-def encode_cursor(kind: str, *key: str | float | None) -> str:
+def encode_cursor(kind: str, *key: str | float | bytes) -> str:
     """Return the cursor of an entry.
 
     Args:
         kind: The list's name and filters: a cursor is valid for the same ones only.
         *key: The values by which the list is sorted.
     """
-    text = json.dumps([kind, *key], separators=(",", ":"), ensure_ascii=False)
+    shown = [it.hex() if isinstance(it, bytes) else it for it in key]
+    text = json.dumps([kind, *shown], separators=(",", ":"), ensure_ascii=False)
     return urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -75,7 +77,7 @@ def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
     Args:
         kind: As for `encode_cursor`.
         cursor: The cursor.
-        *types: The type of each value: `int`, `Wide`, `float` or `str`.
+        *types: The type of each value: `int`, `Wide`, `float`, `str` or `bytes`.
 
     Returns:
         The values by which the list is sorted.
@@ -94,7 +96,7 @@ def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
     key = found[1:]
     if not all(_is_of(value, expected) for value, expected in zip(key, types, strict=True)):
         raise InvalidCursorError
-    return tuple(key)
+    return tuple(bytes.fromhex(it) if expected is bytes else it for it, expected in zip(key, types, strict=True))
 
 
 def after(
@@ -141,6 +143,8 @@ def require_limit(limit: int) -> int:
 
 def _is_of(value: object, expected: type) -> bool:
     """Check the type of a cursor's value, and its range: a database would fail at others."""
+    if expected is bytes:
+        return isinstance(value, str) and _HEXADECIMAL.fullmatch(value) is not None
     if expected is str:
         return isinstance(value, str) and "\0" not in value and not _SURROGATE.search(value)
     if not isinstance(value, int | float) or isinstance(value, bool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import PlainSerializer
@@ -17,3 +18,30 @@ def hexadecimal(raw: bytes | None) -> str | None:
         raw: The bytes, as a database gives them.
     """
     return None if raw is None or raw == bytes(32) else f"0x{raw.hex()}"
+
+
+def exact(value: int, decimals: int) -> Decimal:
+    """Return a fixed-point number, with all of its digits.
+
+    Args:
+        value: The integer.
+        decimals: The number of its digits behind the point.
+    """
+    return Decimal((value < 0, tuple(map(int, str(abs(value)))), -decimals))
+
+
+Exact = Annotated[Decimal, PlainSerializer(lambda it: format(it, "f"), return_type=str, when_used="json")]
+"""An exact number. In JSON it is text in plain decimals."""
+
+
+def short_text(raw: bytes) -> str:
+    """Return a text that a registry stores in 32 bytes; its hexadecimal digits if it is not UTF-8.
+
+    Args:
+        raw: The bytes.
+    """
+    text = raw.rstrip(b"\0")
+    try:
+        return text.decode() if b"\0" not in text else f"0x{raw.hex()}"
+    except UnicodeDecodeError:
+        return f"0x{raw.hex()}"

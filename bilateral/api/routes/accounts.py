@@ -1,0 +1,57 @@
+"""Routes of one account: its agents, the feedback that it gave, the validations that it was asked for."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
+from bilateral.api.parameters import AddressPath, ChainId, Cursor, Limit, ListFormat
+from bilateral.api.service import service_of
+from bilateral.identifiers import checksummed
+from bilateral.index.queries.accounts import Account, account
+from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_by
+from bilateral.index.queries.pages import DEFAULT_LIMIT
+from bilateral.index.queries.validations import Validation, validations_by
+
+router = APIRouter(prefix="/v1/accounts/{address}", tags=["accounts"])
+
+
+@router.get("", response_class=Response, responses=one_of(Account))
+def read_account(request: Request, address: AddressPath) -> Response:
+    """Return the agents that an account owns, is paid for, or speaks as, on all chains."""
+    service = service_of(request)
+    found = service.read(account, checksummed(address), tuple(service.registries().by_chain))
+    return answer(request, Account, found)
+
+
+@router.get("/feedback", response_class=Response, responses=list_of(Feedback))
+def read_given_feedback(  # noqa: PLR0913, PLR0917  # one a parameter
+    request: Request,
+    address: AddressPath,
+    chain_id: ChainId,
+    revoked: Annotated[bool, Query(description="True to show revoked feedback too.")] = False,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the feedback that an account gave on a chain, the newest first."""
+    wanted = FeedbackFilter(include_revoked=revoked)
+    read = service_of(request).read
+    page = read(feedback_by, chain_id, checksummed(address), wanted, limit=limit, cursor=cursor)
+    return answer_page(request, Feedback, page, shown_as)
+
+
+@router.get("/validations", response_class=Response, responses=list_of(Validation))
+def read_requested_validations(  # noqa: PLR0913, PLR0917  # one a parameter
+    request: Request,
+    address: AddressPath,
+    chain_id: ChainId,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the validation requests to an account on a chain, the newest first."""
+    page = service_of(request).read(validations_by, chain_id, checksummed(address), limit=limit, cursor=cursor)
+    return answer_page(request, Validation, page, shown_as)

@@ -1,0 +1,17 @@
+"""Create the indexes for lists of an agent's, a client's and a server's records."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from bilateral.index import schema
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Create the indexes that an older database lacks. A new one got them with its tables."""
+    for table in schema.EVENT_TABLES.values():
+        for index in table.indexes:
+            index.create(op.get_bind(), checkfirst=True)

@@ -1,0 +1,92 @@
+"""Feedback that an agent's owner authorised by a signature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select
+
+from bilateral.events import NewAuthorizedFeedback
+from bilateral.index import schema
+from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.index.queries.values import hexadecimal, short_text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row
+
+    from bilateral.index.queries.registries import AgentKey
+
+_TABLE: Final = schema.EVENT_TABLES[NewAuthorizedFeedback]
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizedFeedback:
+    """Feedback that the agent's owner authorised.
+
+    Attributes:
+        agent: The agent's short id.
+        registry: The registry.
+        client: The client's address.
+        score: 0 to 100.
+        tag1: The first tag; hexadecimal digits if it is not UTF-8.
+        tag2: The second tag, likewise.
+        uri: The URI of its file.
+        hash: The hash of that file on chain; None without one.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+    """
+
+    agent: str
+    registry: str
+    client: str
+    score: int
+    tag1: str
+    tag2: str
+    uri: str
+    hash: str | None
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+def authorized_feedback_of(
+    connection: Connection, key: AgentKey, client: str | None = None, *, limit: int = 20, cursor: str | None = None
+) -> Page[AuthorizedFeedback]:
+    """Return the authorised feedback on an agent, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        client: The client, in checksum form; None for any.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    require_limit(limit)
+    it, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
+    statement = select(
+        *(it.registry, it.client_address, it.score, it.tag1, it.tag2, it.file_uri, it.file_hash),
+        *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
+    ).where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id)
+    if client is not None:
+        statement = statement.where(it.client_address == client)
+    place = (it.block_number, it.log_index)
+    if cursor is not None:
+        statement = after(statement, place, decode_cursor(kind, cursor, int, int), descending=True)
+    rows = connection.execute(statement.order_by(*(column.desc() for column in place)).limit(limit + 1)).all()
+
+    def convert(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
+        registry, given_by, score, tag1, tag2, uri, hash_, block, log_index, time, transaction = row
+        return AuthorizedFeedback(
+            *(key.id, registry, given_by, score, short_text(tag1), short_text(tag2), uri, hexadecimal(hash_)),
+            *(block, log_index, time, f"0x{transaction.hex()}"),
+        )
+
+    return page_of(rows, limit, convert, lambda row: encode_cursor(kind, row.block_number, row.log_index))

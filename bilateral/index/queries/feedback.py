@@ -1,0 +1,359 @@
+"""Feedback on agents, open and authorised, and the responses to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import BigInteger, Boolean, Text, and_, column, select, table
+
+from bilateral.events import NewFeedback, ResponseAppended
+from bilateral.identifiers import AgentId, FeedbackId
+from bilateral.index import schema
+from bilateral.index.columns import HASH
+from bilateral.index.files import schema as files
+from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.index.queries.values import Exact, Wide, exact, hexadecimal
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row, Select
+
+    from bilateral.index.queries.registries import AgentKey
+
+_GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
+_RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
+
+_VIEW: Final = table(
+    "feedback",
+    *(column(it.name, it.type) for it in _GIVEN.c),
+    column("revoked_block", BigInteger),
+    column("is_revoked", Boolean),
+)
+_FILE: Final = table(
+    "referenced_file",
+    *(column(name, BigInteger) for name in ("chain_id", "block_number", "log_index")),
+    *(column(name, Text) for name in ("state", "integrity", "reason")),
+    column("content_hash", HASH),
+)
+_FILE_FIELDS: Final = (
+    *("text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource", "a2a_skills", "a2a_task_id"),
+    *("oasf_skills", "oasf_domains", "payment_from", "payment_to", "payment_chain_id", "payment_transaction"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """The file of a feedback. All texts are the word of a stranger.
+
+    Attributes:
+        state: `waiting`, `loaded`, `malformed` or `failed`.
+        integrity: `inline`, `cid`, `hash` or `variant` if the hash holds; None: only the server's word.
+        reason: The kind of failure, if loading failed.
+        text: The client's words.
+        comment: The client's words in older files.
+        mcp_tool: The MCP tool that was used.
+        mcp_prompt: The MCP prompt that was used.
+        mcp_resource: The MCP resource that was used.
+        a2a_skills: The A2A skills that were used, as a JSON list.
+        a2a_task_id: The A2A task.
+        oasf_skills: The OASF skills that were used, as a JSON list.
+        oasf_domains: Their domains, as a JSON list.
+        payment_from: The payer, by the file's word.
+        payment_to: The receiver of the payment.
+        payment_chain_id: The chain of the payment.
+        payment_transaction: The transaction of the payment.
+    """
+
+    state: str
+    integrity: str | None
+    reason: str | None
+    text: str | None
+    comment: str | None
+    mcp_tool: str | None
+    mcp_prompt: str | None
+    mcp_resource: str | None
+    a2a_skills: str | None
+    a2a_task_id: str | None
+    oasf_skills: str | None
+    oasf_domains: str | None
+    payment_from: str | None
+    payment_to: str | None
+    payment_chain_id: str | None
+    payment_transaction: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A client's feedback on an agent.
+
+    Attributes:
+        id: The textual id, whose index counts from 0: `8453:247:0x742d…:0`.
+        agent: The agent's short id.
+        agent_id: The id of the agent's token.
+        registry: The registry.
+        client: The client's address.
+        feedback_index: The index on chain, from 1.
+        value: The exact value.
+        tag1: The measure.
+        tag2: The qualifier.
+        endpoint: The endpoint that was used.
+        uri: The URI of the feedback file.
+        hash: The hash of that file on chain; None without one.
+        is_revoked: True if the client revoked it.
+        revoked_block: The block of the revocation.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+        file: Its file; None if it names none.
+    """
+
+    id: str
+    agent: str
+    agent_id: Wide
+    registry: str
+    client: str
+    feedback_index: Wide
+    value: Exact
+    tag1: str
+    tag2: str
+    endpoint: str
+    uri: str
+    hash: str | None
+    is_revoked: bool
+    revoked_block: int | None
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+    file: FileContent | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackFilter:
+    """The feedback to show.
+
+    Attributes:
+        tag1: The first tag; None for any.
+        tag2: The second tag; None for any.
+        client: The client; None for any.
+        include_revoked: True to show revoked feedback too.
+    """
+
+    tag1: str | None = None
+    tag2: str | None = None
+    client: str | None = None
+    include_revoked: bool = True
+
+
+_ANY: Final = FeedbackFilter()
+
+
+def _selection() -> Select[Any]:
+    """Return the statement for feedback with its file."""
+    given, read = _VIEW.c, files.feedback_file
+    place = [_FILE.c[name] == given[name] for name in ("chain_id", "block_number", "log_index")]
+    return select(
+        *(given[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
+        *(given[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
+        *(given[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "block_number", "log_index")),
+        *(given.block_time, given.transaction_hash, _FILE.c.state, _FILE.c.integrity, _FILE.c.reason),
+        *(read.c[name] for name in _FILE_FIELDS),
+    ).select_from(
+        _VIEW.outerjoin(_FILE, and_(*place)).outerjoin(
+            read, and_(read.c.content_hash == _FILE.c.content_hash, _FILE.c.state == files.State.LOADED)
+        )
+    )
+
+
+_SELECTION: Final = _selection()
+_ORDER: Final = (_VIEW.c.block_number, _VIEW.c.log_index)
+
+
+def feedback_of(
+    connection: Connection,
+    key: AgentKey,
+    wanted: FeedbackFilter = _ANY,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Feedback]:
+    """Return the feedback on an agent, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        wanted: The feedback to show.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    given = _VIEW.c
+    registry = given.registry == key.registries[0] if len(key.registries) == 1 else given.registry.in_(key.registries)
+    statement = _SELECTION.where(given.chain_id == key.chain_id, registry, given.agent_id == key.agent_id)
+    if wanted.client is not None:
+        statement = statement.where(given.client_address == wanted.client)
+    return _page(connection, statement, wanted, limit, cursor, f"feedback of {key.global_id}")
+
+
+def feedback_by(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    chain_id: int,
+    client: str,
+    wanted: FeedbackFilter = _ANY,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Feedback]:
+    """Return the feedback that an account gave on a chain, the newest first.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        client: The account, in checksum form.
+        wanted: The feedback to show.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    statement = _SELECTION.where(_VIEW.c.chain_id == chain_id, _VIEW.c.client_address == client)
+    return _page(connection, statement, wanted, limit, cursor, f"feedback by {chain_id}:{client}")
+
+
+def _page(  # noqa: PLR0913, PLR0917  # one a filter
+    connection: Connection, statement: Select[Any], wanted: FeedbackFilter, limit: int, cursor: str | None, kind: str
+) -> Page[Feedback]:
+    """Return a page of feedback."""
+    require_limit(limit)
+    for name in ("tag1", "tag2"):
+        if (tag := getattr(wanted, name)) is not None:
+            statement = statement.where(_VIEW.c[name] == tag)
+    if not wanted.include_revoked:
+        statement = statement.where(_VIEW.c.is_revoked.is_(False))
+    if cursor is not None:
+        statement = after(statement, _ORDER, decode_cursor(kind, cursor, int, int), descending=True)
+    ordered = statement.order_by(*(it.desc() for it in _ORDER)).limit(limit + 1)
+    rows = connection.execute(ordered).all()
+    return page_of(rows, limit, _feedback, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+
+
+def feedback(connection: Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
+    """Return one feedback. Several registries of one identity registry may each have one.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        client: The client's address, in checksum form.
+        feedback_index: The index on chain, from 1.
+
+    Returns:
+        The feedback, the newest first.
+    """
+    given = _VIEW.c
+    statement = _SELECTION.where(
+        *(given.chain_id == key.chain_id, given.registry.in_(key.registries), given.agent_id == key.agent_id),
+        *(given.client_address == client, given.feedback_index == feedback_index),
+    )
+    rows = connection.execute(statement.order_by(*(it.desc() for it in _ORDER)).limit(100))
+    return tuple(_feedback(row) for row in rows)
+
+
+def _feedback(row: Row[*tuple[Any, ...]]) -> Feedback:
+    """Return a row as feedback."""
+    chain_id, agent_id, registry, client, index, value, decimals, tag1, tag2, endpoint, uri, *rest = row
+    hash_, is_revoked, revoked_block, block, log_index, time, transaction, state, *content = rest
+    agent = AgentId(agent_id, chain_id)
+    values: tuple[Any, ...] = (
+        *(_feedback_id(agent, client, index), str(agent), agent_id, registry, client, index),
+        *(exact(value, decimals), tag1, tag2, endpoint, uri, hexadecimal(hash_), bool(is_revoked), revoked_block),
+        *(block, log_index, time, f"0x{transaction.hex()}"),
+        None if state is None else FileContent(state, *content),
+    )
+    return Feedback(*values)
+
+
+def _feedback_id(agent: AgentId, client: str, index: int) -> str:
+    """Return the textual id. A registry of somebody else may emit the index 0, which has none."""
+    return str(FeedbackId(agent, client, index)) if index else f"{agent}:{client}:"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response to feedback. Anybody may respond.
+
+    Attributes:
+        feedback: The textual id of the feedback.
+        registry: The registry.
+        responder: The address that responded.
+        uri: The URI of the response.
+        hash: The hash of that file on chain; None without one.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+    """
+
+    feedback: str
+    registry: str
+    responder: str
+    uri: str
+    hash: str | None
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+def responses_of(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    key: AgentKey,
+    client: str | None = None,
+    feedback_index: int | None = None,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Response]:
+    """Return the responses to the feedback on an agent, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        client: The client whose feedback was answered; None for any.
+        feedback_index: The feedback's index on chain, from 1; None for any.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    require_limit(limit)
+    it, kind = _RESPONSE.c, f"responses of {key.global_id}"
+    statement = select(
+        *(it.client_address, it.feedback_index, it.registry, it.responder, it.response_uri, it.response_hash),
+        *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
+    ).where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id)
+    if client is not None:
+        statement = statement.where(it.client_address == client)
+    if feedback_index is not None:
+        statement = statement.where(it.feedback_index == feedback_index)
+    order = (it.block_number, it.log_index)
+    if cursor is not None:
+        statement = after(statement, order, decode_cursor(kind, cursor, int, int), descending=True)
+    rows = connection.execute(statement.order_by(*(place.desc() for place in order)).limit(limit + 1)).all()
+    agent = AgentId(key.agent_id, key.chain_id)
+
+    def convert(row: Row[*tuple[Any, ...]]) -> Response:
+        given_by, index, registry, responder, uri, hash_, block, log_index, time, transaction = row
+        return Response(
+            *(_feedback_id(agent, given_by, index), registry, responder, uri, hexadecimal(hash_)),
+            *(block, log_index, time, f"0x{transaction.hex()}"),
+        )
+
+    return page_of(rows, limit, convert, lambda row: encode_cursor(kind, row.block_number, row.log_index))

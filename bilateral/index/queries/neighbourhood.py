@@ -1,0 +1,167 @@
+"""An agent's neighbourhood: who rated it, and whom it rated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, or_, select, tuple_
+
+from bilateral.bounds import SHARES, scale_of_tag
+from bilateral.events import NewFeedback
+from bilateral.index import schema
+from bilateral.index.queries.ratings import Direction, ratings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection, Row
+
+    from bilateral.index.queries.registries import AgentKey
+
+MAX_EDGES: Final = 500
+"""The largest number of edges of each kind in one answer."""
+
+_AGENT: Final = "agent "
+"""The begin of a counterpart that is an agent, not an account."""
+
+_SERVER: Final = "server"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The values of one tag between the agent and one counterpart.
+
+    Attributes:
+        direction: `received` if the counterpart gave them, `given` if the agent did.
+        side: The side of the rated one: `server` for feedback, `client` or `validator` for ratings by servers.
+        agent: The counterpart's short id, if it is an agent or speaks as one.
+        account: The account that gave the feedback; None for ratings, which agents give.
+        tag: The tag; a rating has none.
+        count: The number of values.
+        share: Their mean as a share of the tag's scale, 0 to 1; None for a tag without a scale.
+    """
+
+    direction: str
+    side: str
+    agent: str | None
+    account: str | None
+    tag: str
+    count: int
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """An agent's neighbourhood.
+
+    Attributes:
+        agent: The agent's short id.
+        edges: The edges: received ones first, then those given, each kind with the largest counts first.
+        is_whole: False if the agent has more edges of a kind than the answer.
+    """
+
+    agent: str
+    edges: tuple[Edge, ...]
+    is_whole: bool
+
+
+def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) -> Neighbourhood:
+    """Return the accounts and agents that rated an agent, and those that it rated. Revoked feedback does not count.
+
+    The agent gives feedback as its owner and its wallet.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        limit: The largest number of edges of each kind.
+    """
+    limit = min(max(limit, 1), MAX_EDGES)
+    received = _received(connection, key, limit)
+    speaks_as = _agents_of(connection, key, {row.account for row in received[:limit]})
+    given = _given(connection, key, limit)
+    rated = ratings_of(connection, key, Direction.GIVEN, limit=limit)
+    edges = [
+        *(_edge(key, Direction.RECEIVED, row, speaks_as) for row in received[:limit]),
+        *(_edge(key, Direction.GIVEN, row, {}) for row in given[:limit]),
+        *(Edge(Direction.GIVEN, it.side, it.agent, None, "", 1, it.rating / 100) for it in rated.items),
+    ]
+    return Neighbourhood(key.id, tuple(edges), max(len(received), len(given)) <= limit and rated.next is None)
+
+
+def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tuple[Any, ...]]]:
+    """Return the counterparts that rated the agent."""
+    it = schema.counterpart.c
+    statement = (
+        select(it.agent_id, it.side, it.account, it.tag, it.count, it.share_sum)
+        .where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id)
+        .order_by(it.count.desc(), it.side, it.tag, it.account)
+        .limit(limit + 1)
+    )
+    return list(connection.execute(statement))
+
+
+def _given(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tuple[Any, ...]]]:
+    """Return the counterparts of others that are the agent's owner or wallet."""
+    agent, it, given = schema.agent.c, schema.counterpart.c, schema.EVENT_TABLES[NewFeedback].c
+    people = connection.execute(
+        select(agent.owner, agent.wallet).where(
+            agent.chain_id == key.chain_id,
+            agent.identity_registry == key.identity_registry,
+            agent.agent_id == key.agent_id,
+        )
+    ).first()
+    if people is None:
+        return []
+    accounts = sorted({account for account in people if account is not None})
+    rated = select(given.registry, given.agent_id).where(
+        given.chain_id == key.chain_id, given.client_address.in_(accounts), given.registry.in_(key.registries)
+    )
+    statement = (
+        select(it.agent_id, it.side, it.account, it.tag, it.count, it.share_sum)
+        .where(
+            it.chain_id == key.chain_id,
+            tuple_(it.registry, it.agent_id).in_(rated),
+            it.side == _SERVER,
+            it.account.in_(accounts),
+        )
+        .order_by(it.count.desc(), it.agent_id, it.tag, it.account)
+        .limit(limit + 1)
+    )
+    return list(connection.execute(statement))
+
+
+def _agents_of(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> dict[str, int]:
+    """Return the agents as which accounts speak."""
+    addresses = [it for it in accounts if not it.startswith(_AGENT)]
+    primary, agent = schema.primary_agent.c, schema.agent.c
+    holds = and_(
+        agent.chain_id == primary.chain_id,
+        agent.identity_registry == key.identity_registry,
+        agent.agent_id == primary.agent_id,
+        or_(agent.owner == primary.account, agent.wallet == primary.account),
+    )
+    rows = connection.execute(
+        select(primary.account, primary.agent_id)
+        .select_from(schema.primary_agent.join(schema.agent, holds))
+        .where(
+            primary.chain_id == key.chain_id,
+            primary.identity_registry.in_({key.identity_registry, *key.registries}),
+            primary.account.in_(addresses),
+        )
+    )
+    return {row.account: row.agent_id for row in rows}
+
+
+def _edge(key: AgentKey, direction: Direction, row: Row[*tuple[Any, ...]], speaks_as: dict[str, int]) -> Edge:
+    """Return a row as an edge."""
+    agent_id, side, account, tag, count, share_sum = row
+    has_scale = scale_of_tag(tag) is not None
+    share = share_sum / (count * SHARES) if has_scale else None
+    if direction is Direction.GIVEN:
+        return Edge(direction, side, f"{key.chain_id}:{agent_id}", account, tag, count, share)
+    if account.startswith(_AGENT):
+        return Edge(direction, side, f"{key.chain_id}:{account.removeprefix(_AGENT)}", None, tag, count, share)
+    speaker = speaks_as.get(account)
+    other = None if speaker is None else f"{key.chain_id}:{speaker}"
+    return Edge(direction, side, other, account, tag, count, share)

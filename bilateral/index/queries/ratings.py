@@ -1,0 +1,130 @@
+"""Ratings of clients and validators by servers, in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import literal, select, union_all
+
+from bilateral.events import ClientRated, ValidatorRated
+from bilateral.index import schema
+from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.index.queries.values import Wide
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row, Select
+
+    from bilateral.index.queries.registries import AgentKey
+
+
+class Direction(StrEnum):
+    """The direction of a rating, seen from an agent."""
+
+    RECEIVED = "received"
+    """Servers rated the agent."""
+
+    GIVEN = "given"
+    """The agent, as a server, rated others."""
+
+
+class Side(StrEnum):
+    """The side as which an agent is rated by a server."""
+
+    CLIENT = "client"
+    VALIDATOR = "validator"
+
+
+_SIDES: Final = {
+    Side.CLIENT: (schema.EVENT_TABLES[ClientRated], "client_id"),
+    Side.VALIDATOR: (schema.EVENT_TABLES[ValidatorRated], "validator_id"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A server's rating of a client or validator. It is final.
+
+    Attributes:
+        side: The side as which the agent was rated, `client` or `validator`.
+        agent: The short id of the rated agent.
+        agent_id: The id of its token.
+        server: The short id of the server that rated.
+        server_id: The id of its token.
+        registry: The registry.
+        rating: 0 to 100.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+    """
+
+    side: str
+    agent: str
+    agent_id: Wide
+    server: str
+    server_id: Wide
+    registry: str
+    rating: int
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+def ratings_of(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    key: AgentKey,
+    direction: Direction = Direction.RECEIVED,
+    side: Side | None = None,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Rating]:
+    """Return the ratings of an agent, or by it, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        direction: `received` or `given`.
+        side: The side as which the rated one acted; None for both.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    require_limit(limit)
+    kind = f"{direction} ratings of {key.global_id}"
+    last = None if cursor is None else decode_cursor(kind, cursor, int, int)
+    parts = [_part(it, key, direction, last, limit) for it in Side if side in (None, it)]
+    united = union_all(*(part.subquery().select() for part in parts)).subquery()
+    statement = select(united).order_by(united.c.block_number.desc(), united.c.log_index.desc()).limit(limit + 1)
+    rows = connection.execute(statement).all()
+    return page_of(rows, limit, _rating, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+
+
+def _part(side: Side, key: AgentKey, direction: Direction, last: tuple[Any, ...] | None, limit: int) -> Select[Any]:
+    """Return the statement for the ratings of one side."""
+    table, subject = _SIDES[side]
+    it = table.c
+    place = (it.block_number, it.log_index)
+    agent_id = it[subject] if direction is Direction.RECEIVED else it.server_id
+    statement = select(
+        *(literal(side.value).label("side"), it.chain_id, it[subject].label("agent_id"), it.server_id, it.registry),
+        *(it.rating, it.block_number, it.log_index, it.block_time, it.transaction_hash),
+    ).where(it.chain_id == key.chain_id, it.registry.in_(key.registries), agent_id == key.agent_id)
+    if last is not None:
+        statement = after(statement, place, last, descending=True)
+    return statement.order_by(*(column.desc() for column in place)).limit(limit + 1)
+
+
+def _rating(row: Row[*tuple[Any, ...]]) -> Rating:
+    """Return a row as a rating."""
+    side, chain_id, agent_id, server_id, registry, rating, block, log_index, time, transaction = row
+    return Rating(
+        *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
+        *(block, log_index, time, f"0x{transaction.hex()}"),
+    )

@@ -1,0 +1,261 @@
+"""Records of agents and accounts over HTTP, compared with the chain."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from bilateral.index.queries.ratings import Direction, ratings_of
+from bilateral.index.queries.registries import read_registries
+from tests.api.world import ALICE, BOB, DAVE, ERIN, FORMULA_TAG, FRANK, GRACE, MALLORY, STARS, TREASURY
+
+
+def items(api, path, **parameters):
+    response = api.get(f"/v1/{path}", params=parameters)
+    assert response.status_code == 200, response.text
+    return response.json()["items"]
+
+
+def test_feedback_equals_that_of_the_chain(api, api_world):
+    found = items(api, "agents/31337:1/feedback", revoked=True, limit=100)
+    with api_world.client() as client:
+        expected = client.read_all_feedback(api_world.weather, include_revoked=True)
+    assert {(it["id"], it["value"], it["tag1"], it["tag2"], it["is_revoked"]) for it in found} == {
+        (str(it.id), format(it.value, "f"), it.tag1, it.tag2, it.is_revoked) for it in expected
+    }
+
+
+def test_feedback_is_listed_the_newest_first_without_revoked_ones(api):
+    found = items(api, "agents/31337:1/feedback", client=ERIN.address, tag1="starred", tag2="")
+    assert [int(it["value"]) for it in found] == [it for it in reversed(STARS) if it != STARS[3]]
+    places = [(it["block"], it["log_index"]) for it in found]
+    assert places == sorted(places, reverse=True)
+
+
+def test_a_revoked_feedback_names_the_block_of_its_revocation(api):
+    (revoked,) = [it for it in items(api, "agents/31337:1/feedback", revoked=True) if it["is_revoked"]]
+    assert revoked["id"] == f"31337:1:{ERIN.address}:3"
+    assert revoked["revoked_block"] > revoked["block"]
+
+
+def test_pages_join_to_the_whole_list_without_gap_or_repetition(api):
+    whole = items(api, "agents/31337:1/feedback", revoked=True, limit=100)
+    joined, cursor = [], None
+    while True:
+        page = api.get(
+            "/v1/agents/31337:1/feedback",
+            params={"revoked": True, "limit": 4, "cursor": cursor or ""} if cursor else {"revoked": True, "limit": 4},
+        ).json()
+        joined += page["items"]
+        cursor = page["next"]
+        if cursor is None:
+            break
+        assert len(page["items"]) == 4
+    assert joined == whole
+
+
+def test_values_keep_all_of_their_digits(api, api_world):
+    (uptime, _) = sorted(
+        items(api, f"agents/31337:{api_world.translator}/feedback"), key=lambda it: it["tag1"], reverse=True
+    )
+    assert (uptime["tag1"], uptime["value"]) == ("uptime", "99.77")
+    (loss,) = items(api, f"agents/31337:{api_world.painter}/feedback")
+    assert (loss["value"], loss["tag2"]) == ("-3.2", "week")
+
+
+def test_a_feedback_file_is_shown_beside_the_chain(api):
+    (found,) = items(api, "agents/31337:1/feedback", tag2="day")
+    file = found["file"]
+    assert (file["state"], file["text"], file["mcp_tool"]) == ("loaded", "The forecast was right.", "forecast")
+    assert (file["payment_from"], file["payment_transaction"]) == (ERIN.address, "0x" + "ab" * 32)
+    assert found["hash"] is not None
+
+
+def test_one_feedback_has_its_responses(api):
+    found = api.get(f"/v1/feedback/31337:1:{FRANK.address}:0").json()
+    (feedback,) = found["feedback"]
+    assert (feedback["value"], feedback["feedback_index"]) == ("40", "1")
+    assert [(it["responder"], it["hash"]) for it in found["responses"]] == [
+        (MALLORY.address, "0x" + "07" * 32),
+        (ALICE.address, None),
+    ]
+    assert [it["responder"] for it in items(api, "agents/31337:1/responses", client=FRANK.address)] == [
+        MALLORY.address,
+        ALICE.address,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "code"),
+    [
+        (f"31337:1:{FRANK.address}:9", 404, "feedback_not_found"),
+        (f"1:{FRANK.address}:0", 400, "malformed_identifier"),
+        ("31337:1", 400, "malformed_identifier"),
+        (f"31337:1:{FRANK.address}:{2**64}", 400, "malformed_identifier"),
+    ],
+)
+def test_a_wrong_feedback_id_is_a_problem(api, name, status, code):
+    response = api.get(f"/v1/feedback/{name}")
+    assert (response.status_code, response.json()["code"]) == (status, code)
+
+
+def test_authorized_feedback_has_its_score_and_tag(api):
+    (found,) = items(api, "agents/31337:1/authorized-feedback")
+    assert (found["client"], found["score"], found["tag1"], found["tag2"]) == (GRACE.address, 77, "starred", "")
+    assert items(api, "agents/31337:1/authorized-feedback", client=FRANK.address) == []
+
+
+def test_ratings_are_shown_in_both_directions(api):
+    received = items(api, "agents/31337:5/ratings")
+    assert [(it["side"], it["server"], it["rating"]) for it in received] == [
+        ("client", "31337:2", 35),
+        ("client", "31337:1", 85),
+    ]
+    given = items(api, "agents/31337:1/ratings", direction="given")
+    assert [(it["side"], it["agent"], it["rating"]) for it in given] == [
+        ("validator", "31337:4", 95),
+        ("client", "31337:5", 85),
+    ]
+    assert [it["agent"] for it in items(api, "agents/31337:1/ratings", direction="given", side="client")] == ["31337:5"]
+
+
+def test_pages_of_ratings_of_both_sides_join_to_the_whole_list(api_reader):
+    with api_reader.connect() as connection:
+        key = read_registries(connection).key(31337, 1)
+        whole = ratings_of(connection, key, Direction.GIVEN).items
+        first = ratings_of(connection, key, Direction.GIVEN, limit=1)
+        second = ratings_of(connection, key, Direction.GIVEN, limit=1, cursor=first.next)
+    assert (*first.items, *second.items) == whole
+    assert second.next is None
+
+
+def test_validations_have_their_last_answer(api):
+    waiting, answered = items(api, "agents/31337:1/validations")
+    assert (waiting["request_hash"], waiting["response"], waiting["answered_block"]) == ("0x" + "02" * 32, None, None)
+    assert (answered["response"], answered["tag"]) == (90, "hard")
+    assert answered["response_uri"] == "https://dave.example/second.json"
+    assert items(api, f"accounts/{DAVE.address}/validations", chain=31337) == [waiting, answered]
+    page = api.get("/v1/agents/31337:1/validations", params={"limit": 1}).json()
+    assert items(api, "agents/31337:1/validations", cursor=page["next"]) == [answered]
+
+
+def test_a_neighbourhood_has_both_directions(api):
+    found = api.get("/v1/agents/31337:5/neighbourhood").json()
+    assert (found["agent"], found["is_whole"]) == ("31337:5", True)
+    edges = {(it["direction"], it["side"], it["agent"], it["tag"]): it for it in found["edges"]}
+    assert edges["received", "client", "31337:1", ""]["share"] == 0.85
+    weather = edges["given", "server", "31337:1", "starred"]
+    assert (weather["account"], weather["count"]) == (ERIN.address, 12)
+    assert edges["given", "server", "31337:6", FORMULA_TAG]["count"] == 1
+
+
+def test_a_neighbourhood_names_the_agents_as_which_clients_speak(api):
+    edges = api.get("/v1/agents/31337:1/neighbourhood").json()["edges"]
+    speakers = {it["account"]: it["agent"] for it in edges if it["direction"] == "received" and it["account"]}
+    assert speakers == {ERIN.address: "31337:5", FRANK.address: "31337:7", GRACE.address: None}
+    (no_scale,) = [it for it in edges if it["tag"] == "responseTime"]
+    assert no_scale["share"] is None
+
+
+def test_a_neighbourhood_says_that_it_is_cut(api):
+    found = api.get("/v1/agents/31337:1/neighbourhood", params={"limit": 1}).json()
+    assert not found["is_whole"]
+    assert [it["direction"] for it in found["edges"]] == ["received", "given"]
+
+
+def test_an_account_has_the_agents_that_it_owns_is_paid_for_and_speaks_as(api):
+    (agent,) = api.get(f"/v1/accounts/{BOB.address.lower()}").json()["agents"]
+    assert (agent["id"], agent["is_owner"], agent["is_wallet"]) == ("31337:2", True, False)
+    (agent,) = api.get(f"/v1/accounts/{TREASURY.address}").json()["agents"]
+    assert (agent["id"], agent["is_owner"], agent["is_wallet"], agent["is_primary"]) == ("31337:2", False, True, True)
+    assert api.get(f"/v1/accounts/{GRACE.address}").json()["agents"] == []
+
+
+def test_an_account_has_the_feedback_that_it_gave(api):
+    found = items(api, f"accounts/{FRANK.address}/feedback", chain=31337)
+    assert [(it["agent"], it["tag1"]) for it in found] == [
+        ("31337:1", "responseTime"),
+        ("31337:3", "tradingYield"),
+        ("31337:1", "starred"),
+    ]
+
+
+def test_statistics_count_the_events_of_each_day(api, api_world):
+    (today,) = items(api, "statistics", chain=31337, **{"from": _day_of(api)})
+    assert {name: count for name, count in today.items() if name not in ("day", "chain_id")} == {
+        "agents": 7,
+        "feedback": 20,
+        "revocations": 1,
+        "responses": 2,
+        "authorized_feedback": 1,
+        "client_ratings": 3,
+        "validator_ratings": 1,
+        "validation_requests": 2,
+        "validation_responses": 2,
+    }
+    assert items(api, "statistics", **{"from": "2001-01-01", "to": "2001-12-31"}) == []
+
+
+def _day_of(api):
+    """Return the day of the first registration: the world may be made at midnight."""
+    moment = api.get("/v1/agents/31337:1").json()["registered_at"]
+    return datetime.fromtimestamp(moment, UTC).date().isoformat()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "code"),
+    [
+        ({"from": "2026-01-02", "to": "2026-01-01"}, "invalid_argument"),
+        ({"from": "2020-01-01", "to": "2026-01-01"}, "invalid_argument"),
+        ({"from": "yesterday"}, "invalid_argument"),
+        ({"chain": "5"}, "not_indexed"),
+    ],
+)
+def test_wrong_days_and_chains_are_problems(api, parameters, code):
+    response = api.get("/v1/statistics", params=parameters)
+    assert response.status_code in (400, 404)
+    assert response.json()["code"] == code
+
+
+def test_chains_name_their_registries_and_the_block_of_all_answers(api, api_world):
+    (chain,) = api.get("/v1/chains").json()
+    assert (chain["progress"]["chain_id"], chain["progress"]["lag"]) == (31337, 0)
+    assert {it["kind"]: it["address"] for it in chain["registries"]} == {
+        "IdentityRegistry": api_world.deployment.identity,
+        "BidirectionalReputationRegistry": api_world.deployment.reputation,
+        "AuthorizedReputationRegistry": api_world.deployment.authorized,
+        "ValidationRegistry": api_world.deployment.validation,
+    }
+
+
+def test_an_agent_comes_with_its_newest_feedback(api):
+    found = api.get("/v1/agents/31337:1", params={"newest": 20}).json()
+    assert found["newest"] == items(api, "agents/31337:1/feedback", revoked=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters"),
+    [
+        ("agents/31337:1/feedback", {"cursor": "x"}),
+        ("agents/31337:1/feedback", {"cursor": "bnVsbA"}),
+        ("agents/31337:1/feedback", {"limit": 0}),
+        ("agents/31337:1/feedback", {"limit": 1001}),
+        ("agents/31337:1/feedback", {"client": "0x12"}),
+        ("agents/31337:1/feedback", {"tag1": "\0"}),
+        ("agents/31337:1/feedback", {"format": "xml"}),
+        ("agents/31337:1/ratings", {"direction": "sideways"}),
+        ("accounts/0x12", {}),
+        (f"accounts/{ERIN.address}/feedback", {"chain": 2**63}),
+    ],
+)
+def test_a_wrong_parameter_is_a_problem(api, path, parameters):
+    response = api.get(f"/v1/{path}", params=parameters)
+    assert response.status_code == 400
+    assert response.headers["content-type"] == "application/problem+json"
+
+
+def test_a_cursor_of_another_list_is_refused(api):
+    cursor = api.get("/v1/agents/31337:1/feedback", params={"limit": 1}).json()["next"]
+    response = api.get("/v1/agents/31337:2/feedback", params={"cursor": cursor})
+    assert (response.status_code, response.json()["code"]) == (400, "invalid_cursor")
