@@ -266,13 +266,17 @@ def base58_problem(text: str, length: int, what: str) -> str | None:
     """Return the problem of a Solana identifier of so many bytes; None if it is valid."""
     if not _BASE58.fullmatch(text) or len(text) > 2 * length:
         return f"{what} of solana is {length} bytes in base 58"
-    decoded = _base58_bytes(text)
+    decoded = len(base58_bytes(text))
     return None if decoded == length else f"{what} of solana has {length} bytes, this one has {decoded}"
 
 
-def _base58_bytes(text: str) -> int:
-    """Return the number of bytes of a text in base 58: one for each leading 1, and those of the number."""
+def base58_bytes(text: str) -> bytes:
+    """Decode base 58: one zero byte for each leading 1, then the bytes of the number.
+
+    Args:
+        text: The digits. They are not checked.
+    """
     number = 0
     for digit in text:
         number = number * 58 + _BASE58_DIGITS.index(digit)
-    return len(text) - len(text.lstrip("1")) + (number.bit_length() + 7) // 8
+    return bytes(len(text) - len(text.lstrip("1"))) + number.to_bytes((number.bit_length() + 7) // 8)

@@ -14,7 +14,7 @@ from scripts._files import write_atomically
 
 SOURCES = ROOT / "bilateral" / "client" / "aio"
 TARGETS = ROOT / "bilateral" / "client" / "sync"
-BY_HAND = ("__init__.py", "waiting.py")
+BY_HAND = ("__init__.py",)
 
 _HEADER = "# Generated from bilateral/client/aio by `make sync-client`. Change that, not this.\n"
 

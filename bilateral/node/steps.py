@@ -78,10 +78,14 @@ class Exclusive:
 
 
 @dataclass(frozen=True)
-class _Failure:
-    """An exception to throw into an operation."""
+class Failure:
+    """An answer that is an exception, to throw into the operation.
 
-    error: Exception
+    Attributes:
+        error: The exception.
+    """
+
+    error: BaseException
 
 
 _NOT_SHARED: Final = ("eth_sendRawTransaction",)
@@ -109,7 +113,7 @@ def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
             steps: dict[int, Step] = {}
             for number, answer in answers.items():
                 try:
-                    steps[number] = _advance(operations[number], answer)
+                    steps[number] = advance(operations[number], answer)
                 except StopIteration as end:
                     results[number] = end.value
             answers = yield from _answers_of(steps)
@@ -119,9 +123,9 @@ def together(operations: Sequence[Operation[T]]) -> Operation[list[T]]:
     return [results[number] for number in range(len(operations))]
 
 
-def _advance(operation: Operation[Any], answer: Any) -> Step:
+def advance(operation: Operation[Any], answer: Any) -> Step:
     """Give an operation the answer to its last step, and return its next step."""
-    if isinstance(answer, _Failure):
+    if isinstance(answer, Failure):
         return operation.throw(answer.error)
     return operation.send(answer)
 
@@ -138,7 +142,7 @@ def _answers_of(steps: dict[int, Step]) -> Operation[dict[int, Any]]:
             try:
                 found[number] = yield step
             except Exception as error:  # noqa: BLE001  # the operation decides about it
-                found[number] = _Failure(error)
+                found[number] = Failure(error)
     return found
 
 
@@ -160,12 +164,12 @@ def _ask(steps: dict[int, Rpc | Batch]) -> Operation[dict[int, Any]]:
     try:
         found = yield Batch(tuple(requests))
     except Exception as error:  # noqa: BLE001  # each operation decides about it
-        return dict.fromkeys(steps, _Failure(error))
+        return dict.fromkeys(steps, Failure(error))
     answers: dict[int, Any] = {}
     for number, step in steps.items():
         items = [found[place] for place in wanted[number]]
         if isinstance(step, Batch):
             answers[number] = items
         else:
-            answers[number] = _Failure(items[0]) if isinstance(items[0], Exception) else items[0]
+            answers[number] = Failure(items[0]) if isinstance(items[0], Exception) else items[0]
     return answers

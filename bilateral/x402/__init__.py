@@ -19,7 +19,11 @@ if _MISSING:
     raise MissingExtraError("x402", _MISSING)
 
 from bilateral.x402.checking import PaidRequest  # noqa: E402  # after the check
-from bilateral.x402.client import Reputation8004ClientExtension, protect_client  # noqa: E402
+from bilateral.x402.client import (  # noqa: E402
+    Reputation8004ClientExtension,
+    ReputationDraftClientExtension,
+    protect_client,
+)
 from bilateral.x402.errors import (  # noqa: E402
     BodyTooLargeError,
     DuplicateFeedbackError,
@@ -41,7 +45,12 @@ from bilateral.x402.feedback import (  # noqa: E402
     paid_feedback,
     sign_paid_feedback,
 )
-from bilateral.x402.interactions import client_message_hash, interaction_hash  # noqa: E402
+from bilateral.x402.interactions import (  # noqa: E402
+    client_message_hash,
+    draft_data_hash,
+    draft_interaction_hash,
+    interaction_hash,
+)
 from bilateral.x402.keys import (  # noqa: E402
     Ed25519Key,
     InteractionKey,
@@ -51,11 +60,20 @@ from bilateral.x402.keys import (  # noqa: E402
     key_from_keystore,
     key_from_secret,
 )
+from bilateral.x402.profiles import (  # noqa: E402
+    PROFILE_8004,
+    PROFILE_DRAFT,
+    REPUTATION_DRAFT,
+    Profile,
+)
+from bilateral.x402.readers import RegistryReader  # noqa: E402
 from bilateral.x402.rotation import add_signer, list_signers, retire_signer  # noqa: E402
-from bilateral.x402.schema import reputation_8004_schema  # noqa: E402
+from bilateral.x402.schema import reputation_8004_schema, reputation_draft_schema  # noqa: E402
 from bilateral.x402.server import (  # noqa: E402
     Reputation8004ResourceServerExtension,
+    ReputationDraftResourceServerExtension,
     declare_8004_reputation,
+    declare_reputation_draft,
     registration_of,
 )
 from bilateral.x402.standing import ClientStanding  # noqa: E402
@@ -72,7 +90,10 @@ from bilateral.x402.verifier import AsyncVerifier, Verifier  # noqa: E402
 
 __all__ = [
     "PAYMENT_MISMATCH",
+    "PROFILE_8004",
+    "PROFILE_DRAFT",
     "REPUTATION_8004",
+    "REPUTATION_DRAFT",
     "RESOURCE_DELIVERED",
     "RESOURCE_MISSING",
     "RESPONSE_DELAYED",
@@ -93,9 +114,13 @@ __all__ = [
     "PaidRequest",
     "Payment",
     "PaymentRefusedError",
+    "Profile",
+    "RegistryReader",
     "RemoteKey",
     "Reputation8004ClientExtension",
     "Reputation8004ResourceServerExtension",
+    "ReputationDraftClientExtension",
+    "ReputationDraftResourceServerExtension",
     "ReputationExtensionError",
     "ReputationInfo",
     "Secp256k1Key",
@@ -107,6 +132,9 @@ __all__ = [
     "add_signer",
     "client_message_hash",
     "declare_8004_reputation",
+    "declare_reputation_draft",
+    "draft_data_hash",
+    "draft_interaction_hash",
     "give_paid_feedback",
     "give_paid_feedback_async",
     "interaction_hash",
@@ -119,6 +147,7 @@ __all__ = [
     "protect_client",
     "registration_of",
     "reputation_8004_schema",
+    "reputation_draft_schema",
     "retire_signer",
     "sign_paid_feedback",
 ]

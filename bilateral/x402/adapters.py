@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import json
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -10,12 +11,12 @@ from x402.http.types import HTTPRequestContext
 from x402.http.x402_http_server_base import x402HTTPServerBase
 
 from bilateral.encoding import decode_object
-from bilateral.errors import InvalidArgumentError
+from bilateral.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.x402.answers import KeptAnswer, KeptAnswers, payment_of, request_of
 from bilateral.x402.bodies import decode_body
 from bilateral.x402.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError, UnsupportedBodyError
+from bilateral.x402.profiles import PROFILES
 from bilateral.x402.server import Reputation8004ResourceServerExtension
-from bilateral.x402.types import REPUTATION_8004
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -62,15 +63,15 @@ class HttpAdapter:
     def __init__(self, routes: Mapping[str, RouteConfig], server: Any, limit: int, answers: KeptAnswers) -> None:
         """Find the extension and the routes that declare it."""
         self.limit, self.answers = limit, answers
-        declaring = {pattern: route for pattern, route in routes.items() if REPUTATION_8004 in (route.extensions or {})}
-        self._routes = x402HTTPServerBase(server, declaring)
+        declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
+        self._routes = x402HTTPServerBase(server, {pattern: routes[pattern] for pattern in routes if declared[pattern]})
         registered = [it for it in server.get_extensions() if isinstance(it, Reputation8004ResourceServerExtension)]
-        if declaring and not registered:
-            raise InvalidArgumentError("a route declares 8004-reputation: register the extension with the server")
-        self._extension = registered[0] if registered else None
+        self._extensions = {it.key: it for it in registered}
+        for missing in sorted(set().union(*declared.values()) - self._extensions.keys()):
+            raise InvalidArgumentError(f"a route declares {missing}: register the extension with the server")
 
     def declares(self, method: str, path: str, decoded_path: str | None = None) -> bool:
-        """Tell whether a request is for a paid route that declares the extension, by the SDK's own rules.
+        """Tell whether a request is for a paid route that declares a profile, by the SDK's own rules.
 
         Args:
             method: The HTTP method.
@@ -158,15 +159,18 @@ class HttpAdapter:
         Returns:
             The header with the proof; None if there is no proof.
         """
-        extension, settlement = self._extension, exchange.settlement
-        if extension is None or settlement is None or header is None:
+        settlement = exchange.settlement
+        if settlement is None or header is None:
             return None
         try:
             message = decode_object(base64.b64decode(header, validate=True))
-            interaction = extension.sign(exchange.declaration, settlement, exchange)
-        except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
-            extension.count_unsigned(type(error).__name__)
+        except (binascii.Error, ValueError, MalformedDocumentError):
             return None
-        extensions = message.get("extensions") or {}
-        message["extensions"] = {**extensions, REPUTATION_8004: interaction}
-        return base64.b64encode(json.dumps(message).encode()).decode()
+        extensions = dict(message.get("extensions") or {})
+        for key, declaration in exchange.declarations.items():
+            extension = self._extensions[key]
+            try:
+                extensions[key] = extension.sign(declaration, settlement, exchange)
+            except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
+                extension.count_unsigned(type(error).__name__)
+        return base64.b64encode(json.dumps({**message, "extensions": extensions}).encode()).decode()

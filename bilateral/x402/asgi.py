@@ -82,7 +82,8 @@ class ReputationMiddleware:
         try:
             body = await _read(receive, self._limit)
             exchange.request = self._adapter.request_body(body, _header(scope, b"content-encoding").decode("latin-1"))
-            target = scope["raw_path"] + b"?" + scope["query_string"]
+            target = scope["raw_path"].partition(b"?")[0] + b"?" + scope["query_string"]
+            exchange.target = target.decode("latin-1").removesuffix("?")
             payment = self._adapter.payment(header.decode("latin-1"), scope["method"], target, exchange.request)
             kept = self._adapter.kept(payment)
         except Refusal as refusal:
@@ -192,7 +193,7 @@ class _Outgoing:
         headers: Headers = list(start["headers"])
         if self._exchange.settlement is not None:
             headers = self._signed(headers, body)
-        if self._payment is not None and self._exchange.interaction is not None:
+        if self._payment is not None and self._exchange.is_signed:
             key, request = self._payment
             self._adapter.answers.keep(key, KeptAnswer(request, start["status"], tuple(headers), body))
         await self._send({**start, "headers": headers})

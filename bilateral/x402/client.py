@@ -17,7 +17,8 @@ from x402.extensions.payment_identifier import append_payment_identifier_to_exte
 from x402.schemas import AbortResult
 
 from bilateral.x402.errors import PaymentRefusedError
-from bilateral.x402.types import REPUTATION_8004, ClientAgent
+from bilateral.x402.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile, profile_among
+from bilateral.x402.types import ClientAgent
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -41,6 +42,9 @@ class Reputation8004ClientExtension:
 
     transport_hooks = None
 
+    profile: Profile = PROFILE_8004
+    """The form of the messages."""
+
     def __init__(self, verifier: Verifier | AsyncVerifier, client_agent: GlobalAgentId | None = None) -> None:
         self._verifier = verifier
         self._claim = None if client_agent is None else ClientAgent(client_agent)
@@ -48,7 +52,7 @@ class Reputation8004ClientExtension:
     @property
     def key(self) -> str:
         """The extension's key in messages."""
-        return REPUTATION_8004
+        return self.profile.key
 
     @property
     def hooks(self) -> Any:
@@ -60,18 +64,20 @@ class Reputation8004ClientExtension:
     ) -> AbortResult | Coroutine[Any, Any, AbortResult | None] | None:
         """Check the server's agent. A refusal is an `AbortResult`, so that nothing is signed."""
         terms = context.selected_requirements
+        if profile_among(getattr(context.payment_required, "extensions", None)) is not self.profile:
+            return None  # the other profile is declared too, and is checked
         arguments = (declaration, str(terms.network), str(terms.pay_to))
         if self._verifier.is_async:
             return self._check_async(*arguments)
         try:
-            self._verifier.check_before_payment(*arguments)
+            self._verifier.check_before_payment(*arguments, self.profile)
         except PaymentRefusedError as error:
             return _aborted(error)
         return None
 
     async def _check_async(self, declaration: Any, network: str, pay_to: str) -> AbortResult | None:
         """Check the server's agent without blocking."""
-        checking: Any = self._verifier.check_before_payment(declaration, network, pay_to)
+        checking: Any = self._verifier.check_before_payment(declaration, network, pay_to, self.profile)
         try:
             await checking
         except PaymentRefusedError as error:
@@ -80,7 +86,7 @@ class Reputation8004ClientExtension:
 
     def refuse_undeclared(self, context: PaymentCreationContext) -> AbortResult | None:
         """Refuse to pay a server that does not declare the extension."""
-        if REPUTATION_8004 in (getattr(context.payment_required, "extensions", None) or {}):
+        if PROFILES.keys() & (getattr(context.payment_required, "extensions", None) or {}).keys():
             return None
         return AbortResult("not_declared: the server does not declare 8004-reputation")
 
@@ -92,11 +98,17 @@ class Reputation8004ClientExtension:
         extensions = dict(payment_payload.extensions or {})
         if "payment-identifier" in declared:
             append_payment_identifier_to_extensions(extensions)
-        declaration = declared.get(REPUTATION_8004)
+        declaration = declared.get(self.key)
         if self._claim is not None and isinstance(declaration, dict):
             info = {**(declaration.get("info") or {}), **self._claim.to_object()}
-            extensions[REPUTATION_8004] = {**declaration, "info": info}
+            extensions[self.key] = {**declaration, "info": info}
         return payment_payload.model_copy(update={"extensions": extensions or None})
+
+
+class ReputationDraftClientExtension(Reputation8004ClientExtension):
+    """The extension for servers that declare the upstream draft `reputation`. `protect_client` registers it."""
+
+    profile = PROFILE_DRAFT
 
 
 def protect_client(
@@ -115,6 +127,7 @@ def protect_client(
     """
     extension = Reputation8004ClientExtension(verifier, client_agent)
     client.register_extension(extension)
+    client.register_extension(ReputationDraftClientExtension(verifier, client_agent))
     if required:
         client.on_before_payment_creation(extension.refuse_undeclared)
     return client

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.x402.interactions import tool_request, tool_response
@@ -21,18 +21,20 @@ class Exchange:
     Attributes:
         request: The request's body, decoded.
         response: The response's body, decoded; None until the application has answered.
+        target: The request's path and query.
         is_paid: True once the payment was verified, or settled before the application runs.
         settlement: The settlement, if it came before the application runs.
-        declaration: The server's declaration for this request, if the settlement came first.
-        interaction: The signed statement, once there is one.
+        declarations: The server's declarations for this request by key, if the settlement came first.
+        is_signed: True once there is a signed statement.
     """
 
     request: bytes = b""
     response: bytes | None = None
+    target: str = ""
     is_paid: bool = False
     settlement: SettleResponse | None = None
-    declaration: Any = None
-    interaction: dict[str, Any] | None = None
+    declarations: dict[str, Any] = field(default_factory=dict)
+    is_signed: bool = False
 
 
 CURRENT: Final[ContextVar[Exchange | None]] = ContextVar("bilateral_x402_exchange", default=None)

@@ -16,8 +16,8 @@ from fastapi import HTTPException
 from starlette.requests import Request
 
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
+from bilateral.x402.server import claim_of
 from bilateral.x402.standing import ClientStanding
-from bilateral.x402.types import REPUTATION_8004, ClientAgent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -46,7 +46,7 @@ def reputable_client(
     async def check(request: Request) -> ClientStanding | None:
         payload = getattr(request.state, "payment_payload", None)
         try:
-            claim = ClientAgent.of((getattr(payload, "extensions", None) or {}).get(REPUTATION_8004))
+            claim = claim_of(payload)
             if claim is None:
                 if anonymous:
                     return None

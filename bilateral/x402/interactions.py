@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from bilateral.identifiers import GlobalAgentId
 
+DRAFT_DOMAIN: Final = b"x402:reputation:v1"
+"""The text with which the signed data of the profile `reputation` begins."""
+
 MAX_SIGNED_VALUE: Final = 255
 """The largest value of a signed feedback: the signed message has one byte for it."""
 
@@ -38,6 +41,32 @@ def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
         The keccak-256 hash, 32 bytes.
     """
     return keccak(b"".join((task_ref.encode(), request, response)))
+
+
+def draft_data_hash(request: bytes, response: bytes) -> bytes:
+    """Hash both bodies in the profile `reputation`. The request's length comes first, so the boundary is signed.
+
+    Args:
+        request: The request's body; its path and query if it has no body.
+        response: The response's body.
+
+    Returns:
+        The keccak-256 hash, 32 bytes.
+    """
+    return keccak(b"".join((len(request).to_bytes(4), request, response)))
+
+
+def draft_interaction_hash(task_ref: str, data_hash: bytes) -> bytes:
+    """Hash a paid interaction in the profile `reputation`.
+
+    Args:
+        task_ref: The reference of the payment's transaction.
+        data_hash: The hash of both bodies, see `draft_data_hash`.
+
+    Returns:
+        The keccak-256 hash, 32 bytes.
+    """
+    return keccak(b"".join((DRAFT_DOMAIN, task_ref.encode(), data_hash)))
 
 
 def client_message_hash(agent: GlobalAgentId, task_ref: str, value: int) -> bytes:

@@ -19,6 +19,7 @@ from nacl.exceptions import BadSignatureError
 from nacl.exceptions import ValueError as BadEd25519Error
 from nacl.signing import SigningKey, VerifyKey
 
+from bilateral.caip import base58_bytes
 from bilateral.x402.errors import InvalidKeyError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bilateral.documents import Signer
+    from bilateral.identifiers import ChainId
 
 Algorithm: TypeAlias = Literal["secp256k1", "ed25519"]
 
@@ -245,6 +247,30 @@ def find_signer(digest: bytes, signature: bytes, signers: Iterable[Signer]) -> S
         elif recovered and _point(signer.key) in recovered:
             return signer
     return None
+
+
+def is_key(public_key: bytes, signer: Signer) -> bool:
+    """Compare a public key with a listed one. A secp256k1 key may be compressed on either side."""
+    if signer.algorithm == "ed25519":
+        return public_key == signer.key
+    point = _point(public_key)
+    return point is not None and point == _point(signer.key)
+
+
+def is_signature_of_account(digest: bytes, signature: bytes, chain: ChainId, address: str) -> bool:
+    """Check a signature of a plain account: secp256k1 on an EVM chain, ed25519 on Solana.
+
+    Args:
+        digest: The 32 bytes that were signed.
+        signature: The signature.
+        chain: The account's chain.
+        address: The account's address.
+    """
+    if not chain.is_evm:
+        return _is_ed25519(digest, signature, base58_bytes(address))
+    return any(
+        curve.PublicKey(key).to_checksum_address().lower() == address.lower() for key in _recovered(digest, signature)
+    )
 
 
 def to_registry_form(signature: bytes) -> bytes:

@@ -24,11 +24,11 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.x402.errors import InvalidKeyError, InvalidMessageError
 from bilateral.x402.exchange import Exchange, exchange_of, is_tool_call
-from bilateral.x402.interactions import interaction_hash
+from bilateral.x402.fields import optional_uri
 from bilateral.x402.keys import InteractionKey, check_key
+from bilateral.x402.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
 from bilateral.x402.reservations import Reservations, payment_key
-from bilateral.x402.schema import reputation_8004_schema
-from bilateral.x402.types import REPUTATION_8004, AgentRegistration, ClientAgent, InteractionData, ReputationInfo
+from bilateral.x402.types import AgentRegistration, ClientAgent, InteractionData, ReputationInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,11 +95,38 @@ def declare_8004_reputation(
         InvalidMessageError: A URL is malformed.
     """
     registrations = (registration_of(agent, deployment), *others)
+    return PROFILE_8004.declaration(_info(registrations, endpoint=endpoint, feedback_aggregator=feedback_aggregator))
+
+
+def declare_reputation_draft(agent: AgentLike, deployment: Deployment, *others: AgentRegistration) -> dict[str, Any]:
+    """Declare the upstream draft `reputation` for a route, instead of `8004-reputation` or beside it.
+
+    routes = {"GET /weather": RouteConfig(…, extensions={**declare_8004_reputation(…), **declare_reputation_draft(…)})}
+
+    Args:
+        agent: The server's agent.
+        deployment: Its registries.
+        *others: Its registrations on further chains, one a chain.
+
+    Returns:
+        The declaration under the draft's key.
+
+    Raises:
+        MalformedIdentifierError: The agent is malformed, or of another chain or registry.
+        InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
+    """
+    return PROFILE_DRAFT.declaration(_info((registration_of(agent, deployment), *others)))
+
+
+def _info(registrations: tuple[AgentRegistration, ...], **options: str | None) -> ReputationInfo:
+    """Return a declaration.
+
+    Raises:
+        InvalidArgumentError: Two registrations are on one chain.
+    """
     if len({each.chain for each in registrations}) < len(registrations):
         raise InvalidArgumentError("two registrations are on one chain: declare one a chain")
-    info = ReputationInfo(registrations, endpoint=endpoint, feedback_aggregator=feedback_aggregator).to_object()
-    ReputationInfo.of(info)
-    return {REPUTATION_8004: {"info": info, "schema": reputation_8004_schema}}
+    return ReputationInfo(registrations, **options)  # type: ignore[arg-type]
 
 
 class Reputation8004ResourceServerExtension:
@@ -120,6 +147,11 @@ class Reputation8004ResourceServerExtension:
 
     transport_hooks = None
 
+    profile: Profile = PROFILE_8004
+    """The form of the messages."""
+
+    feedback_endpoint: str | None = None
+
     def __init__(
         self,
         key: InteractionKey,
@@ -138,7 +170,7 @@ class Reputation8004ResourceServerExtension:
     @property
     def key(self) -> str:
         """The extension's key in messages."""
-        return REPUTATION_8004
+        return self.profile.key
 
     @property
     def public_key(self) -> str:
@@ -205,7 +237,8 @@ class Reputation8004ResourceServerExtension:
             if exchange is None:
                 raise InvalidArgumentError("no adapter captured the bodies")  # noqa: TRY301  # counted below
             if context.phase == BEFORE_HANDLER:
-                exchange.settlement, exchange.declaration, exchange.is_paid = context.result, declaration, True
+                exchange.settlement, exchange.is_paid = context.result, True
+                exchange.declarations[self.key] = declaration
                 return None
             return self.sign(declaration, context.result, exchange)
         except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
@@ -221,31 +254,36 @@ class Reputation8004ResourceServerExtension:
             exchange: The exchange, with both bodies.
 
         Returns:
-            `InteractionData` as a JSON object.
+            The statement as a JSON object.
 
         Raises:
             InvalidArgumentError: The exchange has no response, or the declaration no agent on the payment's network.
             InvalidKeyError: The key does not sign.
         """
         network = str(settlement.network)
-        registration = ReputationInfo.of(declaration).registration_on(network)
+        registration = self.profile.info_of(declaration).registration_on(network)
         if registration is None or exchange.response is None:
             raise InvalidArgumentError("there is no agent on the payment's network, or no response")
         task_ref = f"{network}:{settlement.transaction}"
         TransactionRef.parse(task_ref)
-        digest = interaction_hash(task_ref, exchange.request, exchange.response)
-        interaction = InteractionData(
+        hashes = self.profile.hashes(task_ref, exchange.request, exchange.target, exchange.response)
+        statement = InteractionData(
             network=registration.chain,
             agent_id=registration.agent.agent,
             task_ref=task_ref,
-            interaction_hash=digest,
-            signature=self._key.sign(digest),
+            interaction_hash=hashes.interaction,
+            signature=self._key.sign(hashes.interaction),
             timestamp=int(time.time()),
             agent_registry=registration.agent.registry,
+            data_hash=hashes.data,
+            public_key=bytes.fromhex(self._key.public_key),
+            algorithm=self._key.algorithm,
+            feedback_endpoint=self.feedback_endpoint,
         )
-        exchange.interaction = interaction.to_object()
+        written = self.profile.statement_object(statement)
+        exchange.is_signed = True
         self.signed_responses += 1
-        return exchange.interaction
+        return written
 
     def count_unsigned(self, problem: str) -> None:
         """Count, log and report a paid answer that goes out without a signature."""
@@ -276,10 +314,10 @@ class Reputation8004ResourceServerExtension:
             elif exchange_of(context.transport_context) is None:
                 logger.error("no adapter of bilateral.x402 captures the bodies of this route: payments are refused")
                 problem = "no_adapter"
-            elif ReputationInfo.of(declaration).registration_on(network) is None:
+            elif self.profile.info_of(declaration).registration_on(network) is None:
                 problem = "no_agent_on_payment_network"
             else:
-                ClientAgent.of((getattr(payload, "extensions", None) or {}).get(REPUTATION_8004))
+                claim_of(payload)
                 self._check_key()
         except InvalidMessageError as error:
             problem = f"invalid_client_agent: {error.field}"
@@ -293,6 +331,42 @@ class Reputation8004ResourceServerExtension:
     def _release(self, context: VerifyContext | SettleContext | VerifiedPaymentCanceledContext) -> None:
         """Release the authorization of a request."""
         self._reservations.release(_payment_key(context), context.payment_payload)
+
+
+class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtension):
+    """The extension for the upstream draft `reputation`. Register it beside the other one, or alone.
+
+    The draft may change until it is released.
+
+    Args:
+        key: As `Reputation8004ResourceServerExtension`.
+        feedback_endpoint: The URL of a service that takes feedback, for the statement.
+        **options: As `Reputation8004ResourceServerExtension`.
+
+    Raises:
+        InvalidKeyError: The key does not sign.
+        InvalidMessageError: The URL is malformed.
+    """
+
+    profile = PROFILE_DRAFT
+
+    def __init__(self, key: InteractionKey, *, feedback_endpoint: str | None = None, **options: Any) -> None:
+        super().__init__(key, **options)
+        self.feedback_endpoint = optional_uri({"feedbackEndpoint": feedback_endpoint}, "feedbackEndpoint")
+
+
+def claim_of(payload: Any) -> ClientAgent | None:
+    """Return the agent that a client claims to be, in either profile; None if it claims none.
+
+    Args:
+        payload: The payment payload.
+
+    Raises:
+        InvalidMessageError: A field is missing or invalid.
+    """
+    extensions = getattr(payload, "extensions", None) or {}
+    claims = (ClientAgent.of(extensions.get(key)) for key in PROFILES)
+    return next((claim for claim in claims if claim is not None), None)
 
 
 def _payment_key(context: Any) -> bytes:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bilateral.client.operations.registries import call
-from bilateral.contracts import Deployment, Registry
+from bilateral.contracts import Registry
 from bilateral.node.steps import together
 from bilateral.x402.errors import PaymentRefusedError
+from bilateral.x402.readers import deployment_of
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState
@@ -32,12 +33,6 @@ class ClientStanding:
     owner: str
     payer: str
     rating: int | None
-
-
-def deployment_of(state: ClientState) -> Deployment:
-    """Return the deployment that a verifier was given for a chain."""
-    assert isinstance(state.given, Deployment)  # noqa: S101  # a verifier always gives one
-    return state.given
 
 
 def check_client(state: ClientState, claim: ClientAgent, payer: str, server_agent: int) -> Operation[ClientStanding]:

@@ -35,10 +35,11 @@ class AgentRegistration:
     Attributes:
         agent: The agent in its identity registry.
         reputation_registry: The reputation registry, on the same chain; the identity registry itself on some chains.
+            None in the profile `reputation`, which does not name it.
     """
 
     agent: GlobalAgentId
-    reputation_registry: AccountId
+    reputation_registry: AccountId | None
 
     def __post_init__(self) -> None:
         """Refuse registries on different chains.
@@ -46,7 +47,7 @@ class AgentRegistration:
         Raises:
             InvalidMessageError: The registries are on different chains.
         """
-        if self.reputation_registry.chain != self.agent.registry.chain:
+        if self.reputation_registry is not None and self.reputation_registry.chain != self.agent.registry.chain:
             problem = f"{self.reputation_registry} is not on the chain of {self.agent.registry}"
             raise InvalidMessageError("reputationRegistry", "wrong_chain", problem)
 
@@ -56,8 +57,13 @@ class AgentRegistration:
         return self.agent.registry.chain
 
     @classmethod
-    def of(cls, value: Any, path: str = "registrations[0]") -> Self:
+    def of(cls, value: Any, path: str = "registrations[0]", *, is_draft: bool = False) -> Self:
         """Read a registration.
+
+        Args:
+            value: The JSON object.
+            path: Its place in the message, for errors.
+            is_draft: True in the profile `reputation`, whose registrations name no reputation registry.
 
         Raises:
             InvalidMessageError: A field is missing or invalid.
@@ -66,6 +72,8 @@ class AgentRegistration:
         path += "."
         registry = read.account(fields, "agentRegistry", path)
         agent = read.agent(registry, fields, "agentId", path)
+        if is_draft:
+            return cls(agent, None)
         reputation = read.account(fields, "reputationRegistry", path)
         if reputation.chain != registry.chain:
             problem = f"{reputation} is not on the chain of {registry}"
@@ -74,11 +82,10 @@ class AgentRegistration:
 
     def to_object(self) -> dict[str, str]:
         """Return the registration as a JSON object."""
-        return {
-            "agentRegistry": str(self.agent.registry),
-            "agentId": self.agent.agent,
-            "reputationRegistry": str(self.reputation_registry),
-        }
+        named = {"agentRegistry": str(self.agent.registry), "agentId": self.agent.agent}
+        if self.reputation_registry is None:
+            return named
+        return {**named, "reputationRegistry": str(self.reputation_registry)}
 
 
 @dataclass(frozen=True)
@@ -98,8 +105,12 @@ class ReputationInfo:
     feedback_aggregator: str | None = None
 
     @classmethod
-    def of(cls, value: Any) -> Self:
+    def of(cls, value: Any, *, is_draft: bool = False) -> Self:
         """Read a declaration: `info`, or the object around it.
+
+        Args:
+            value: The JSON object.
+            is_draft: True in the profile `reputation`.
 
         Raises:
             InvalidMessageError: A field is missing or invalid, or the version is not 1.
@@ -113,8 +124,11 @@ class ReputationInfo:
             raise InvalidMessageError("version", "malformed", "expected three numbers, such as 1.0.0")
         if int(match[1]) != 1:
             raise InvalidMessageError("version", "unsupported_version", f"version {version} is not supported")
+        registrations = _registrations(fields.get("registrations"), is_draft=is_draft)
+        if is_draft:
+            return cls(registrations, version)
         return cls(
-            registrations=_registrations(fields.get("registrations")),
+            registrations=registrations,
             version=version,
             endpoint=read.optional_uri(fields, "endpoint"),
             feedback_aggregator=read.optional_uri(fields, "feedbackAggregator"),
@@ -182,8 +196,13 @@ class InteractionData:
         task_ref: The reference of the payment's transaction, exactly as it was hashed.
         interaction_hash: The signed hash.
         signature: The agent's signature: 64 bytes for ed25519, 64 or 65 for secp256k1.
-        timestamp: The time of the signature in Unix time. It is not signed: show it, never decide by it.
+        timestamp: The time of the signature in Unix time. It is not signed: show it, never decide by it. None in the
+            profile `reputation`.
         agent_registry: The identity registry. The specification does not have this field; this package adds it.
+        data_hash: The hash of both bodies; only in the profile `reputation`, as are the following.
+        public_key: The key that signed.
+        algorithm: Its signature scheme.
+        feedback_endpoint: The URL of a service that takes feedback.
     """
 
     network: ChainId
@@ -191,8 +210,12 @@ class InteractionData:
     task_ref: str
     interaction_hash: bytes
     signature: bytes
-    timestamp: int
+    timestamp: int | None
     agent_registry: AccountId | None = None
+    data_hash: bytes | None = None
+    public_key: bytes | None = None
+    algorithm: str | None = None
+    feedback_endpoint: str | None = None
 
     @classmethod
     def of(cls, value: Any) -> Self:
@@ -253,7 +276,7 @@ class SettlementReceipt:
         network: The payment's network.
         transaction: The payment's transaction.
         payer: The account that paid, if the server names it.
-        interaction: `extensions["8004-reputation"]`, not read yet; None if it is missing.
+        interaction: The statement among the extensions, not read yet; None if it is missing.
     """
 
     is_success: bool
@@ -263,8 +286,12 @@ class SettlementReceipt:
     interaction: Any
 
     @classmethod
-    def of(cls, value: Any) -> Self:
+    def of(cls, value: Any, key: str = REPUTATION_8004) -> Self:
         """Read a settlement: flat, as x402 writes it, or wrapped, as in the specification's example.
+
+        Args:
+            value: The JSON object.
+            key: The key of the statement among the extensions.
 
         Raises:
             InvalidMessageError: A field is missing or invalid.
@@ -272,7 +299,7 @@ class SettlementReceipt:
         fields = read.record(value, "PAYMENT-RESPONSE")
         extensions = fields.get("extensions")
         if extensions is not None:
-            extensions = read.record(extensions, "extensions").get(REPUTATION_8004)
+            extensions = read.record(extensions, "extensions").get(key)
         settled, names = fields, ("network", "transaction")
         if "settlementResponse" in fields:
             settled, names = read.record(fields["settlementResponse"], "settlementResponse"), ("networkId", "txHash")
@@ -286,7 +313,7 @@ class SettlementReceipt:
         return cls(success, network, transaction, payer, extensions)
 
 
-def _registrations(value: Any) -> tuple[AgentRegistration, ...]:
+def _registrations(value: Any, *, is_draft: bool) -> tuple[AgentRegistration, ...]:
     """Read the list of registrations."""
     if value is None:
         raise InvalidMessageError("registrations", "missing", "the field is missing")
@@ -296,4 +323,4 @@ def _registrations(value: Any) -> tuple[AgentRegistration, ...]:
         raise InvalidMessageError("registrations", "malformed", "the list is empty")
     if len(value) > MAX_REGISTRATIONS:
         raise InvalidMessageError("registrations", "too_many", f"{len(value)} exceed the limit of {MAX_REGISTRATIONS}")
-    return tuple(AgentRegistration.of(each, f"registrations[{at}]") for at, each in enumerate(value))
+    return tuple(AgentRegistration.of(each, f"registrations[{at}]", is_draft=is_draft) for at, each in enumerate(value))

@@ -103,7 +103,9 @@ class Verification:
         payment: The payment; None if it was not found.
         signer: The key that made the signature; None if none was found.
         is_historical: True if keys and file are judged at the payment's block, not now.
-        request_target: Method and URL of the request. They are not signed.
+        request_target: Method and URL of the request. They are not signed in the profile `8004-reputation`.
+        wallet_signer: The agent's wallet if it made the signature instead of a listed key; None otherwise.
+        profile: The key of the statement's profile.
     """
 
     checks: tuple[Check, ...]
@@ -113,6 +115,8 @@ class Verification:
     signer: Signer | None = None
     is_historical: bool = False
     request_target: str = ""
+    wallet_signer: str | None = None
+    profile: str = "8004-reputation"
 
     @property
     def is_verified(self) -> bool:

@@ -7,77 +7,127 @@ verification = await verifier.verify(paid)
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bilateral.client.state import ClientState
 from bilateral.documents import Loader
-from bilateral.errors import BilateralError, InvalidArgumentError
-from bilateral.node.steps import Batch, Blocking, Rpc
+from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
+from bilateral.identifiers import ChainId
+from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
 from bilateral.x402.checking import FileCache, PaidRequest, Terms, check_before_payment
-from bilateral.x402.checking import verify as verify_operation
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
+from bilateral.x402.examination import Examination
+from bilateral.x402.profiles import PROFILE_8004, Profile
+from bilateral.x402.readers import EvmReader
 from bilateral.x402.standing import ClientStanding, check_client
-from bilateral.x402.types import ReputationInfo
 from bilateral.x402.verdicts import Check, CheckName, Outcome, Verification
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
     from typing import Self
 
     from bilateral.contracts import Deployment
     from bilateral.node.steps import Operation
-    from bilateral.x402.types import AgentRegistration, ClientAgent
-
-T = TypeVar("T")
+    from bilateral.x402.readers import RegistryReader
+    from bilateral.x402.types import AgentRegistration, ClientAgent, ReputationInfo
 
 
 class _Chains:
-    """The chains that a verifier knows. Their deployments are its allow-list of registries."""
+    """The chains that a verifier knows, each with its reader. Their registries are its allow-list."""
 
-    def __init__(self, deployments: Iterable[Deployment], loader: Loader | None) -> None:
-        self.files = FileCache(loader or Loader())
+    def __init__(
+        self, deployments: Iterable[Deployment], readers: Iterable[RegistryReader], files: FileCache, terms: Terms
+    ) -> None:
+        self.files, self.terms = files, terms
         self.states: dict[str, ClientState] = {}
+        self.readers: dict[str, RegistryReader] = {}
         for deployment in deployments:
-            network = str(deployment.agent_registry.chain)
-            if network in self.states:
-                raise InvalidArgumentError(f"two deployments are on {network}: give one a chain")
-            if deployment.reputation is None:
-                raise InvalidArgumentError(f"the deployment on {network} has no reputation registry")
-            self.states[network] = ClientState(given=deployment)
+            state = ClientState(given=deployment)
+            reader = EvmReader(state)
+            self._add(reader)
+            self.states[str(reader.chain)] = state
+        for plugged in readers:
+            self._add(plugged)
 
-    def state(self, network: str) -> ClientState:
-        """Return the state of a chain.
+    def _add(self, reader: RegistryReader) -> None:
+        """Add a chain."""
+        network = str(reader.chain)
+        if network in self.readers:
+            raise InvalidArgumentError(f"two deployments are on {network}: give one a chain")
+        self.readers[network] = reader
+
+    def reader(self, network: str) -> RegistryReader:
+        """Return the reader of a chain.
 
         Raises:
             PaymentRefusedError: The verifier does not know the chain.
         """
-        if network not in self.states:
-            known = ", ".join(self.states) or "none"
+        if network not in self.readers:
+            known = ", ".join(self.readers) or "none"
             raise PaymentRefusedError("unsupported_network", f"{network[:80]} cannot be checked; known: {known}")
+        return self.readers[network]
+
+    def state(self, network: str) -> ClientState:
+        """Return the state of an EVM chain.
+
+        Raises:
+            PaymentRefusedError: The verifier does not know the chain, or reads it by a plug-in.
+        """
+        self.reader(network)
+        if network not in self.states:
+            raise PaymentRefusedError("unsupported_network", f"{network} has no ratings of clients")
         return self.states[network]
 
-    def before_payment(self, declaration: Any, network: str, pay_to: str) -> Operation[AgentRegistration]:
-        """Return the operation that checks a server before a payment.
+    def identity_network(self, info: ReputationInfo | None, network: str) -> str:
+        """Return the chain on which a server's identity is checked.
+
+        It is the chain of the payment. With `wallet_services` and without an agent there, it is the first known chain
+        of the server's registrations.
+        """
+        if self.terms.wallet_services and info is not None and info.registration_on(network) is None:
+            return next((str(it.chain) for it in info.registrations if str(it.chain) in self.readers), network)
+        return network
+
+    def before_payment(
+        self, declaration: Any, network: str, pay_to: str, profile: Profile
+    ) -> tuple[str, Operation[AgentRegistration]]:
+        """Return the operation that checks a server before a payment, and the chain on which it runs.
 
         Raises:
             PaymentRefusedError: The declaration is malformed, or the network unknown.
         """
         try:
-            info = ReputationInfo.of(declaration)
+            info = profile.info_of(declaration)
         except InvalidMessageError as error:
             raise PaymentRefusedError("invalid_declaration", str(error)) from None
-        return check_before_payment(self.state(network), info, pay_to)
+        identity = self.identity_network(info, network)
+        reader = self.reader(identity)
+        try:
+            payee = ChainId.parse(network), pay_to
+        except MalformedIdentifierError as error:
+            raise PaymentRefusedError("unsupported_network", str(error)) from None
+        return identity, check_before_payment(reader, self.files, info, payee, self.terms)
 
-    def after_payment(self, paid: PaidRequest, terms: Terms) -> Operation[Verification]:
-        """Return the operation that checks a paid answer.
+    def after_payment(self, paid: PaidRequest, *, is_historical: bool) -> tuple[str, Examination]:
+        """Return the examination of a paid answer, and the chain of the agent's identity.
 
         Raises:
             PaymentRefusedError: The network is unknown.
         """
-        return verify_operation(self.state(str(paid.accepted.get("network"))), self.files, paid, terms)
+        try:
+            info = paid.profile.info_of(paid.declaration)
+        except InvalidMessageError:
+            info = None  # the examination will say so
+        identity = self.identity_network(info, paid.network)
+        terms = self.terms.historical(is_historical)
+        return identity, Examination(self.reader(identity), self.files, paid, terms)
+
+    def unchecked(self, paid: PaidRequest, error: PaymentRefusedError, *, is_historical: bool) -> Verification:
+        """Return the verification of an answer on a chain that cannot be checked."""
+        checks = tuple(Check(name, Outcome.UNCHECKED, str(error)) for name in CheckName)
+        return Verification(checks, is_historical=is_historical, request_target=paid.target, profile=paid.profile.key)
 
 
 def _refused(error: BilateralError) -> PaymentRefusedError:
@@ -87,20 +137,18 @@ def _refused(error: BilateralError) -> PaymentRefusedError:
     return PaymentRefusedError("cannot_check", f"the agent cannot be checked: {type(error).__name__}: {error}")
 
 
-def _unchecked(paid: PaidRequest, error: PaymentRefusedError, terms: Terms) -> Verification:
-    """Return the verification of an answer on a chain that cannot be checked."""
-    checks = tuple(Check(name, Outcome.UNCHECKED, str(error)) for name in CheckName)
-    return Verification(checks, is_historical=terms.is_historical, request_target=paid.target)
-
-
 class Verifier:
     """Checks servers before a payment and their answers after it. Threads may share it.
 
     Args:
         deployments: The registries that you trust on each chain, by the URL of a node (or a provider) for that chain.
             Any other registry is refused: a fake registry could name a fake wallet.
+        readers: Plug-ins that read further chains, such as Solana. See `bilateral.x402.readers`.
         loader: Loads registration files.
         confirmations: The number of blocks that must hold or follow a payment before its proof is verified.
+        allow_wallet_signer: True to accept the signature of an agent's wallet if its registration file lists no keys.
+        wallet_services: True to accept wallets on other chains than that of the agent's identity, which its file names
+            as services `agentWallet`.
         request_timeout: Seconds for one request to a node.
 
     Raises:
@@ -109,19 +157,26 @@ class Verifier:
 
     is_async = False
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # settings, all but one with a default
         self,
         deployments: Mapping[str | Provider, Deployment],
         *,
+        readers: Sequence[RegistryReader] = (),
         loader: Loader | None = None,
         confirmations: int = 1,
+        allow_wallet_signer: bool = False,
+        wallet_services: bool = False,
         request_timeout: float = 30.0,
     ) -> None:
-        self._chains, self._confirmations = _Chains(deployments.values(), loader), confirmations
+        terms = Terms(confirmations, False, allow_wallet_signer, wallet_services)
+        self._chains = _Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
         self._transports = {
             str(deployment.agent_registry.chain): Transport(rpc, request_timeout)
             for rpc, deployment in deployments.items()
         }
+        self._runners = {network: StepRunner(it) for network, it in self._transports.items()}
+        for reader in readers:
+            self._runners[str(reader.chain)] = StepRunner(None)
 
     def __enter__(self) -> Self:
         """Open a context that closes the connections at its end."""
@@ -138,13 +193,16 @@ class Verifier:
         for transport in self._transports.values():
             transport.close()
 
-    def check_before_payment(self, declaration: Any, network: str, pay_to: str) -> AgentRegistration:
+    def check_before_payment(
+        self, declaration: Any, network: str, pay_to: str, profile: Profile = PROFILE_8004
+    ) -> AgentRegistration:
         """Check a server before anything is signed ("Pre-Payment Verification").
 
         Args:
             declaration: The server's declaration, `extensions["8004-reputation"]` of its 402 response.
             network: The chosen network (CAIP-2).
             pay_to: The address that the server wants to be paid.
+            profile: The profile of the declaration.
 
         Returns:
             The server's agent on that network.
@@ -153,7 +211,8 @@ class Verifier:
             PaymentRefusedError: The payment must not be made, or the server cannot be checked. See its `code`.
         """
         try:
-            return self._run(network, self._chains.before_payment(declaration, network, pay_to))
+            identity, operation = self._chains.before_payment(declaration, network, pay_to, profile)
+            return self._runners[identity].run(operation)
         except BilateralError as error:
             raise _refused(error) from error
 
@@ -164,11 +223,14 @@ class Verifier:
             paid: The request, its payment and its answer.
             historical: True to judge the agent's keys and file at the block of the payment instead of now.
         """
-        terms = Terms(self._confirmations, historical)
         try:
-            return self._run(str(paid.accepted.get("network")), self._chains.after_payment(paid, terms))
+            identity, examination = self._chains.after_payment(paid, is_historical=historical)
         except PaymentRefusedError as error:
-            return _unchecked(paid, error, terms)
+            return self._chains.unchecked(paid, error, is_historical=historical)
+        reader = self._chains.readers.get(paid.network)
+        self._runners[identity if reader is None else paid.network].run(examination.check_payment(reader))
+        self._runners[identity].run(examination.check_agent())
+        return examination.result
 
     def check_client(self, claim: ClientAgent, payer: str, server_agent: int) -> ClientStanding:
         """Check a client's claim to be an agent, and read the rating that a server gave it.
@@ -183,33 +245,10 @@ class Verifier:
         """
         network = str(claim.agent.registry.chain)
         try:
-            return self._run(network, check_client(self._chains.state(network), claim, payer, server_agent))
+            operation = check_client(self._chains.state(network), claim, payer, server_agent)
+            return self._runners[network].run(operation)
         except BilateralError as error:
             raise _refused(error) from error
-
-    def _run(self, network: str, operation: Operation[T]) -> T:
-        """Run an operation to its end."""
-        transport, answer = self._transports[network], None
-        step = next(operation)
-        try:
-            while True:
-                try:
-                    match step:
-                        case Rpc(method, parameters):
-                            answer = transport.request(method, parameters)
-                        case Batch(requests):
-                            answer = transport.batch(requests)
-                        case Blocking(function):
-                            answer = function()
-                        case _:
-                            raise NotImplementedError(type(step).__name__)
-                except BilateralError as error:
-                    step = operation.throw(error)
-                else:
-                    step = operation.send(answer)
-        except StopIteration as end:
-            result: T = end.value
-            return result
 
 
 class AsyncVerifier:
@@ -217,20 +256,27 @@ class AsyncVerifier:
 
     is_async = True
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # settings, all but one with a default
         self,
         deployments: Mapping[str | AsyncProvider, Deployment],
         *,
+        readers: Sequence[RegistryReader] = (),
         loader: Loader | None = None,
         confirmations: int = 1,
+        allow_wallet_signer: bool = False,
+        wallet_services: bool = False,
         request_timeout: float = 30.0,
     ) -> None:
         """See `Verifier`."""
-        self._chains, self._confirmations = _Chains(deployments.values(), loader), confirmations
+        terms = Terms(confirmations, False, allow_wallet_signer, wallet_services)
+        self._chains = _Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
         self._transports = {
             str(deployment.agent_registry.chain): AsyncTransport(rpc, request_timeout)
             for rpc, deployment in deployments.items()
         }
+        self._runners = {network: AsyncStepRunner(it) for network, it in self._transports.items()}
+        for reader in readers:
+            self._runners[str(reader.chain)] = AsyncStepRunner(None)
 
     async def __aenter__(self) -> Self:
         """Open a context that closes the connections at its end."""
@@ -247,49 +293,32 @@ class AsyncVerifier:
         for transport in self._transports.values():
             await transport.close()
 
-    async def check_before_payment(self, declaration: Any, network: str, pay_to: str) -> AgentRegistration:
+    async def check_before_payment(
+        self, declaration: Any, network: str, pay_to: str, profile: Profile = PROFILE_8004
+    ) -> AgentRegistration:
         """Check a server before anything is signed. See `Verifier.check_before_payment`."""
         try:
-            return await self._run(network, self._chains.before_payment(declaration, network, pay_to))
+            identity, operation = self._chains.before_payment(declaration, network, pay_to, profile)
+            return await self._runners[identity].run(operation)
         except BilateralError as error:
             raise _refused(error) from error
 
     async def verify(self, paid: PaidRequest, *, historical: bool = False) -> Verification:
         """Check a paid answer. See `Verifier.verify`."""
-        terms = Terms(self._confirmations, historical)
         try:
-            return await self._run(str(paid.accepted.get("network")), self._chains.after_payment(paid, terms))
+            identity, examination = self._chains.after_payment(paid, is_historical=historical)
         except PaymentRefusedError as error:
-            return _unchecked(paid, error, terms)
+            return self._chains.unchecked(paid, error, is_historical=historical)
+        reader = self._chains.readers.get(paid.network)
+        await self._runners[identity if reader is None else paid.network].run(examination.check_payment(reader))
+        await self._runners[identity].run(examination.check_agent())
+        return examination.result
 
     async def check_client(self, claim: ClientAgent, payer: str, server_agent: int) -> ClientStanding:
         """Check a client's claim to be an agent. See `Verifier.check_client`."""
         network = str(claim.agent.registry.chain)
         try:
-            return await self._run(network, check_client(self._chains.state(network), claim, payer, server_agent))
+            operation = check_client(self._chains.state(network), claim, payer, server_agent)
+            return await self._runners[network].run(operation)
         except BilateralError as error:
             raise _refused(error) from error
-
-    async def _run(self, network: str, operation: Operation[T]) -> T:
-        """Run an operation to its end."""
-        transport, answer = self._transports[network], None
-        step = next(operation)
-        try:
-            while True:
-                try:
-                    match step:
-                        case Rpc(method, parameters):
-                            answer = await transport.request(method, parameters)
-                        case Batch(requests):
-                            answer = await transport.batch(requests)
-                        case Blocking(function):
-                            answer = await asyncio.to_thread(function)
-                        case _:
-                            raise NotImplementedError(type(step).__name__)
-                except BilateralError as error:
-                    step = operation.throw(error)
-                else:
-                    step = operation.send(answer)
-        except StopIteration as end:
-            result: T = end.value
-            return result

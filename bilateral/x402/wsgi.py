@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from x402.http.middleware.flask import payment_middleware
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     Application = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 _CHUNK: Final = 64 * 1024
+
+_UNESCAPED: Final = "/-._~!$&'()*+,;=:@"
+"""The characters that a path holds without escapes (RFC 3986)."""
 
 Headers = list[tuple[str, str]]
 
@@ -133,7 +137,9 @@ class _Outer:
         exchange = Exchange()
         try:
             exchange.request = self._request_body(environ)
-            target = f"{path}?{environ.get('QUERY_STRING', '')}".encode()
+            query = environ.get("QUERY_STRING", "")
+            target = f"{path}?{query}".encode()
+            exchange.target = _sent_path(environ) + (f"?{query}" if query else "")
             payment = self._adapter.payment(header, method, target, exchange.request)
             kept = self._adapter.kept(payment)
         except Refusal as refusal:
@@ -156,7 +162,7 @@ class _Outer:
         status = int(response.status.partition(" ")[0])
         if exchange.settlement is not None:
             self._sign(response, exchange, body)
-        if payment is not None and exchange.interaction is not None:
+        if payment is not None and exchange.is_signed:
             headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers)
             self._adapter.answers.keep(payment[0], KeptAnswer(payment[1], status, headers, body))
         return _answer(start_response, status, response.headers, body)
@@ -186,6 +192,15 @@ class _Outer:
         environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(decoded), str(len(decoded))
         environ.pop("HTTP_TRANSFER_ENCODING", None)
         return decoded
+
+
+def _sent_path(environ: dict[str, Any]) -> str:
+    """Return a request's path as it was sent, with its escapes. WSGI itself keeps only the decoded form."""
+    sent = environ.get("RAW_URI") or environ.get("REQUEST_URI")
+    if isinstance(sent, str) and sent:
+        return sent.partition("?")[0]
+    path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+    return quote(path.encode("latin-1"), safe=_UNESCAPED) or "/"
 
 
 def _answer(start_response: Any, status: int, headers: Headers, body: bytes) -> Iterable[bytes]:

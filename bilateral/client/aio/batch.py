@@ -32,8 +32,7 @@ class AsyncWriteBatch(
         """Collect writes for a client. Create it by `AsyncClient.batch`."""
         self._client = client
         self._state = replace(client._state, is_collecting=True)
-        self._transport = client._transport
-        self._lock = client._lock
+        self._transport, self._runner = client._transport, client._runner
         self._writes: list[Operation[Sent[Any]]] = []
         self._handles: list[AsyncHandle[Any]] = []
 

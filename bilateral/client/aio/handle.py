@@ -11,11 +11,11 @@ from bilateral.client.operations import confirmations as confirming
 from bilateral.client.operations import replacements
 
 if TYPE_CHECKING:
-    from bilateral.client.aio.waiting import Run
     from bilateral.client.inputs import Signal
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.results import FeedbackEntry
     from bilateral.client.state import ClientState
+    from bilateral.node.running import AsyncRun
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class AsyncHandle(SentTransaction[T]):
     """A write of `AsyncClient`."""
 
-    def __init__(self, run: Run, state: ClientState, sent: Sent[T] | None) -> None:
+    def __init__(self, run: AsyncRun, state: ClientState, sent: Sent[T] | None) -> None:
         """Show a transaction, and keep what waiting needs."""
         super().__init__(sent)
         self._run = run

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from bilateral.arguments import checked_class
 from bilateral.client.aio.handle import AsyncHandle, AsyncSignalBatch
-from bilateral.client.aio.waiting import Lock, in_thread, pause
 from bilateral.client.inputs import TransactionSigner
 from bilateral.client.operations import inspection, registries
 from bilateral.client.state import ClientState
 from bilateral.contracts import Deployment
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.errors import InvalidArgumentError
-from bilateral.node.steps import Batch, Blocking, Exclusive, Pause, Rpc
+from bilateral.node.running import AsyncStepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, require_duration
 from bilateral.origin import Origin
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from bilateral.client.operations.signals import Published
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.results import DeploymentReport
-    from bilateral.node.steps import Operation, Step
+    from bilateral.node.steps import Operation
 
 T = TypeVar("T")
 
@@ -62,7 +61,7 @@ class AsyncRunner:
             poll_interval=poll_interval,
         )
         self._transport = AsyncTransport(rpc, request_timeout)
-        self._lock = Lock()
+        self._runner = AsyncStepRunner(self._transport)
 
     async def __aenter__(self) -> Self:
         """Open a context that closes the connections at its end."""
@@ -108,18 +107,7 @@ class AsyncRunner:
 
     async def _run(self, operation: Operation[T]) -> T:
         """Run an operation to its end."""
-        try:
-            step = next(operation)
-            while True:
-                try:
-                    answer = await self._perform(step)
-                except BaseException as error:  # noqa: BLE001  # the operation decides about it
-                    step = operation.throw(error)
-                else:
-                    step = operation.send(answer)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        return await self._runner.run(operation)
 
     async def _write(self, operation: Operation[Sent[T]]) -> AsyncHandle[T]:
         """Run an operation that sends a transaction."""
@@ -130,21 +118,6 @@ class AsyncRunner:
         published = await self._run(operation)
         handles = tuple(AsyncHandle(self._run, self._state, sent) for sent in published.sent)
         return AsyncSignalBatch(handles, published.already)
-
-    async def _perform(self, step: Step) -> Any:
-        """Perform one step."""
-        match step:
-            case Rpc(method, parameters):
-                return await self._transport.request(method, parameters)
-            case Batch(requests):
-                return await self._transport.batch(requests)
-            case Blocking(function):
-                return await in_thread(function)
-            case Pause(seconds):
-                return await pause(seconds)
-            case Exclusive(operation):
-                async with self._lock:
-                    return await self._run(operation)
 
 
 def _named(name: str) -> Origin:

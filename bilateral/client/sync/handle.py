@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.results import FeedbackEntry
     from bilateral.client.state import ClientState
-    from bilateral.client.sync.waiting import Run
+    from bilateral.node.running import Run
 
 T = TypeVar("T")
 

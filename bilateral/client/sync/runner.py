@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from bilateral.arguments import checked_class
 from bilateral.client.inputs import TransactionSigner
 from bilateral.client.operations import inspection, registries
 from bilateral.client.state import ClientState
 from bilateral.client.sync.handle import Handle, SignalBatch
-from bilateral.client.sync.waiting import Lock, in_thread, pause
 from bilateral.contracts import Deployment
 from bilateral.documents import DataUriStore, Loader, Store
 from bilateral.errors import InvalidArgumentError
-from bilateral.node.steps import Batch, Blocking, Exclusive, Pause, Rpc
+from bilateral.node.running import StepRunner
 from bilateral.node.transport import Provider, Transport, require_duration
 from bilateral.origin import Origin
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from bilateral.client.operations.signals import Published
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.results import DeploymentReport
-    from bilateral.node.steps import Operation, Step
+    from bilateral.node.steps import Operation
 
 T = TypeVar("T")
 
@@ -63,7 +62,7 @@ class Runner:
             poll_interval=poll_interval,
         )
         self._transport = Transport(rpc, request_timeout)
-        self._lock = Lock()
+        self._runner = StepRunner(self._transport)
 
     def __enter__(self) -> Self:
         """Open a context that closes the connections at its end."""
@@ -109,18 +108,7 @@ class Runner:
 
     def _run(self, operation: Operation[T]) -> T:
         """Run an operation to its end."""
-        try:
-            step = next(operation)
-            while True:
-                try:
-                    answer = self._perform(step)
-                except BaseException as error:  # noqa: BLE001  # the operation decides about it
-                    step = operation.throw(error)
-                else:
-                    step = operation.send(answer)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+        return self._runner.run(operation)
 
     def _write(self, operation: Operation[Sent[T]]) -> Handle[T]:
         """Run an operation that sends a transaction."""
@@ -131,21 +119,6 @@ class Runner:
         published = self._run(operation)
         handles = tuple(Handle(self._run, self._state, sent) for sent in published.sent)
         return SignalBatch(handles, published.already)
-
-    def _perform(self, step: Step) -> Any:
-        """Perform one step."""
-        match step:
-            case Rpc(method, parameters):
-                return self._transport.request(method, parameters)
-            case Batch(requests):
-                return self._transport.batch(requests)
-            case Blocking(function):
-                return in_thread(function)
-            case Pause(seconds):
-                return pause(seconds)
-            case Exclusive(operation):
-                with self._lock:
-                    return self._run(operation)
 
 
 def _named(name: str) -> Origin:

@@ -1,0 +1,127 @@
+"""Runners of operations: they perform each step of an operation with one transport and give it the answer.
+
+`StepRunner` blocks, `AsyncStepRunner` does not. Clients and verifiers use the same two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.node.steps import Batch, Blocking, Exclusive, Failure, Operation, Pause, Rpc, advance
+
+if TYPE_CHECKING:
+    from bilateral.node.steps import Step
+    from bilateral.node.transport import AsyncTransport, Transport
+
+T = TypeVar("T")
+
+Run: TypeAlias = Callable[[Operation[Any]], Any]
+"""Runs an operation to its end."""
+
+AsyncRun: TypeAlias = Callable[[Operation[Any]], Awaitable[Any]]
+"""Runs an operation to its end without blocking the event loop."""
+
+
+class StepRunner:
+    """Runs operations in the calling thread. Threads may share it.
+
+    Args:
+        transport: Sends the requests to the node; None if the operations ask no node.
+    """
+
+    def __init__(self, transport: Transport | None) -> None:
+        self._transport, self._lock = transport, threading.Lock()
+
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation to its end, and return its result.
+
+        Raises:
+            BaseException: Whatever a step raises and the operation does not handle.
+        """
+        answer: Any = None
+        try:
+            while True:
+                step = advance(operation, answer)
+                try:
+                    answer = self._perform(step)
+                except BaseException as error:  # noqa: BLE001  # the operation decides about it
+                    answer = Failure(error)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    def _perform(self, step: Step) -> Any:
+        """Perform one step."""
+        match step:
+            case Rpc(method, parameters):
+                return _node(self._transport).request(method, parameters)
+            case Batch(requests):
+                return _node(self._transport).batch(requests)
+            case Blocking(function):
+                return function()
+            case Pause(seconds):
+                time.sleep(seconds)
+                return None
+            case Exclusive(operation):
+                with self._lock:
+                    return self.run(operation)
+
+
+class AsyncStepRunner:
+    """Runs operations without blocking the event loop. Tasks of one event loop may share it.
+
+    Args:
+        transport: Sends the requests to the node; None if the operations ask no node.
+    """
+
+    def __init__(self, transport: AsyncTransport | None) -> None:
+        self._transport, self._lock = transport, asyncio.Lock()
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run an operation to its end, and return its result.
+
+        Raises:
+            BaseException: Whatever a step raises and the operation does not handle.
+        """
+        answer: Any = None
+        try:
+            while True:
+                step = advance(operation, answer)
+                try:
+                    answer = await self._perform(step)
+                except BaseException as error:  # noqa: BLE001  # the operation decides about it
+                    answer = Failure(error)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    async def _perform(self, step: Step) -> Any:
+        """Perform one step."""
+        match step:
+            case Rpc(method, parameters):
+                return await _node(self._transport).request(method, parameters)
+            case Batch(requests):
+                return await _node(self._transport).batch(requests)
+            case Blocking(function):
+                return await asyncio.to_thread(function)
+            case Pause(seconds):
+                return await asyncio.sleep(seconds)
+            case Exclusive(operation):
+                async with self._lock:
+                    return await self.run(operation)
+
+
+def _node(transport: T | None) -> T:
+    """Return the transport.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    if transport is None:
+        raise InvalidArgumentError("the operation asks a node, and its runner has none: give the runner a transport")
+    return transport

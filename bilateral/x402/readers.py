@@ -1,0 +1,181 @@
+"""Readers of agents and payments, one a chain. `EvmReader` is built in; a reader for another chain is a plug-in.
+
+Every function is an operation (`bilateral.node.steps`). A plug-in without a node of JSON-RPC yields `Blocking` steps
+with functions of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from bilateral.client.operations.registries import block_time, call, latest_block
+from bilateral.contracts import Deployment, Registry
+from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import AccountId
+from bilateral.node.steps import together
+from bilateral.x402 import verdicts
+from bilateral.x402.errors import PaymentRefusedError
+from bilateral.x402.payments import ExpectedPayment, find_payment
+from bilateral.x402.types import AgentRegistration
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from bilateral.client.state import ClientState
+    from bilateral.identifiers import ChainId, GlobalAgentId
+    from bilateral.node.steps import Operation
+    from bilateral.x402.types import ReputationInfo
+    from bilateral.x402.verdicts import Payment
+
+ZERO: Final = "0x" + "00" * 20
+
+
+class RegistryReader(Protocol):
+    """Reads the registries and the payments of one chain. Its registries are an allow-list."""
+
+    @property
+    def chain(self) -> ChainId:
+        """The chain."""
+
+    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+        """Return a server's registration in the registries that this reader trusts.
+
+        Raises:
+            PaymentRefusedError: The server has none on this chain, or one in other registries.
+        """
+
+    def check_registries(self, registration: AgentRegistration) -> Operation[None]:
+        """Check that both registries belong together.
+
+        Raises:
+            PaymentRefusedError: They do not.
+        """
+
+    def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return the account to which payments for an agent go; empty if there is none.
+
+        Args:
+            agent: The agent.
+            block: The block at whose end it is read; the latest by default.
+        """
+
+    def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return the URI of an agent's registration file. The arguments are those of `wallet`."""
+
+    def find_payment(
+        self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
+    ) -> Operation[Payment]:
+        """Find a payment in the chain.
+
+        Args:
+            accepted: The terms that the client accepted.
+            payload: `payload` of the payment payload that it sent.
+            transaction: The transaction.
+            confirmations: The number of blocks that must hold or follow it.
+
+        Raises:
+            PaymentProblemError: The transaction is not this payment.
+        """
+
+    def block_at(self, moment: datetime) -> Operation[int]:
+        """Return the last block that is not later than a moment."""
+
+
+class EvmReader:
+    """Reads a chain with the EVM by the operations of the SDK's client.
+
+    Args:
+        state: The state of a client that was given a deployment.
+
+    Raises:
+        InvalidArgumentError: The deployment has no reputation registry.
+    """
+
+    def __init__(self, state: ClientState) -> None:
+        self._state, self._deployment = state, deployment_of(state)
+        self.chain = self._deployment.agent_registry.chain
+        if self._deployment.reputation is None:
+            raise InvalidArgumentError(f"the deployment on {self.chain} has no reputation registry")
+        self._reputation = AccountId(self.chain, self._deployment.reputation)
+
+    def known_registration(self, info: ReputationInfo) -> AgentRegistration:
+        """Return a server's registration. The deployment's registries are the allow-list."""
+        there = [each for each in info.registrations if each.chain == self.chain]
+        if not there:
+            raise PaymentRefusedError("agent_not_registered", verdicts.NOT_REGISTERED_ON_PAYMENT_NETWORK)
+        for each in there:
+            is_known = each.agent.registry == self._deployment.agent_registry
+            if is_known and each.reputation_registry in {None, self._reputation}:
+                return AgentRegistration(each.agent, self._reputation)
+        named = f"{there[0].agent.registry} and {there[0].reputation_registry or 'its reputation registry'}"
+        raise PaymentRefusedError("unknown_registry", f"the registries {named} are not on the allow-list")
+
+    def check_registries(self, registration: AgentRegistration) -> Operation[None]:
+        """Check that the reputation registry names the identity registry."""
+        (identity,) = yield from call(self._state, Registry.REPUTATION, "getIdentityRegistry")
+        if identity != registration.agent.registry.address:
+            problem = f"{self._reputation} belongs to another identity registry, {identity}"
+            raise PaymentRefusedError("registry_mismatch", problem)
+
+    def wallet(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return an agent's wallet (`getAgentWallet`)."""
+        found = yield from self._read("getAgentWallet", agent, block)
+        return "" if found == ZERO else found
+
+    def uri(self, agent: GlobalAgentId, block: int | None = None) -> Operation[str]:
+        """Return an agent's URI (`tokenURI`)."""
+        return (yield from self._read("tokenURI", agent, block))
+
+    def find_payment(
+        self, accepted: dict[str, Any], payload: dict[str, Any], transaction: str, confirmations: int
+    ) -> Operation[Payment]:
+        """Find a payment by the receipt of its transaction."""
+        return (yield from find_payment(ExpectedPayment.of(accepted, payload, transaction), confirmations))
+
+    def block_at(self, moment: datetime) -> Operation[int]:
+        """Return the last block that is not later than a moment, by halving. It takes a request for each half."""
+        low, high = 0, (yield from latest_block())
+        while low < high:
+            middle = (low + high + 1) // 2
+            if (yield from block_time(middle)) <= moment:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _read(self, function: str, agent: GlobalAgentId, block: int | None) -> Operation[str]:
+        """Call a view of the identity registry that returns one text."""
+        at = "latest" if block is None else hex(block)
+        (found,) = yield from call(self._state, Registry.IDENTITY, function, agent.agent_id.token_id, block=at)
+        return str(found)
+
+
+def deployment_of(state: ClientState) -> Deployment:
+    """Return the deployment that a verifier was given for a chain."""
+    assert isinstance(state.given, Deployment)  # noqa: S101  # a verifier always gives one
+    return state.given
+
+
+def is_same_account(chain: ChainId, one: str, other: str) -> bool:
+    """Compare two addresses: in any case on an EVM chain, exactly elsewhere ("Step 3")."""
+    if not one or not other:
+        return False
+    return one.lower() == other.lower() if chain.is_evm else one == other
+
+
+def check_wallet(reader: RegistryReader, registration: AgentRegistration) -> Operation[str]:
+    """Check an agent's registries, and return its wallet.
+
+    Raises:
+        PaymentRefusedError: The registries do not belong together.
+    """
+    _, wallet = yield from together(
+        [_without_result(reader.check_registries(registration)), reader.wallet(registration.agent)]
+    )
+    return wallet
+
+
+def _without_result(operation: Operation[None]) -> Operation[str]:
+    """Run an operation that returns nothing beside one that returns a text."""
+    yield from operation
+    return ""
