@@ -101,6 +101,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
         clientSignature=signature.hex(),
         tags=list(tags),
         comment=comment,
+        dataHash=None if interaction.data_hash is None else "0x" + interaction.data_hash.hex(),
         proof_of_payment={
             "fromAddress": payment.payer,
             "toAddress": payment.payee,

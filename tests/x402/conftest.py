@@ -153,7 +153,13 @@ def sell(facilitator, token, seller):
     """Opens an application that is paid for; its `/weather` answers, and `/echo` repeats the request."""
 
     @contextmanager
-    def serve(extensions, key=SIGNING_KEY, pay_to=seller.address, register=lambda _: None):
+    def serve(
+        extensions,
+        key=SIGNING_KEY,
+        pay_to=seller.address,
+        register=lambda _: None,
+        kind=Reputation8004ResourceServerExtension,
+    ):
         app = FastAPI()
 
         @app.get("/weather")
@@ -165,7 +171,7 @@ def sell(facilitator, token, seller):
             return Response(await request.body(), media_type="application/octet-stream")
 
         register(app)
-        server = resource_server(x402ResourceServer, facilitator, Reputation8004ResourceServerExtension(key))
+        server = resource_server(x402ResourceServer, facilitator, kind(key))
         routes = {"* /*": route(token.address, pay_to, extensions)}
         app.add_middleware(GZipMiddleware, minimum_size=1000)
         app.add_middleware(ReputationMiddleware, routes=routes, server=server)

@@ -1,4 +1,6 @@
-"""Writes `vectors.json`: hashes and signatures for implementations in other languages. Run as a module to renew it.
+"""Writes `vectors.json` and `vectors_draft.json`, for implementations in other languages. Run as a module to renew.
+
+The first has hashes and signatures of `8004-reputation`, the second those of the upstream draft `reputation`.
 
 The hashes come from pycryptodome and the signatures from OpenSSL and libsecp256k1, none of which the package uses for
 them directly.
@@ -17,9 +19,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.x402 import examples
 
 FILE = Path(__file__).with_name("vectors.json")
+DRAFT_FILE = Path(__file__).with_name("vectors_draft.json")
 SECRET = bytes(range(1, 33))
 EVM_TASK = f"{examples.BASE}:0x{'ab' * 32}"
 SOLANA_TASK = f"{examples.SOLANA}:{examples.SOLANA_TRANSACTION}"
+
+TARGET = "/weather?city=Troms%C3%B8&units=metric"
 
 CASES = {
     "text": (EVM_TASK, b'{"city":"Oslo"}', '{"weather":"snø","degrees":-4}'.encode()),
@@ -50,6 +55,25 @@ def interactions():
         }
 
 
+def draft_interactions():
+    private, seed = coincurve.PrivateKey(SECRET), Ed25519PrivateKey.from_private_bytes(SECRET)
+    for name, (task_ref, request, response) in CASES.items():
+        content = request or TARGET.encode()
+        data = digest_of(len(content).to_bytes(4, "big"), content, response)
+        digest = digest_of(b"x402:reputation:v1", task_ref.encode(), data)
+        yield {
+            "name": name,
+            "taskRef": task_ref,
+            "requestTarget": TARGET,
+            "requestBody": request.hex(),
+            "responseBody": response.hex(),
+            "dataHash": "0x" + data.hex(),
+            "interactionHash": "0x" + digest.hex(),
+            "secp256k1": "0x" + private.sign_recoverable(digest, hasher=None).hex(),
+            "ed25519": "0x" + seed.sign(digest).hex(),
+        }
+
+
 def client_messages():
     registry = f"{examples.BASE}:0x8004A818BFB912233c491871b3d84c89A494BD9e"
     for value in (0, 95, 100, 255):
@@ -64,7 +88,7 @@ def client_messages():
         }
 
 
-def vectors():
+def keys():
     ed25519 = Ed25519PrivateKey.from_private_bytes(SECRET).public_key()
     secp256k1 = coincurve.PrivateKey(SECRET).public_key
     return {
@@ -74,6 +98,31 @@ def vectors():
             "secp256k1 compressed": secp256k1.format().hex(),
             "ed25519": ed25519.public_bytes(Encoding.Raw, PublicFormat.Raw).hex(),
         },
+    }
+
+
+def draft_vectors():
+    statement = next(draft_interactions())
+    return {
+        **keys(),
+        "interactions": list(draft_interactions()),
+        "statement": {
+            "agentRegistry": f"{examples.BASE}:0x8004A818BFB912233c491871b3d84c89A494BD9e",
+            "agentId": "42",
+            "taskRef": EVM_TASK,
+            "dataHash": statement["dataHash"],
+            "interactionHash": statement["interactionHash"],
+            "agentSignerPublicKey": "0x" + keys()["publicKeys"]["secp256k1"],
+            "agentSignature": statement["secp256k1"],
+            "agentSignatureAlgorithm": "secp256k1",
+            "feedbackEndpoint": "https://facilitator.example/feedback",
+        },
+    }
+
+
+def vectors():
+    return {
+        **keys(),
         "interactions": list(interactions()),
         "clientMessages": list(client_messages()),
         "toolCall": {
@@ -91,4 +140,5 @@ def vectors():
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(vectors(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    for file, made in ((FILE, vectors()), (DRAFT_FILE, draft_vectors())):
+        file.write_text(json.dumps(made, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
