@@ -245,7 +245,7 @@ class Examination:
             raise _failed(verdicts.NO_VALID_SIGNERS)
 
     def _check_signature(self) -> Operation[None]:
-        """Find the key that made the signature, and compare it with the one that the statement names."""
+        """Find the key that made the signature, and compare it with the statement's key."""
         found = _needed(self._interaction, "there is no statement")
         if not self._signers:
             yield from self._check_wallet_signature(found)
@@ -259,7 +259,7 @@ class Examination:
             raise _failed(verdicts.SIGNATURE_FAILED)
         if found.public_key is not None and not is_key(found.public_key, self._signer):
             self._signer = None
-            raise _failed("the statement names another key than the one that signed")
+            raise _failed("the statement names another key, which did not sign")
 
     def _check_wallet_signature(self, found: InteractionData) -> Operation[None]:
         """Check the signature of the agent's wallet, if the file lists no keys and the verifier accepts that."""

@@ -226,7 +226,7 @@ def test_route_whose_profile_is_not_registered_is_refused(token, seller, declare
         ReputationMiddleware(FastAPI(), routes=routes, server=server)
 
 
-def test_feedback_endpoint_that_is_no_url_is_refused():
+def test_malformed_feedback_endpoint_is_refused():
     with pytest.raises(InvalidMessageError, match="feedbackEndpoint"):
         ReputationDraftResourceServerExtension(SIGNING_KEY, feedback_endpoint="feedback")
 

@@ -69,7 +69,7 @@ class TestWalletSigner:
         with sell(declare_8004_reputation(own, deployment), key=Secp256k1Key(bytes(seller.key))) as url:
             return buy(url, enrich())
 
-    def test_wallet_is_no_signer_by_default(self, verifier, paid):
+    def test_signature_of_the_wallet_fails_by_default(self, verifier, paid):
         verification = verifier.verify(paid)
         assert verification.outcome(CheckName.SIGNERS) is Outcome.FAILED
         assert "No valid signers found" in " ".join(verification.problems)
@@ -175,7 +175,7 @@ class TestNamedWallets:
             verifying(wallet_services=True).check_before_payment(declared, NETWORK, seller.address)
         assert refused.value.code == "cannot_check"
 
-    def test_network_that_is_no_chain_is_refused(self, verifying, agent, deployment):
+    def test_malformed_network_is_refused(self, verifying, agent, deployment):
         declared = declare_8004_reputation(agent, deployment)["8004-reputation"]
         with pytest.raises(PaymentRefusedError) as refused:
             verifying(wallet_services=True).check_before_payment(declared, "base", "0x" + "12" * 20)
