@@ -190,6 +190,13 @@ def test_zero_address_does_not_count_as_an_owner(turncoat, companion_of, ask, de
             assert ask(companion, encoded(*call), caller) == refusal
 
 
+def test_account_that_chose_no_agent_has_none_although_the_registry_fails(turncoat, companion_of, deployer, stranger):
+    registry = turncoat("IdentityReverts")
+    companion = companion_of(registry)
+    registry.turn(bytes(4), b"", sender=deployer)
+    assert companion.agentOf(stranger) == 0
+
+
 def test_registry_without_code_does_not_answer(turncoat, companion_of, ask, networks, owner, agent):
     registry = turncoat("IdentityReturnsJunk")
     companion = companion_of(registry)

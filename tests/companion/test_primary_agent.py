@@ -72,6 +72,16 @@ def test_nobody_speaks_as_agent_zero_not_even_its_owner(companion, agent_zero, d
     assert companion.agentOf(deployer) == 0
 
 
+def test_refusals_name_the_contract_that_calls_and_not_the_sender_of_the_transaction(
+    project, deployer, companion, agent, agent_zero, stranger
+):
+    wallet = deployer.deploy(project.MockWallet, stranger)
+    for chosen, error in ((agent_zero, "NobodySpeaksAsAgentZero"), (agent, "NotOwnerOrWallet")):
+        arguments = {"account": wallet.address} | ({"agentId": agent} if chosen else {})
+        with ape.reverts(getattr(companion, error), **arguments):
+            wallet.execute(companion, companion.setPrimaryAgent.encode_input(chosen), sender=stranger)
+
+
 def test_transfer_ends_the_senders_speaking(companion, identity, speaking, owner, other_owner):
     identity.transferFrom(owner, other_owner, speaking, sender=owner)
     assert companion.agentOf(owner) == 0
