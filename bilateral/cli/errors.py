@@ -159,6 +159,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
     (
         ExitCode.DATABASE,
         (
+            index_errors.AnalysisOutdatedError,
             index_errors.CursorMovedError,
             index_errors.DatabaseUnavailableError,
             index_errors.NewerSchemaError,

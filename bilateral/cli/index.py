@@ -101,7 +101,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     settings = replace(settings, files=replace(settings.files, workers=count))
     stop = threading.Event()
     _log_steps()
-    with _database(database or settings.database) as engine:
+    with open_index(database or settings.database) as engine:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         follow_chains(engine, settings, stop=stop, until_head=until_head)
@@ -112,7 +112,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
 def status(invocation: Invocation, database: Database = None) -> None:
     """Show how far the index is, chain by chain."""
     _require_extra()
-    with _database(database) as engine:
+    with open_index(database) as engine:
         _show_status(invocation, engine)
 
 
@@ -146,7 +146,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     rows = 0
     missing: list[str] = []
     stale: list[str] = []
-    with _database(database) as engine:
+    with open_index(database) as engine:
         chain_id = Source(endpoint, ()).chain_id()
         known = next((it for it in chain_statuses(engine) if it.chain_id == chain_id), None)
         if known is None:
@@ -176,9 +176,45 @@ def rebuild(
     _require_extra()
     from bilateral.index.store import ChainStore  # noqa: PLC0415  # slow to import
 
-    with _database(database) as engine:
+    with open_index(database) as engine:
         ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
         _show_status(invocation, engine)
+
+
+@command(
+    app,
+    "analyse",
+    "bilateral index analyse",
+    "bilateral index analyse --chain-id 8453 --rpc-url https://archive.example --reviews cases.json",
+    is_local=True,
+)
+def analyse(  # noqa: PLR0913, PLR0917  # one a setting
+    invocation: Invocation,
+    database: Database = None,
+    chain_id: Annotated[int | None, typer.Option("--chain-id", help="The chain; all chains if left out.")] = None,
+    rpc_urls: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rpc-url",
+            metavar="URL",
+            help="A node that keeps old states: look there for the sources of accounts' first funds. May be repeated.",
+        ),
+    ] = None,
+    reviews: Annotated[
+        Path | None,
+        typer.Option("--reviews", metavar="FILE", help="A JSON list of cases: account, verdict, reason."),
+    ] = None,
+    trusted: Annotated[
+        list[str] | None,
+        typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated."),
+    ] = None,
+) -> None:
+    """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""
+    _require_extra()
+    from bilateral.cli import analysis  # noqa: PLC0415  # slow to import
+
+    with open_index(database) as engine:
+        analysis.analyse(invocation, engine, chain_id, rpc_urls or [], reviews, trusted or [])
 
 
 @command(app, "schema", "bilateral index schema --database postgresql://index@db/bilateral", is_local=True)
@@ -214,8 +250,12 @@ def _settings(
 
 
 @contextmanager
-def _database(url: str | None) -> Iterator[Engine]:
-    """Open the database, and name its errors."""
+def open_index(url: str | None) -> Iterator[Engine]:
+    """Open the database of an index, and name its errors.
+
+    Args:
+        url: The SQLAlchemy URL; the default database if None.
+    """
     from bilateral.index.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
 
     with named_database_errors():

@@ -69,6 +69,7 @@ def analyse(
     "bilateral trust explain 42 --out results",
     "bilateral trust explain 0x8004B663056A597Dffe9eCcC1965A193B7388713 --out results",
     "bilateral trust explain co-targeting-1f0a2b3c4d --out results --json",
+    "bilateral trust explain 42 --database sqlite:///index.sqlite --chain-id 8453",
     is_local=True,
 )
 def explain(
@@ -77,9 +78,26 @@ def explain(
         str, typer.Argument(metavar="ID", help="A finding, an address or the number of an agent.", show_default=False)
     ],
     out: _Out = Path("results"),
+    database: Annotated[
+        str | None,
+        typer.Option(
+            "--database", metavar="URL", help="The database of an index: explain what bilateral index analyse stored."
+        ),
+    ] = None,
+    chain_id: Annotated[
+        int | None, typer.Option("--chain-id", help="The chain, if the database has several.", show_default=False)
+    ] = None,
 ) -> None:
     """Explain a finding, an account or an agent in plain sentences."""
     from bilateral.trust.explain import explain as explained  # noqa: PLC0415  # pyarrow is heavy, and an extra
     from bilateral.trust.results import Results  # noqa: PLC0415
 
-    invocation.output.result(explained(Results.read(out), identifier), title=identifier)
+    if database is None:
+        results = Results.read(out)
+    else:
+        from bilateral.cli.analysis import results_of_index  # noqa: PLC0415  # slow to import
+        from bilateral.cli.index import open_index  # noqa: PLC0415
+
+        with open_index(database) as engine:
+            results = results_of_index(engine, chain_id)
+    invocation.output.result(explained(results, identifier), title=identifier)

@@ -22,6 +22,21 @@ class CursorMovedError(BilateralError):
         self.block = block
 
 
+class AnalysisOutdatedError(BilateralError):
+    """Reorganisations replaced the analysed blocks while the analysis ran, several times. Run it again.
+
+    Attributes:
+        chain_id: The chain.
+    """
+
+    reason = "analysis_outdated"
+
+    def __init__(self, chain_id: int) -> None:
+        """Compose the message from the chain."""
+        super().__init__(f"chain {chain_id} was reorganised during each analysis: run it again. Nothing was stored.")
+        self.chain_id = chain_id
+
+
 class EndpointRefusesError(BilateralError):
     """An endpoint refuses to give logs, and asking differently does not help.
 

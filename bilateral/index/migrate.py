@@ -19,8 +19,12 @@ _ADVISORY_LOCK = 80048004
 """A number that all of these programs share, so that two of them do not create the tables at once."""
 
 
-def upgrade_within(connection: Connection) -> str | None:
-    """Bring the tables to the version that this package knows, within a transaction.
+def upgrade_within(connection: Connection, revision: str = "head") -> str | None:
+    """Bring the tables to a version, within a transaction.
+
+    Args:
+        connection: The database, in a transaction.
+        revision: The version; the one that this package knows if left out.
 
     Returns:
         The version before.
@@ -32,5 +36,5 @@ def upgrade_within(connection: Connection) -> str | None:
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, revision)
     return before

@@ -26,6 +26,17 @@ def quantity(text: str) -> int:
     return number
 
 
+def amount(text: str) -> int:
+    """Read a number of up to 256 bits, such as a balance.
+
+    Raises:
+        MalformedNodeAnswerError: The text is not such a number.
+    """
+    if not _QUANTITY.fullmatch(text):
+        raise MalformedNodeAnswerError(f"the node answers with {text[:80]!r} instead of a number of at most 256 bits")
+    return int(text, 16)
+
+
 small_quantity = lru_cache(maxsize=1 << 12)(quantity)
 """The same, remembered: logs share blocks, times and indices."""
 

@@ -14,6 +14,7 @@ from sqlalchemy import delete, select, update
 
 from bilateral.index import schema
 from bilateral.index.agents import IDENTITY_EVENTS, AgentTables
+from bilateral.index.analysis.storage import forget_blocks
 from bilateral.index.derived import Journal, undo
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.files.references import forget_references
@@ -197,6 +198,7 @@ class ChainStore:
             removed = sum(connection.execute(self._after(table, target.number)).rowcount for table in after)
             connection.execute(self._after(schema.block, target.number))
             forget_references(connection, self.chain_id, target.number)
+            forget_blocks(connection, self.chain_id, target.number)
             if target.number + 1 >= floor:
                 undo(connection, rows, self.chain_id, target.number)
             else:

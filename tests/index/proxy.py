@@ -40,12 +40,14 @@ class Proxy:
         node: The URL of the node behind it.
         rules: By method, a function of the parameters and the node's result: it returns another result or an `Answer`.
         calls: The method and the parameters of every call, in order.
+        refuses_batches: True to refuse every request with several calls.
         url: The server's URL.
     """
 
     node: str
     rules: dict = field(default_factory=dict)
     calls: list = field(default_factory=list)
+    refuses_batches: bool = False
 
     def __enter__(self):
         outer, self._client = self, httpx.Client(timeout=60)
@@ -92,6 +94,8 @@ class Proxy:
         if isinstance(asked, dict):
             found = self._answer_to(asked)
             return found if isinstance(found, Answer) else Answer(200, json.dumps(found).encode())
+        if self.refuses_batches:
+            return refusal("batches are not supported", code=-32600)
         found = [self._answer_to(request) for request in asked]
         whole = next((it for it in found if isinstance(it, Answer)), None)
         return whole or Answer(200, json.dumps(found).encode())

@@ -12,8 +12,8 @@ import pytest
 
 from bench.index.generator import ADDRESSES
 from bilateral.index import schema
-from bilateral.index.database import open_database
-from bilateral.index.files import schema as file_schema
+from bilateral.index.database import connect_engine, open_database
+from bilateral.index.migrate import upgrade_within
 from tests.index.conftest import CHAIN_ID
 from tests.index.test_commands import COMMAND, bilateral, database, grown, record  # noqa: F401  # fixtures
 from tests.sdk.servers import HttpServer
@@ -116,13 +116,9 @@ def test_a_database_server_that_does_not_answer_is_named(run):
 
 
 def test_a_database_of_an_older_version_says_how_to_migrate_it(run, database):  # noqa: F811  # a fixture
-    assert run()[0] == 0
-    engine = open_database(database)
+    engine = connect_engine(database)
     with engine.begin() as connection:
-        for name in file_schema.VIEWS:
-            connection.exec_driver_sql(f'DROP VIEW "{name}"')
-        file_schema.metadata.drop_all(connection)
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+        upgrade_within(connection, "0001")
     engine.dispose()
     code, told = run()
     assert code == 11

@@ -1,0 +1,93 @@
+"""The steps of `bilateral index analyse`, and the results that `bilateral trust explain` reads from an index."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from bilateral.caip import checksummed
+from bilateral.cli.errors import UsageProblemError
+from bilateral.index.analysis.funding import FundingCollector
+from bilateral.index.analysis.run import analyse as analyse_registry
+from bilateral.index.analysis.run import identity_registries
+from bilateral.index.analysis.stored import stored_results
+from bilateral.index.endpoint import Endpoint
+from bilateral.index.pool import Pool
+from bilateral.index.source import Source
+from bilateral.trust.reviews import Reviews
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from sqlalchemy import Engine
+
+    from bilateral.cli.invocation import Invocation
+    from bilateral.index.analysis.storage import AnalysisKey
+    from bilateral.trust.results import Results
+
+
+def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
+    invocation: Invocation,
+    engine: Engine,
+    chain_id: int | None,
+    rpc_urls: Sequence[str],
+    reviews: Path | None,
+    trusted: Sequence[str],
+) -> None:
+    """Find the sources of funds if nodes are named, analyse each identity registry, and show the figures.
+
+    Args:
+        invocation: The invocation.
+        engine: The index's database.
+        chain_id: The chain; None for all.
+        rpc_urls: The nodes of the chain that keep old states.
+        reviews: The file of reviewed cases.
+        trusted: The addresses that the reader trusts.
+
+    Raises:
+        UsageProblemError: The index has no such chain, or nodes are named for several chains.
+    """
+    cases = Reviews.read(reviews) if reviews is not None else None
+    accounts = [checksummed(address) for address in trusted]
+    keys = _keys(engine, chain_id)
+    if rpc_urls and len({key.chain_id for key in keys}) > 1:
+        raise UsageProblemError("--rpc-url is of one chain: give --chain-id too")
+    summaries = []
+    for key in keys:
+        if rpc_urls:
+            sources = [Source(Endpoint(url), ()) for text in rpc_urls for url in text.split(",")]
+            pool = Pool(key.chain_id, sources, lambda host, problem: invocation.output.note(f"{host}: {problem}"))
+            FundingCollector(
+                engine, key, pool, lambda done, of: invocation.output.note(f"sources of funds: {done} of {of} accounts")
+            ).collect()
+        summaries.append(analyse_registry(engine, key, cases, accounts))
+    names = ("chain_id", "identity_registry", "block", "agents", "opinions", "left_out", "accounts_without_funding")
+    shown = (*names, "findings", "flagged", "trusted_accounts")
+    invocation.output.results(summaries, {name.replace("_", " "): attrgetter(name) for name in shown})
+
+
+def results_of_index(engine: Engine, chain_id: int | None) -> Results:
+    """Return the stored results of the index's only analysed registry, or of that of a chain.
+
+    Args:
+        engine: The index's database.
+        chain_id: The chain; None if the index has one chain.
+
+    Raises:
+        UsageProblemError: The index has several, and none was named.
+    """
+    keys = _keys(engine, chain_id)
+    if len(keys) > 1:
+        raise UsageProblemError(f"the index has agents of {len(keys)} registries: give --chain-id")
+    with engine.connect().execution_options(bilateral_reader=True) as connection:
+        return stored_results(connection, keys[0])
+
+
+def _keys(engine: Engine, chain_id: int | None) -> list[AnalysisKey]:
+    """Return the identity registries of a chain, or of all."""
+    with engine.connect().execution_options(bilateral_reader=True) as connection:
+        keys = [key for key in identity_registries(connection) if chain_id in (None, key.chain_id)]
+    if not keys:
+        raise UsageProblemError("the index has no such chain: see bilateral index status")
+    return keys

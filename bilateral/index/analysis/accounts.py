@@ -1,0 +1,49 @@
+"""The accounts that act in the registries of an identity registry, and when each acted first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bilateral.index.analysis.storage import AnalysisKey
+
+_OF_REGISTRY: Final = (
+    "registry IN (SELECT address FROM registry WHERE chain_id = :chain_id AND identity_registry = :identity)"
+)
+
+_WITHOUT_FUNDING: Final = f"""
+    SELECT account, min(block_number) FROM (
+      SELECT owner AS account, registered_block AS block_number FROM agent
+       WHERE chain_id = :chain_id AND identity_registry = :identity
+      UNION ALL
+      SELECT wallet, registered_block FROM agent
+       WHERE chain_id = :chain_id AND identity_registry = :identity AND wallet IS NOT NULL
+      UNION ALL
+      SELECT client_address, block_number FROM new_feedback WHERE chain_id = :chain_id AND {_OF_REGISTRY}
+      UNION ALL
+      SELECT client_address, block_number FROM new_authorized_feedback WHERE chain_id = :chain_id AND {_OF_REGISTRY}
+      UNION ALL
+      SELECT validator_address, block_number FROM validation_response WHERE chain_id = :chain_id AND {_OF_REGISTRY}
+    ) acting
+    WHERE NOT EXISTS (
+      SELECT 1 FROM funding WHERE funding.chain_id = :chain_id AND funding.account = acting.account)
+    GROUP BY account ORDER BY 2, 1
+"""  # noqa: S608  # constants only
+
+
+def accounts_without_funding(connection: Connection, key: AnalysisKey) -> dict[str, int]:
+    """Return the accounts whose first inbound transfer was not looked for yet, and the block in which each acted first.
+
+    An account acts as an agent's owner or wallet, or by giving feedback or validating. An owner counts from the
+    registration, also if it received the agent later, as for the detectors.
+
+    Args:
+        connection: The index's database.
+        key: The identity registry.
+    """
+    values = {"chain_id": key.chain_id, "identity": key.identity_registry}
+    return {account: int(block) for account, block in connection.execute(text(_WITHOUT_FUNDING), values)}

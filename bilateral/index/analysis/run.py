@@ -1,0 +1,168 @@
+"""Runs the analysis of an indexed identity registry, and stores its results."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.index import schema
+from bilateral.index.analysis.accounts import accounts_without_funding
+from bilateral.index.analysis.storage import AnalysisKey, replace_results
+from bilateral.index.analysis.tables import read_tables
+from bilateral.index.errors import AnalysisOutdatedError
+from bilateral.text import quoted
+from bilateral.trust.engine import Engine as TrustEngine
+from bilateral.trust.results import Results
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection, Engine
+
+    from bilateral.trust.reviews import Reviews
+
+_TRIES: Final = 3
+_SNAPSHOT: Final[Mapping[str, Mapping[str, Any]]] = {
+    "sqlite": {},
+    "postgresql": {"isolation_level": "REPEATABLE READ"},
+}
+"""The options with which all reads of one transaction see one state. SQLite's transactions always do."""
+
+
+@dataclass(frozen=True)
+class AnalysisSummary:
+    """The figures of one analysis.
+
+    Attributes:
+        chain_id: The chain.
+        identity_registry: The identity registry whose agents were analysed.
+        block: The last block that it saw.
+        agents: The number of agents.
+        opinions: The number of feedbacks, ratings and validations that it read.
+        left_out: The number of rows left out because they name an agent that is not there.
+        accounts_without_funding: The number of accounts whose first inbound transfer was not looked for yet.
+        findings: The number of findings.
+        flagged: The number of accounts that it flags.
+        trusted_accounts: The number of accounts that it spread trust from.
+    """
+
+    chain_id: int
+    identity_registry: str
+    block: int
+    agents: int
+    opinions: int
+    left_out: int
+    accounts_without_funding: int
+    findings: int
+    flagged: int
+    trusted_accounts: int
+
+
+def identity_registries(connection: Connection) -> list[AnalysisKey]:
+    """Return the identity registries that an index has agents of, by chain and address.
+
+    Args:
+        connection: The index's database.
+    """
+    table = schema.registry
+    query = select(table.c.chain_id, table.c.identity_registry).distinct()
+    return [AnalysisKey(*row) for row in connection.execute(query.order_by(*query.selected_columns))]
+
+
+def analyse(
+    engine: Engine, key: AnalysisKey, reviews: Reviews | None = None, trusted: Sequence[str] = ()
+) -> AnalysisSummary:
+    """Analyse an identity registry as of the index's last block, and replace the stored results.
+
+    Args:
+        engine: The index's database.
+        key: The analysis.
+        reviews: Cases that people decided. They override findings.
+        trusted: The addresses that the reader trusts, in checksum form. Trust spreads from them.
+
+    Raises:
+        InvalidArgumentError: The index lacks the registry, or knows none of the trusted addresses.
+        AnalysisOutdatedError: Reorganisations replaced the analysed blocks again and again. Nothing was stored.
+    """
+    for _ in range(_TRIES):
+        summary = _analyse_once(engine, key, reviews, trusted)
+        if summary is not None:
+            return summary
+    raise AnalysisOutdatedError(key.chain_id)
+
+
+def _analyse_once(
+    engine: Engine, key: AnalysisKey, reviews: Reviews | None, trusted: Sequence[str]
+) -> AnalysisSummary | None:
+    """Analyse and store; return None, and store nothing, if a reorganisation replaced the analysed block meanwhile."""
+    with engine.connect().execution_options(bilateral_reader=True, **_SNAPSHOT[engine.dialect.name]) as connection:
+        state = _state(connection, key)
+        found = read_tables(connection, key.chain_id, key.identity_registry)
+        unfunded = len(accounts_without_funding(connection, key))
+    fitted = TrustEngine().fit(found.tables, reviews, trusted)
+    results = Results.of(fitted)
+    summary = AnalysisSummary(
+        chain_id=key.chain_id,
+        identity_registry=key.identity_registry,
+        block=state.block_number,
+        agents=found.tables.agents.num_rows,
+        opinions=sum(getattr(found.tables, name).num_rows for name in ("feedback", "ratings", "validations")),
+        left_out=found.left_out + fitted.context_.ledger.dropped,
+        accounts_without_funding=unfunded,
+        findings=results.findings.num_rows,
+        flagged=int(fitted.suspicion_.flagged.sum()),
+        trusted_accounts=len(trusted),
+    )
+    head = {
+        "block_number": state.block_number,
+        "block_hash": state.block_hash,
+        "is_exact": True,
+        "made_at": int(time.time()),
+        "reviewed_cases": len(reviews.cases) if reviews is not None else 0,
+        "threshold": fitted.threshold,
+    }
+    figures = ("agents", "opinions", "left_out", "accounts_without_funding", "trusted_accounts")
+    with engine.begin() as connection:
+        if not _is_still_indexed(connection, key.chain_id, state):
+            return None
+        replace_results(connection, key, head | {it: getattr(summary, it) for it in figures}, results, found.places)
+    return summary
+
+
+@dataclass(frozen=True)
+class _State:
+    """The state of the index that an analysis sees: its last block, and the number of reorganisations so far."""
+
+    block_number: int
+    block_hash: bytes
+    reorganizations: int
+
+
+def _state(connection: Connection, key: AnalysisKey) -> _State:
+    """Return the state of the index.
+
+    Raises:
+        InvalidArgumentError: The index does not hold the identity registry.
+    """
+    if key not in identity_registries(connection):
+        raise InvalidArgumentError(
+            f"the index has no agents of {quoted(key.identity_registry)} on chain {key.chain_id}: "
+            "see bilateral index status"
+        )
+    chain = schema.chain
+    query = select(chain.c.block_number, chain.c.block_hash, chain.c.reorganizations)
+    return _State(*connection.execute(query.where(chain.c.chain_id == key.chain_id)).one())
+
+
+def _is_still_indexed(connection: Connection, chain_id: int, state: _State) -> bool:
+    """Check that no reorganisation has replaced the block of a state."""
+    chain, block = schema.chain, schema.block
+    query = select(chain.c.reorganizations).where(chain.c.chain_id == chain_id)
+    if connection.execute(query).scalar_one() == state.reorganizations:
+        return True
+    kept = select(block.c.block_hash).where(block.c.chain_id == chain_id, block.c.block_number == state.block_number)
+    return bool(connection.execute(kept).scalar_one_or_none() == state.block_hash)

@@ -1,0 +1,198 @@
+"""The results of an analysis in the index's database: how they are replaced, read, and forgotten after a rollback."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, insert, select, update
+
+from bilateral.index.analysis import schema
+from bilateral.index.analysis.schema import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection, Table
+
+    from bilateral.index.analysis.tables import Place
+    from bilateral.trust.results import Results
+
+_AT_ONCE: Final = 5_000
+_SCORED: Final = {"agents": "server", "clients": "client", "validators": "validator"}
+"""The sides by the tables of results that hold their scores."""
+
+
+_SUSPICION: Final = ("address", "suspicion", "cluster", "threshold_flag")
+"""The columns of accounts beside those of the detectors."""
+
+
+@dataclass(frozen=True)
+class AnalysisKey:
+    """The name of an analysis.
+
+    Attributes:
+        chain_id: The chain.
+        identity_registry: The identity registry whose agents were analysed, in checksum form.
+    """
+
+    chain_id: int
+    identity_registry: str
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns that name the analysis in every table."""
+        return {"chain_id": self.chain_id, "identity_registry": self.identity_registry}
+
+    def of(self, table: Table) -> Any:
+        """Return the condition for the rows of this analysis in a table."""
+        return (table.c.chain_id == self.chain_id) & (table.c.identity_registry == self.identity_registry)
+
+
+def replace_results(
+    connection: Connection,
+    key: AnalysisKey,
+    head: Mapping[str, Any],
+    results: Results,
+    places: Mapping[str, Sequence[Place]],
+) -> None:
+    """Replace the results of an analysis, in the connection's transaction.
+
+    Args:
+        connection: The index's database.
+        key: The analysis.
+        head: The further columns of its row in `analysis`.
+        results: Its results.
+        places: The events that the rows of its tables were made from.
+    """
+    for table in (*schema.RESULT_TABLES, schema.analysis):
+        connection.execute(delete(table).where(key.of(table)))
+    connection.execute(insert(schema.analysis).values(**key.columns, **head))
+    for table, rows in (
+        (schema.suspicion, _suspicions(results)),
+        (schema.trust_score, _scores(results)),
+        (schema.finding, _findings(results)),
+        (schema.finding_member, _members(results)),
+        (schema.finding_row, _rows(results, places)),
+    ):
+        _insert(connection, table, key, rows)
+
+
+def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
+    """Forget what rests on blocks after a block, as a rollback removes them.
+
+    Findings with rows in these blocks go, and so do sources of funds. Scores stay until the next analysis; `is_exact`
+    says that they may rest on rows that are gone.
+
+    Args:
+        connection: The index's database.
+        chain_id: The chain.
+        block: The last block that remains.
+    """
+    analysis, rows = schema.analysis, schema.finding_row
+    is_later = (analysis.c.chain_id == chain_id) & (analysis.c.block_number > block)
+    if connection.execute(update(analysis).where(is_later).values(is_exact=False)).rowcount:
+        gone = select(rows.c.identity_registry, rows.c.finding_id).distinct()
+        for key in connection.execute(gone.where(rows.c.chain_id == chain_id, rows.c.block_number > block)).all():
+            for table in (schema.finding, schema.finding_member, rows):
+                is_of_finding = (table.c.identity_registry == key[0]) & (table.c.finding_id == key[1])
+                connection.execute(delete(table).where(table.c.chain_id == chain_id, is_of_finding))
+    funding = schema.funding
+    connection.execute(delete(funding).where(funding.c.chain_id == chain_id, funding.c.block_number > block))
+
+
+def current_analysis(connection: Connection, key: AnalysisKey) -> Mapping[str, Any] | None:
+    """Return the row of the last analysis; None if there is none. `is_exact` is False after a reorganisation.
+
+    Args:
+        connection: The index's database.
+        key: The analysis.
+    """
+    row = connection.execute(select(schema.analysis).where(key.of(schema.analysis))).mappings().first()
+    return None if row is None else dict(row)
+
+
+def _insert(connection: Connection, table: Table, key: AnalysisKey, rows: Iterator[dict[str, Any]]) -> None:
+    """Insert rows of an analysis, some thousands at once."""
+    batch: list[dict[str, Any]] = []
+    for row in rows:
+        batch.append(key.columns | row)
+        if len(batch) == _AT_ONCE:
+            connection.execute(insert(table), batch)
+            batch = []
+    if batch:
+        connection.execute(insert(table), batch)
+
+
+def _number(value: float | None) -> float | None:
+    """Return a number that databases and JSON can hold: no NaN, no infinity."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _suspicions(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `suspicion`: accounts with a suspicion, a cluster or trust."""
+    trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
+    for row in results.addresses.to_pylist():
+        account, amount, cluster, is_flagged = (row.pop(name) for name in _SUSPICION)
+        if amount > 0 or cluster is not None or is_flagged or account in trust:
+            yield {
+                "account": account,
+                "suspicion": amount,
+                "cluster": cluster,
+                "is_flagged": is_flagged,
+                "trust": trust.get(account),
+                "parts": json.dumps({name: part for name, part in row.items() if part > 0}),
+            }
+
+
+def _scores(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `trust_score`: agents by their id, clients by their account."""
+    for name, side in _SCORED.items():
+        for row in getattr(results, name).to_pylist():
+            yield {
+                "side": side,
+                "subject": str(row["address"] if side == "client" else row["agent_id"]),
+                "score": _number(row["score"]),
+                "low": _number(row["low"]),
+                "high": _number(row["high"]),
+                "lower_bound": _number(row["lower"]),
+                "raters": row["raters"],
+                "effective": _number(row["effective"]) or 0.0,
+                "removed": _number(row["removed"]) or 0.0,
+                "status": row["status"],
+                "abstains": row["abstain"],
+            }
+
+
+def _findings(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `finding`."""
+    for row in results.findings.to_pylist():
+        yield {
+            "finding_id": row["finding"],
+            **{name: row[name] for name in ("detector", "q_value", "strength", "statistic", "sentence")},
+        }
+
+
+def _members(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `finding_member`."""
+    for row in results.findings.to_pylist():
+        for part in Part:
+            for account in sorted(set(row["beneficiaries" if part is Part.BENEFICIARY else f"{part}s"])):
+                yield {"finding_id": row["finding"], "part": part.value, "account": account}
+
+
+def _rows(results: Results, places: Mapping[str, Sequence[Place]]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of `finding_row`: the events that the rows of a finding were made from."""
+    columns = (results.rows[name].to_pylist() for name in ("finding", "table", "row"))
+    for position, (finding, table, row) in enumerate(zip(*columns, strict=True)):
+        event, block_number, log_index, transaction_hash = places[table][row]
+        yield {
+            "finding_id": finding,
+            "position": position,
+            "table_name": event,
+            "block_number": block_number,
+            "log_index": log_index,
+            "transaction_hash": transaction_hash,
+        }

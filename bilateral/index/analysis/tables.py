@@ -1,0 +1,197 @@
+"""The tables of an analysis, made from the rows of one identity registry and of the registries that belong to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import pyarrow as pa
+from sqlalchemy import text
+
+from bilateral.index.analysis.schema import FundingState
+from bilateral.index.columns import python_integer
+from bilateral.trust.tables import COLUMNS, Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from sqlalchemy import Connection
+
+_LARGEST_ID: Final = 2**63 - 1
+"""The largest id of an agent that an Arrow table of 64-bit integers holds."""
+
+Place: TypeAlias = tuple[str, int, int | None, bytes | None]
+"""The event that a row was made from: table, block number, log index and transaction hash."""
+
+_OF_REGISTRY: Final = (
+    "registry IN (SELECT address FROM registry WHERE chain_id = :chain_id AND identity_registry = :identity)"
+)
+
+_AGENTS: Final = """
+    SELECT agent_id, owner, coalesce(wallet, owner), uri, registered_at
+    FROM agent WHERE chain_id = :chain_id AND identity_registry = :identity ORDER BY agent_id
+"""
+
+_FEEDBACK: Final = f"""
+    SELECT client_address, agent_id, value, value_decimals, tag1, block_time, block_number, log_index, transaction_hash
+    FROM feedback WHERE chain_id = :chain_id AND {_OF_REGISTRY} AND NOT is_revoked ORDER BY block_number, log_index
+"""  # noqa: S608  # constants only
+
+_AUTHORIZED: Final = f"""
+    SELECT client_address, agent_id, score, 0, tag1, block_time, block_number, log_index, transaction_hash
+    FROM new_authorized_feedback WHERE chain_id = :chain_id AND {_OF_REGISTRY} ORDER BY block_number, log_index
+"""  # noqa: S608
+
+_RATINGS: Final = f"""
+    SELECT side, agent_id, server_id, rating, block_time, block_number, log_index, transaction_hash
+    FROM rating WHERE chain_id = :chain_id AND {_OF_REGISTRY} ORDER BY block_number, log_index
+"""  # noqa: S608
+
+_VALIDATIONS: Final = f"""
+    SELECT validator_address, agent_id, response, block_time, block_number, log_index, transaction_hash
+    FROM validation_response answered
+    WHERE chain_id = :chain_id AND {_OF_REGISTRY} AND NOT EXISTS (
+      SELECT 1 FROM validation_response later
+      WHERE later.chain_id = answered.chain_id AND later.registry = answered.registry
+        AND later.request_hash = answered.request_hash
+        AND (later.block_number, later.log_index) > (answered.block_number, answered.log_index))
+    ORDER BY block_number, log_index
+"""  # noqa: S608
+
+_CHOSEN: Final = """
+    SELECT account, agent_id FROM primary_agent WHERE chain_id = :chain_id AND identity_registry = :identity
+    UNION ALL
+    SELECT account, agent_id FROM companion_agent WHERE chain_id = :chain_id AND identity_registry = :identity
+"""
+
+_FUNDING: Final = """
+    SELECT source, account, amount, block_time, block_number, transaction_hash
+    FROM funding WHERE chain_id = :chain_id AND state = :state ORDER BY block_time, block_number, account
+"""
+
+
+@dataclass(frozen=True)
+class IndexedTables:
+    """The tables of an analysis, and the event that each of their rows was made from.
+
+    Attributes:
+        tables: The tables. Payments are empty: the index stores none yet, so no feedback counts as paid or unpaid.
+        places: The events of each table's rows, by the id or position of the row.
+        left_out: The number of rows that name an agent that the table of agents lacks, or a validator without one.
+    """
+
+    tables: Tables
+    places: Mapping[str, list[Place]]
+    left_out: int
+
+
+def read_tables(connection: Connection, chain_id: int, identity_registry: str) -> IndexedTables:
+    """Read the tables of an identity registry's agents from the index.
+
+    Args:
+        connection: The index's database, in a transaction that sees one state of it.
+        chain_id: The chain.
+        identity_registry: The identity registry, in checksum form.
+    """
+    return _Reading(connection, chain_id, identity_registry).tables()
+
+
+class _Reading:
+    """The steps from the rows of an index to the tables of an analysis."""
+
+    def __init__(self, connection: Connection, chain_id: int, identity_registry: str) -> None:
+        self._connection = connection
+        self._values = {"chain_id": chain_id, "identity": identity_registry}
+        self._places: dict[str, list[Place]] = {"feedback": [], "ratings": [], "validations": [], "transfers": []}
+        self._left_out = 0
+
+    def tables(self) -> IndexedTables:
+        """Read every table."""
+        agents = [row for row in self._rows(_AGENTS, number=0) if row[0] <= _LARGEST_ID]
+        self._speaker = {row[0]: row[2] for row in agents}
+        self._agents_of: dict[str, int] = {}
+        for agent_id, owner, wallet, *_ in reversed(agents):  # the first agent of an account remains
+            self._agents_of[wallet] = agent_id
+            self._agents_of[owner] = agent_id
+        self._agents_of |= {row[0]: row[1] for row in self._rows(_CHOSEN, number=1) if row[1] in self._speaker}
+        validations = list(self._validations())
+        rated = list(self._ratings())
+        validators = {row[0] for row in validations} | {row[3] for row in rated if row[1] == "validator"}
+        tables = Tables.of(
+            agents=_table("agents", ((*row, row[0] in validators) for row in agents)),
+            feedback=_table("feedback", self._feedback()),
+            ratings=_table("ratings", rated),
+            validations=_table("validations", validations),
+            transfers=_table("transfers", self._transfers()),
+        )
+        return IndexedTables(tables, self._places, self._left_out)
+
+    def _rows(self, query: str, number: int | None = None, **values: Any) -> Iterator[list[Any]]:
+        """Return the rows of a query; the column `number` holds an agent's id, of up to 256 bits."""
+        for row in self._connection.execute(text(query), self._values | values):
+            found = list(row)
+            if number is not None:
+                found[number] = python_integer(found[number])
+            yield found
+
+    def _known(self, agent_id: int) -> bool:
+        """Check that an agent is in the table of agents, and count the row if it is not."""
+        is_known = agent_id in self._speaker
+        self._left_out += not is_known
+        return is_known
+
+    def _place(self, table: str, event: str, place: Iterable[Any]) -> int:
+        """Keep the event of a row, and return the row's id."""
+        block_number, log_index, transaction_hash = place
+        self._places[table].append((event, block_number, log_index, transaction_hash))
+        return len(self._places[table]) - 1
+
+    def _feedback(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the feedback that is not revoked, of both kinds of registries."""
+        for event, query in (("new_feedback", _FEEDBACK), ("new_authorized_feedback", _AUTHORIZED)):
+            for client, agent_id, value, decimals, tag, time, *place in self._rows(query, number=1):
+                if self._known(agent_id):
+                    amount = python_integer(value) / 10 ** int(decimals)
+                    yield self._place("feedback", event, place), client, agent_id, amount, _tag(tag), float(time), None
+
+    def _ratings(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the ratings of clients, by the account that speaks as the client, and of validators."""
+        for side, agent_id, server_id, rating, time, *place in self._rows(_RATINGS, number=1):
+            server = python_integer(server_id)
+            if self._known(agent_id) and self._known(server):
+                row = self._place("ratings", f"{side}_rated", place)
+                client = self._speaker[agent_id] if side == "client" else None
+                validator = agent_id if side == "validator" else None
+                yield row, side, client, validator, server, float(rating), float(time)
+
+    def _validations(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the answers of validators that are agents."""
+        for validator, agent_id, response, time, *place in self._rows(_VALIDATIONS, number=1):
+            speaks_as = self._agents_of.get(validator)
+            if speaks_as is None:
+                self._left_out += 1
+            elif self._known(agent_id):
+                self._place("validations", "validation_response", place)
+                yield speaks_as, agent_id, float(response), float(time)
+
+    def _transfers(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the first inbound transfers of accounts whose source is known."""
+        for source, account, amount, time, block, hash_ in self._rows(_FUNDING, state=FundingState.FOUND.value):
+            self._place("transfers", "funding", (block, None, hash_))
+            yield source, account, float(python_integer(amount)), float(time)
+
+
+def _tag(tag: str | bytes | memoryview) -> str:
+    """Return a tag as text: authorised feedback fills it up with zeros to 32 bytes."""
+    if isinstance(tag, str):
+        return tag
+    return bytes(tag).rstrip(b"\0").decode(errors="replace")
+
+
+def _table(name: str, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+    """Return rows as an Arrow table with the columns of an analysis's table."""
+    columns = COLUMNS[name]
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    return pa.table(
+        {column: pa.array(found, kind) for (column, kind), found in zip(columns.items(), values, strict=True)}
+    )

@@ -1,0 +1,15 @@
+"""Create the tables of trust analysis."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from bilateral.index.analysis import schema
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    """Create the tables."""
+    schema.metadata.create_all(op.get_bind(), checkfirst=False)

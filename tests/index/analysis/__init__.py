@@ -1,0 +1,1 @@
+"""Trust analysis of an indexed chain."""

@@ -1,0 +1,57 @@
+"""The small market, indexed on each engine."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bench.index.chain import OPTIONS, EventChain
+from bench.index.generator import ADDRESSES
+from bilateral.contracts import Deployment, Registry
+from bilateral.index.analysis.funding import FundingCollector
+from bilateral.index.analysis.storage import AnalysisKey
+from bilateral.index.endpoint import Endpoint
+from bilateral.index.pool import Pool
+from bilateral.index.process import follow_chains
+from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.source import Source
+from scripts._anvil import running_anvil
+from tests.index.analysis.story import Market
+
+KEY = AnalysisKey(31337, ADDRESSES[Registry.IDENTITY])
+DEPLOYMENT = Deployment(
+    31337,
+    ADDRESSES[Registry.IDENTITY],
+    ADDRESSES[Registry.BIDIRECTIONAL],
+    ADDRESSES[Registry.AUTHORIZED],
+    ADDRESSES[Registry.VALIDATION],
+    first_block=1,
+)
+
+
+@pytest.fixture(scope="session")
+def market(emitter_code):
+    """The market, on a chain that no test changes."""
+    with running_anvil(*OPTIONS) as url:
+        market = Market(EventChain(url, emitter_code))
+        market.tell()
+        yield market
+
+
+def index(engine, url):
+    """Index a chain to its head."""
+    settings = IndexSettings((ChainSettings((url,), (DEPLOYMENT,)),), files=FileSettings(workers=0))
+    follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+
+
+def collector(engine, *urls, progress=lambda *_: None):
+    """Return a collector of sources of funds."""
+    return FundingCollector(engine, KEY, Pool(31337, [Source(Endpoint(url), ()) for url in urls]), progress)
+
+
+@pytest.fixture
+def indexed(engine, market):
+    """The database of the indexed market."""
+    index(engine, market.chain.url)
+    return engine

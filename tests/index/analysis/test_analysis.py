@@ -1,0 +1,166 @@
+"""The analysis of an indexed registry, from its rows to stored findings."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from sqlalchemy import select, text
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.analysis import schema
+from bilateral.index.analysis.run import analyse
+from bilateral.index.analysis.storage import AnalysisKey, current_analysis
+from bilateral.index.analysis.stored import stored_results
+from bilateral.index.analysis.tables import read_tables
+from bilateral.index.store import Block, ChainStore
+from bilateral.trust.engine import Engine
+from bilateral.trust.explain import explain
+from bilateral.trust.results import Results
+from bilateral.trust.reviews import Reviews
+from tests.index.analysis.conftest import KEY, collector
+from tests.index.analysis.story import RING
+
+
+@pytest.fixture
+def funded(indexed, market):
+    """The indexed market with the sources of all accounts' funds."""
+    collector(indexed, market.chain.url).collect()
+    return indexed
+
+
+@pytest.fixture
+def analysed(funded):
+    analyse(funded, KEY)
+    return funded
+
+
+def rows(engine, table):
+    with engine.connect() as connection:
+        return connection.execute(select(table)).mappings().all()
+
+
+def flagged(engine):
+    return {row["account"] for row in rows(engine, schema.suspicion) if row["is_flagged"]}
+
+
+def test_the_ring_is_flagged_and_no_honest_account_is(analysed, market):
+    assert set(market.ring) <= flagged(analysed) <= {*market.ring, market.master}
+
+
+def test_without_sources_of_funds_the_summary_says_how_many_are_missing(indexed, market):
+    assert analyse(indexed, KEY).accounts_without_funding == len(market.funded)
+
+
+def test_the_summary_counts_the_stored_rows(funded):
+    summary = analyse(funded, KEY)
+    assert (summary.agents, summary.opinions, summary.left_out) == (9, 40 * 3 + RING, 0)
+    assert summary.findings == len(rows(funded, schema.finding)) > 0
+    assert summary.flagged == len(flagged(funded))
+    assert summary.accounts_without_funding == summary.trusted_accounts == 0
+    (stored,) = rows(funded, schema.analysis)
+    assert stored["block_number"] == summary.block == ChainStore(funded, 31337).cursor().number
+    assert stored["is_exact"]
+
+
+def test_every_row_of_a_finding_is_an_event_of_the_index(analysed):
+    found = rows(analysed, schema.finding_row)
+    assert {row["table_name"] for row in found} >= {"new_feedback"}
+    with analysed.connect() as connection:
+        for row in found:
+            if row["table_name"] == "funding":
+                query = "SELECT count(*) FROM funding WHERE transaction_hash = :transaction_hash"
+            else:
+                query = (
+                    f"SELECT count(*) FROM {row['table_name']} WHERE chain_id = :chain_id"  # noqa: S608  # ours
+                    " AND block_number = :block_number AND log_index = :log_index"
+                    " AND transaction_hash = :transaction_hash"
+                )
+            assert connection.execute(text(query), dict(row)).scalar_one() == 1
+
+
+def test_the_members_of_the_ring_are_actors_of_a_finding(analysed, market):
+    actors = {row["account"] for row in rows(analysed, schema.finding_member) if row["part"] == schema.Part.ACTOR}
+    assert set(market.ring) <= actors
+
+
+def test_stored_results_explain_like_those_of_the_engine(analysed):
+    with analysed.connect() as connection:
+        tables = read_tables(connection, *KEY.columns.values()).tables
+        stored = stored_results(connection, KEY)
+    computed = Results.of(Engine().fit(tables))
+    assert stored.agents.sort_by("agent_id").to_pylist() == [
+        {name: row[name] for name in stored.agents.column_names}
+        for row in computed.agents.sort_by("agent_id").to_pylist()
+    ]
+    for finding in computed.findings["finding"].to_pylist():
+        ours, theirs = explain(stored, finding), explain(computed, finding)
+        assert ours["summary"] == theirs["summary"]
+        assert len(ours["rows"]) == len(theirs["rows"])
+        assert set(ours["actors"]) == set(theirs["actors"])
+
+
+def test_a_second_analysis_replaces_the_first(analysed):
+    before = {table.name: len(rows(analysed, table)) for table in (schema.analysis, *schema.RESULT_TABLES)}
+    analyse(analysed, KEY)
+    assert {table.name: len(rows(analysed, table)) for table in (schema.analysis, *schema.RESULT_TABLES)} == before
+
+
+def test_a_reviewed_account_is_not_flagged(funded, market):
+    innocent = market.ring[0]
+    cases = Reviews.of([{"account": innocent, "verdict": "innocent", "reason": "a person showed its papers"}])
+    analyse(funded, KEY, cases)
+    assert innocent not in flagged(funded)
+    assert rows(funded, schema.analysis)[0]["reviewed_cases"] == 1
+
+
+def test_trust_spreads_from_the_readers_list(funded, market):
+    analyse(funded, KEY, trusted=[market.clients[0]])
+    trust = {row["account"]: row["trust"] for row in rows(funded, schema.suspicion) if row["trust"] is not None}
+    assert market.clients[0] in trust
+    assert not trust.keys() & set(market.ring)
+
+
+def test_a_rollback_removes_findings_on_blocks_that_are_gone_and_says_that_scores_are_not_exact(analysed, market):
+    store = ChainStore(analysed, 31337)
+    last = max(row["block_number"] for row in rows(analysed, schema.finding_row))
+    header = market.chain.rpc("eth_getBlockByNumber", hex(last - 1), False)  # noqa: FBT003
+    gone = {row["finding_id"] for row in rows(analysed, schema.finding_row) if row["block_number"] >= last}
+    store.roll_back(store.cursor(), Block(last - 1, bytes.fromhex(header["hash"][2:]), int(header["timestamp"], 16)))
+    for table in (schema.finding, schema.finding_member, schema.finding_row):
+        assert not gone & {row["finding_id"] for row in rows(analysed, table)}
+    with analysed.connect() as connection:
+        assert current_analysis(connection, KEY)["is_exact"] is False
+
+
+def test_a_registry_without_rows_is_refused(indexed):
+    nowhere = AnalysisKey(31337, "0x" + "00" * 20)
+    with pytest.raises(InvalidArgumentError, match='no agents of "0x0000'):
+        analyse(indexed, nowhere)
+
+
+def test_before_the_first_analysis_there_is_none(indexed):
+    with indexed.connect() as connection:
+        assert current_analysis(connection, KEY) is None
+
+
+def test_tables_hold_what_the_story_tells(funded, market):
+    with funded.connect() as connection:
+        found = read_tables(connection, *KEY.columns.values())
+    assert found.tables.agents["owner"].to_pylist() == [*market.owners, market.master]
+    assert found.tables.agents["agent_id"].to_pylist() == list(range(1, 10))
+    given = found.tables.feedback.to_pylist()
+    assert [row["id"] for row in given] == list(range(len(given)))
+    assert {row["client"] for row in given} == {*market.clients, *market.ring}
+    assert {row["tag"] for row in given} == {"starred"}
+    assert found.tables.payments.num_rows == 0
+    assert {(row["src"], row["dst"]) for row in found.tables.transfers.to_pylist()} == {
+        (source, account) for account, (source, *_) in market.funded.items()
+    }
+    assert pa.types.is_float64(found.tables.transfers["amount"].type)
+
+
+def test_parts_of_a_suspicion_are_stored(analysed, market):
+    (row,) = [row for row in rows(analysed, schema.suspicion) if row["account"] == market.ring[0]]
+    assert sum(json.loads(row["parts"]).values()) == pytest.approx(row["suspicion"])

@@ -1,0 +1,69 @@
+"""`bilateral index analyse` and `bilateral trust explain`, run as a person runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bilateral.index.database import open_database
+from tests.index.analysis.conftest import KEY, index
+
+COMMAND = Path(sys.executable).with_name("bilateral")
+
+
+def bilateral(*arguments):
+    """Run a command, and return its exit code, its output and its messages."""
+    command = [str(COMMAND), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  # ours
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def database(market, tmp_path_factory):
+    """The indexed market, whose sources of funds are found and that is analysed."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('index') / 'index.sqlite'}"
+    engine = open_database(url)
+    index(engine, market.chain.url)
+    engine.dispose()
+    return url
+
+
+@pytest.fixture(scope="module")
+def analysis(database, market):
+    return bilateral("index", "analyse", "--database", database, "--rpc-url", market.chain.url, "--json")
+
+
+def test_an_analysis_shows_its_progress_and_its_figures(analysis, market):
+    code, shown, told = analysis
+    assert code == 0
+    assert "sources of funds: 40 of 61 accounts" in told
+    (summary,) = json.loads(shown)
+    assert (summary["chain_id"], summary["identity_registry"]) == (31337, KEY.identity_registry)
+    assert summary["flagged"] >= len(market.ring)
+
+
+def test_a_stored_finding_is_explained(analysis, database, market):
+    code, shown, _ = bilateral("trust", "explain", market.ring[0], "--database", database, "--json")
+    assert code == 0
+    account = json.loads(shown)
+    assert account["flagged"]
+    code, shown, _ = bilateral("trust", "explain", account["findings"][0], "--database", database, "--json")
+    finding = json.loads(shown)
+    assert market.ring[0] in finding["actors"]
+    assert finding["rows"][0]["row"].startswith("block ")
+
+
+def test_a_chain_that_is_not_indexed_is_refused(database):
+    code, _, told = bilateral("index", "analyse", "--database", database, "--chain-id", "1")
+    assert code == 2
+    assert "the index has no such chain" in told
+
+
+def test_a_trusted_account_that_is_no_address_is_refused(database):
+    code, _, told = bilateral("index", "analyse", "--database", database, "--trust", "nobody")
+    assert code == 3
+    assert "nobody" in told
