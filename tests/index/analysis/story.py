@@ -39,7 +39,7 @@ class Market:
         self.ring = [account(f"ring {number}") for number in range(RING)]
         self.indices = {}
         self.funded = {}
-        chain.rpc("anvil_autoImpersonateAccount", True)  # noqa: FBT003
+        chain.rpc("anvil_autoImpersonateAccount", True)
 
     def block(self, *logs, after=HOUR):
         """Mine a block some seconds later."""

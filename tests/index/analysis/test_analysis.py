@@ -125,7 +125,7 @@ def test_trust_spreads_from_the_readers_list(funded, market):
 def test_a_rollback_removes_findings_on_blocks_that_are_gone_and_says_that_scores_are_not_exact(analysed, market):
     store = ChainStore(analysed, 31337)
     last = max(row["block_number"] for row in rows(analysed, schema.finding_row))
-    header = market.chain.rpc("eth_getBlockByNumber", hex(last - 1), False)  # noqa: FBT003
+    header = market.chain.rpc("eth_getBlockByNumber", hex(last - 1), False)
     gone = {row["finding_id"] for row in rows(analysed, schema.finding_row) if row["block_number"] >= last}
     store.roll_back(store.cursor(), Block(last - 1, bytes.fromhex(header["hash"][2:]), int(header["timestamp"], 16)))
     for table in (schema.finding, schema.finding_member, schema.finding_row):

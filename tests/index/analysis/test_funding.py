@@ -24,11 +24,11 @@ def test_the_first_inbound_transfer_of_every_account_is_found(indexed, market):
     found = rows(indexed)
     assert steps == [(40, 61), (61, 61)]
     assert found.keys() == market.funded.keys()
-    for account, (source, amount, block, hash_) in market.funded.items():
-        row = found[account]
+    for name, (source, amount, block, hash_) in market.funded.items():
+        row = found[name]
         assert (row["state"], row["source"], row["amount"]) == (FundingState.FOUND, source, amount)
         assert (row["block_number"], row["transaction_hash"]) == (block, hash_)
-        time = int(market.chain.rpc("eth_getBlockByNumber", hex(block), False)["timestamp"], 16)  # noqa: FBT003
+        time = int(market.chain.rpc("eth_getBlockByNumber", hex(block), False)["timestamp"], 16)
         assert row["block_time"] == time
 
 
@@ -110,7 +110,7 @@ def test_a_rollback_forgets_sources_in_blocks_that_are_gone(indexed, market):
     store = ChainStore(indexed, 31337)
     found = rows(indexed)
     middle = sorted(row["block_number"] for row in found.values())[30]
-    header = market.chain.rpc("eth_getBlockByNumber", hex(middle), False)  # noqa: FBT003
+    header = market.chain.rpc("eth_getBlockByNumber", hex(middle), False)
     target = Block(middle, bytes.fromhex(header["hash"][2:]), int(header["timestamp"], 16))
     store.roll_back(store.cursor(), target)
     assert rows(indexed) == {name: row for name, row in found.items() if row["block_number"] <= middle}
