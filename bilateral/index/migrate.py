@@ -24,7 +24,7 @@ def upgrade_within(connection: Connection, revision: str = "head") -> str | None
 
     Args:
         connection: The database, in a transaction.
-        revision: The version; the one that this package knows if left out.
+        revision: The version; that of this package if left out.
 
     Returns:
         The version before.

@@ -68,7 +68,7 @@ def test_a_chain_that_is_not_indexed_is_refused(database):
     assert "the index has no such chain" in told
 
 
-def test_a_trusted_account_that_is_no_address_is_refused(database):
+def test_a_malformed_address_of_a_trusted_account_is_refused(database):
     code, _, told = bilateral("index", "analyse", "--database", database, "--trust", "nobody")
     assert code == 3
     assert "nobody" in told
