@@ -36,6 +36,7 @@ from bilateral.events import (
     ValidationResponse,
     ValidatorRated,
 )
+from bilateral.index.check_indexes import define_check_indexes
 from bilateral.index.columns import ADDRESS, HASH, WideInteger, column_type
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from bilateral.events import Event
 
-REVISIONS: Final = ("0001", "0002", "0003")
+REVISIONS: Final = ("0001", "0002", "0003", "0004")
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
@@ -314,6 +315,9 @@ for _event, _name, _columns in (
 ):
     _table = EVENT_TABLES[_event]
     Index(f"{_table.name}_{_name}", *(_table.c[name] for name in ("chain_id", *_columns)))
+
+CHECK_INDEXES: Final = define_check_indexes(EVENT_TABLES)
+"""Indexes for questions about one agent or one account as of a block."""
 
 VIEWS: Final[Mapping[str, str]] = {
     "companion_agent": """

@@ -17,7 +17,7 @@ from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.index import schema
 from bilateral.index.rows import Writes, key_columns, picker
-from bilateral.index.text import key_text
+from bilateral.index.text import key_text, padded_text
 
 if TYPE_CHECKING:
     from sqlalchemy import Table
@@ -198,7 +198,4 @@ def _share(tag: str, value: int, decimals: int) -> int:
     return 0 if scale is None else share_of_scale(value, decimals, scale)
 
 
-@lru_cache(maxsize=1 << 12)
-def _text_of(tag: bytes) -> str:
-    """Return the text of a tag that is filled up with zeros."""
-    return tag.rstrip(b"\0").decode(errors="replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+_text_of = lru_cache(maxsize=1 << 12)(padded_text)

@@ -38,3 +38,8 @@ def key_text(text: str) -> str:
     if 4 * len(text) <= MAX_KEY_BYTES or len(raw := text.encode()) <= MAX_KEY_BYTES:
         return text
     return f"{text[:_KEPT_CHARACTERS]}…{sha256(raw).hexdigest()}"
+
+
+def padded_text(tag: bytes) -> str:
+    """Return the text of a tag that is filled up with zeros, as authorised feedback has it."""
+    return tag.rstrip(b"\0").decode(errors="replace").replace("\0", _REPLACEMENT)

@@ -16,16 +16,20 @@ from sqlalchemy import func, select, update
 
 from bilateral.documents import Validators
 from bilateral.index.files import schema
+from bilateral.index.files.domains import domain_files
 from bilateral.index.files.loading import IPFS_HOST, Failed, Loaded, Outcome
 from bilateral.index.files.rows import (
     columns_of,
     delete_unused_content,
+    insert_new,
     is_outdated,
     set_file,
     store_content,
+    wake_hosts,
 )
 from bilateral.index.files.schedule import host_seconds, refresh_seconds, retry_seconds, spread, waited
 from bilateral.index.files.schema import Kind, State
+from bilateral.index.files.sights import note_sights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -109,17 +113,22 @@ class FileQueue:
             True if the outcome was stored; False if the lease had ended and another worker took the file.
         """
         now = self._clock()
+        domains = domain_files([(lease.kind, outcome)], now)
         with self._engine.begin() as connection:
+            if domains:  # hosts are locked in one order, so that two workers do not wait for each other in a circle
+                wake_hosts(connection, {lease.host, *(row["host"] for row in domains)}, now)
             host = self._locked_host(connection, lease.host)
             known = self._leased(connection, lease)
             if known is None:
                 return False
+            insert_new(connection, schema.file, domains)
             if isinstance(outcome, Loaded):
                 store_content(connection, outcome)
             values = {**_changes(lease, known, outcome, now), "lease": None, "attempts": 0}
             set_file(connection, lease.file_id, values)
             if isinstance(outcome, Loaded) and known.content_hash not in (None, outcome.content_hash):
                 delete_unused_content(connection, known.content_hash)
+            note_sights(connection, [lease.file_id])
             self._schedule_host(connection, host, outcome, now)
         return True
 

@@ -11,6 +11,7 @@ from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import AccountId
 from bilateral.index.files import schema
 from bilateral.index.files.fields import MAX_NAME, MAX_TEXT, MAX_URI, Fields, stored_text
+from bilateral.index.files.hosts import host_rows
 from bilateral.index.files.schema import Kind
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ READ_TABLES: Final = (
     schema.registration_service,
     schema.registration_capability,
     schema.registration_claim,
+    schema.registration_domain,
     schema.feedback_file,
 )
 """The tables that hold what files say. Their rows vanish with the content."""
@@ -57,7 +59,7 @@ def read_content(kind: Kind, content_hash: bytes, content: bytes) -> ReadRows:
     Raises:
         MalformedDocumentError: The content is not a JSON object.
     """
-    if kind is Kind.REGISTRATION:
+    if kind in (Kind.REGISTRATION, Kind.DOMAIN):
         return _registration(content_hash, decode_object(content))
     if kind is Kind.FEEDBACK:
         return _feedback(content_hash, decode_object(content))
@@ -73,6 +75,7 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
         capabilities.append(("trust", trust))
     rows = {
         schema.registration_service: services,
+        schema.registration_domain: host_rows(key, services),
         schema.registration_capability: [
             {**key, "kind": kind, "position": position, "value": name}
             for position, (kind, name) in enumerate(dict.fromkeys(capabilities[:_MOST_CAPABILITIES]))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import case, delete, exists, func, insert, select, update
@@ -26,6 +25,8 @@ from bilateral.events import (
     ValidationResponse,
 )
 from bilateral.index.files import schema
+from bilateral.index.files.domains import domain_files
+from bilateral.index.files.hosts import file_id_of
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
 from bilateral.index.files.rows import (
     columns_of,
@@ -36,6 +37,7 @@ from bilateral.index.files.rows import (
     wake_hosts,
 )
 from bilateral.index.files.schema import Kind, State
+from bilateral.index.files.sights import move_sights, note_sights
 from bilateral.index.schema import EVENT_TABLES, chain
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ class _Found:
         """The id of the file: the same kind, URI and hash make the same id. None without a URI."""
         if not self.uri:
             return None
-        return sha256(b"\0".join((self.kind.encode(), self.expected_hash or b"", self.uri.encode()))).digest()
+        return file_id_of(self.kind, self.uri, self.expected_hash)
 
 
 class ReferenceScan:
@@ -231,16 +233,19 @@ class ReferenceScan:
     ) -> None:
         """Store references and their files, and make the files due that may have changed."""
         now, hosted = self._clock(), {file_id for file_id, row in new.items() if row["host"] is not None}
+        domains = domain_files([(new[file_id]["kind"], outcome) for file_id, outcome in outcomes.items()], now)
         # Transactions that lock hosts, files and contents do it in this order, so none waits for another in a circle.
-        wake_hosts(connection, {new[file_id]["host"] for file_id in hosted}, now)
-        insert_new(connection, schema.file, [new[file_id] for file_id in sorted(new)])
+        wake_hosts(connection, {row["host"] for row in (*(new[it] for it in hosted), *domains)}, now)
+        rows = {row["file_id"]: row for row in (*new.values(), *domains)}
+        insert_new(connection, schema.file, [rows[file_id] for file_id in sorted(rows)])
         wake_files(connection, hosted, now)
         loaded = [outcome for outcome in outcomes.values() if isinstance(outcome, Loaded)]
         for outcome in sorted(loaded, key=lambda it: it.content_hash):
             store_content(connection, outcome)
-        rows = [it.row | {"kind": it.kind, "file_id": it.file_id} for it in found]
-        if rows:
-            connection.execute(insert(schema.file_reference), rows)
+        references = [it.row | {"kind": it.kind, "file_id": it.file_id} for it in found]
+        if references:
+            connection.execute(insert(schema.file_reference), references)
+        note_sights(connection, new.keys())
 
     def _move(self, connection: Connection, before: int, after: int, generation: int) -> bool:
         """Move the cursor, if it is where it was, and no rollback took place meanwhile."""
@@ -266,6 +271,7 @@ def forget_references(connection: Connection, chain_id: int, block: int) -> None
     )
     removed = (table.c.chain_id == chain_id) & (table.c.block_number > block)
     _wake_former(connection, chain_id, block)
+    move_sights(connection, chain_id, block)
     files = select(table.c.file_id).where(removed, table.c.file_id.is_not(None)).distinct()
     ids = connection.execute(files).scalars().all()
     now = int(time.time())

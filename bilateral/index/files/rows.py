@@ -111,7 +111,9 @@ def is_outdated(connection: Connection, file_id: bytes) -> bool:
     replaced: ColumnElement[bool] = exists().where(*(later.c[it] == named.c[it] for it in key), is_later)
     counts = or_(named.c.kind != Kind.REGISTRATION, ~replaced)
     query = select(named.c.file_id).where(named.c.file_id == file_id, counts).limit(1)
-    return connection.execute(query).first() is None
+    domain = schema.registration_domain
+    of_domain = select(domain.c.file_id).where(domain.c.file_id == file_id).limit(1)
+    return connection.execute(query).first() is None and connection.execute(of_domain).first() is None
 
 
 def set_file(connection: Connection, file_id: bytes, values: dict[str, Any], lease: bytes | None = None) -> bool:

@@ -55,7 +55,7 @@ def refresh_seconds(kind: Kind, former: int, *, is_changed: bool) -> int:
     Returns:
         An hour for a registration and a day for others; doubled while nothing changes, up to a day or 30 days.
     """
-    least, most = (_HOUR, _DAY) if kind is Kind.REGISTRATION else (_DAY, 30 * _DAY)
+    least, most = (_HOUR, _DAY) if kind in (Kind.REGISTRATION, Kind.DOMAIN) else (_DAY, 30 * _DAY)
     return least if is_changed or not former else min(2 * former, most)
 
 

@@ -55,6 +55,9 @@ class Kind(StrEnum):
     VALIDATION = "validation"
     """`ValidationResponse`."""
 
+    DOMAIN = "domain"
+    """No event: a registration file has a service at the domain (`/.well-known/agent-registration.json`)."""
+
 
 class State(StrEnum):
     """The states of a file."""
@@ -146,6 +149,20 @@ abandoned_file: Final = Table(
     Column("abandoned_at", BigInteger, nullable=False),
 )
 
+file_sight: Final = Table(
+    "file_sight",
+    metadata,
+    Column("sight_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("chain_id", BigInteger, nullable=False),
+    Column("file_id", HASH, nullable=False),
+    Column("seen_block", BigInteger, nullable=False),
+    Column("state", String(9), nullable=False),
+    Column("content_hash", HASH),
+    Column("integrity", String(7)),
+    Column("reason", String(40)),
+    Index("file_sight_by_file", "file_id", "chain_id", "seen_block"),
+)
+
 file_content: Final = Table(
     "file_content",
     metadata,
@@ -206,6 +223,17 @@ registration_claim: Final = Table(
     Column("agent_id", WideInteger),
     PrimaryKeyConstraint("content_hash", "position"),
     Index("registration_claim_by_agent", "agent_registry", "agent_id"),
+)
+
+registration_domain: Final = Table(
+    "registration_domain",
+    metadata,
+    _content_column(),
+    Column("position", Integer, nullable=False),
+    Column("host", String(300), nullable=False),
+    Column("file_id", HASH, nullable=False),
+    PrimaryKeyConstraint("content_hash", "position"),
+    Index("registration_domain_by_file", "file_id"),
 )
 
 feedback_file: Final = Table(

@@ -1,0 +1,263 @@
+"""Should I serve this client?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select
+
+from bilateral.bounds import SHARES, scale_of_tag, share_of_scale
+from bilateral.checks.agents import AgentFacts, agents_at
+from bilateral.checks.moments import evidence_of, identity_registries, moment_of, registries
+from bilateral.checks.parties import Party, asker_of, find_account, find_agent, is_account
+from bilateral.checks.policy import Policy
+from bilateral.checks.raters import Asker, Question, given_by, judge
+from bilateral.checks.ratings import CLIENT, lines
+from bilateral.checks.reasons import Reasons
+from bilateral.checks.standing import (
+    agent_figures,
+    judge_age,
+    judge_findings,
+    judge_ratings,
+    rating_figures,
+    split_lines,
+)
+from bilateral.checks.verdicts import Code
+from bilateral.events import ClientRated
+from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.index import schema
+from bilateral.index.summaries import DECIMALS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection, Row
+
+    from bilateral.checks.moments import Moment
+    from bilateral.checks.seams import BuyerRecords, Findings
+    from bilateral.checks.verdicts import Check
+
+_MOST_GIVEN: Final = 1_000
+_SHOWN: Final = 3
+_FEW_GIVEN: Final = 5
+"""The number of feedbacks from which a client is judged by what it gave."""
+
+_RATED: Final = schema.EVENT_TABLES[ClientRated]
+
+
+def check_client(  # noqa: PLR0913  # the seams are separate on purpose
+    connection: Connection,
+    client: str | int | AgentId | GlobalAgentId,
+    *,
+    for_server: str | int | None = None,
+    policy: Policy | None = None,
+    chain_id: int | None = None,
+    at_block: int | None = None,
+    history: bytes | None = None,
+    findings: Findings | None = None,
+    buyers: BuyerRecords | None = None,
+) -> Check:
+    """Answer the question: should I serve this client?
+
+    Args:
+        connection: A connection of `snapshot`.
+        client: The client: an account, `0x…`, or an agent in any published form.
+        for_server: The server that asks, an agent or its account. Its own rating of the client counts above all.
+        policy: The policy; the default one if left out.
+        chain_id: The chain of an account; the only one of the index if left out.
+        at_block: The block; the last indexed one if left out.
+        history: The `history` of an earlier answer, to refuse another fork.
+        findings: A source of findings of trust analysis.
+        buyers: A source of buyers' records.
+
+    Raises:
+        CheckError: As `check_server`, but that an account without an agent is no error.
+        MalformedIdentifierError: The client or the server is malformed.
+    """
+    reasons = Reasons(policy or Policy())
+    if isinstance(client, str) and is_account(client):
+        account: str | None = checksummed(client)
+        moment = moment_of(connection, chain_id, at_block, history=history)
+        party = find_account(connection, moment, account or "")
+    else:
+        party = find_agent(connection, client, lambda chain: moment_of(connection, chain, at_block, history=history))
+        moment, account = party.moment, party.facts.wallet or party.facts.owner
+    identity = party.identity if party is not None else _identity_of(connection, moment, for_server)
+    kinds = {} if identity is None else registries(connection, moment, identity)
+    asker = None if for_server is None or identity is None else asker_of(connection, moment, identity, for_server)
+    accounts = frozenset({account} if account is not None else ()) | _accounts(party)
+    figures: dict[str, Any] = {}
+    others: Sequence[Any] = ()
+    if party is None:
+        reasons.add(Code.NO_AGENT, f"The account {account} is no agent, so no server can have rated it.")
+    else:
+        judge_age(reasons, moment, party.facts)
+        others = _judge_agent(connection, reasons, party, kinds, asker, figures)
+    if asker is not None and identity is not None:
+        _judge_relation(connection, reasons, moment, identity, asker, accounts, party)
+    figures["given"] = _judge_given(reasons, given_by(connection, moment, list(kinds), accounts, _MOST_GIVEN))
+    figures["buyer"] = _judge_buyer(connection, reasons, moment, buyers, account)
+    figures["findings"] = judge_findings(connection, reasons, moment, findings, sorted(accounts))
+    return reasons.check(
+        CLIENT,
+        moment,
+        agent=None if party is None else party.name,
+        account=account,
+        figures=figures,
+        untrusted={"lines": others} if others else {},
+        files=0,
+    )
+
+
+def _judge_agent(  # noqa: PLR0913, PLR0917  # parts of one check
+    connection: Connection,
+    reasons: Reasons,
+    party: Party,
+    kinds: Mapping[str, str],
+    asker: Asker | None,
+    figures: dict[str, Any],
+) -> Sequence[Any]:
+    """Add the reasons about a client that is an agent; return the lines of its ratings with tags of strangers."""
+    moment, policy = party.moment, reasons.policy
+    own = frozenset(party.facts.accounts)
+    question = Question(moment, party.identity, kinds, party.facts, CLIENT, "", own, policy, asker)
+    ours = None if asker is None else _rating_by(connection, moment, kinds, party.agent_id, asker)
+    if ours is not None:
+        evidence = evidence_of("ClientRated", ours)
+        if ours.rating < policy.minimum_rating:
+            reasons.add(
+                Code.LOW_RATING_BY_US,
+                f"Your rating of the client is {ours.rating}; the policy asks for {policy.minimum_rating}.",
+                evidence,
+            )
+        else:
+            reasons.add(Code.RATED_BY_US, f"Your rating of the client is {ours.rating}.", evidence)
+    judgement = judge(connection, question)
+    judge_ratings(reasons, judgement)
+    known, others = split_lines(lines(connection, moment, kinds, party.agent_id), policy.tag)
+    figures |= agent_figures(moment, party.facts)
+    figures |= {
+        "rating": rating_figures(judgement.counted, ""),
+        "rating_by_us": None if ours is None else ours.rating,
+        "rated_by": _raters(connection, moment, kinds, party.agent_id),
+        "lines": known,
+    }
+    return others
+
+
+def _rating_by(
+    connection: Connection, moment: Moment, kinds: Mapping[str, str], client_id: int, asker: Asker
+) -> Row[Any] | None:
+    """Return the asker's own rating of a client; None if it gave none."""
+    if asker.agent_id is None:
+        return None
+    query = (
+        select(_RATED)
+        .where(moment.covers(_RATED), _RATED.c.registry.in_(list(kinds)))
+        .where(_RATED.c.client_id == client_id, _RATED.c.server_id == asker.agent_id)
+        .order_by(_RATED.c.block_number.desc(), _RATED.c.log_index.desc())
+        .limit(1)
+    )
+    return connection.execute(query).one_or_none()
+
+
+def _raters(connection: Connection, moment: Moment, kinds: Mapping[str, str], client_id: int) -> list[dict[str, Any]]:
+    """Return the newest ratings by servers."""
+    query = (
+        select(_RATED)
+        .where(moment.covers(_RATED), _RATED.c.registry.in_(list(kinds)), _RATED.c.client_id == client_id)
+        .order_by(_RATED.c.block_number.desc(), _RATED.c.log_index.desc())
+        .limit(20)
+    )
+    return [
+        {"server": int(row.server_id), "rating": row.rating, "event": evidence_of("ClientRated", row)}
+        for row in connection.execute(query)
+    ]
+
+
+def _judge_relation(  # noqa: PLR0913, PLR0917  # both sides of a relation
+    connection: Connection,
+    reasons: Reasons,
+    moment: Moment,
+    identity: str,
+    asker: Asker,
+    accounts: frozenset[str],
+    party: Party | None,
+) -> None:
+    """Add a reason if the client and the server that asks are or were of one side."""
+    server = None if asker.agent_id is None else agents_at(connection, moment, identity, [asker.agent_id])
+    of_server = set(asker.accounts)
+    for facts in (server or {}).values():
+        of_server |= facts.accounts
+    shared = sorted(of_server & (accounts | (set() if party is None else party.facts.accounts)))
+    if shared:
+        events = [it for it in _events(party.facts if party is not None else None) if it is not None]
+        reasons.add(
+            Code.RELATED, f"The client and the server have or had the account {shared[0]} in common.", *events[:_SHOWN]
+        )
+
+
+def _judge_given(reasons: Reasons, rows: Sequence[Row[Any]]) -> dict[str, Any]:
+    """Add the reasons about the feedback that the client gave, and return its figures."""
+    shares = []
+    for row in rows:
+        scale = scale_of_tag(row.tag1)
+        if scale is not None and row.value_decimals <= DECIMALS and not row.is_revoked:
+            shares.append((share_of_scale(int(row.value), row.value_decimals, scale), row))
+    kinds = Counter("lowest" if share == 0 else "highest" if share == SHARES else "between" for share, _ in shares)
+    subjects = {int(row.agent_id) for _, row in shares}
+    evidence = [evidence_of("NewFeedback", row) for _, row in shares[:_SHOWN]]
+    if len(subjects) >= _FEW_GIVEN and kinds["lowest"] == len(shares):
+        reasons.add(
+            Code.ONLY_LOWEST, f"All {len(shares)} feedbacks that the client gave have the lowest value.", *evidence
+        )
+    if len(subjects) >= _FEW_GIVEN and kinds["highest"] == len(shares):
+        reasons.add(
+            Code.ONLY_HIGHEST, f"All {len(shares)} feedbacks that the client gave have the highest value.", *evidence
+        )
+    revoked = sum(bool(row.is_revoked) for row in rows)
+    return {
+        "count": len(rows),
+        "is_cut": len(rows) == _MOST_GIVEN,
+        "agents": len({int(row.agent_id) for row in rows}),
+        "revoked": revoked,
+        "lowest": kinds["lowest"],
+        "highest": kinds["highest"],
+    }
+
+
+def _judge_buyer(
+    connection: Connection, reasons: Reasons, moment: Moment, buyers: BuyerRecords | None, account: str | None
+) -> dict[str, Any] | None:
+    """Add the reason about the buyer's record, and return its figures."""
+    record = None if buyers is None or account is None else buyers(connection, moment, account)
+    minimum = reasons.policy.minimum_buyer_score
+    if record is None:
+        return None
+    if minimum is not None and record.score < minimum:
+        reasons.add(
+            Code.LOW_BUYER_SCORE,
+            f"The buyer's score is {record.score}; the policy asks for {minimum}.",
+            *record.evidence,
+        )
+    return {"score": record.score, "payments": record.payments}
+
+
+def _accounts(party: Party | None) -> frozenset[str]:
+    """Return the owner and the wallet of an agent."""
+    if party is None:
+        return frozenset()
+    return frozenset(it for it in (party.facts.owner, party.facts.wallet) if it is not None)
+
+
+def _events(facts: AgentFacts | None) -> tuple[Any, ...]:
+    """Return the events that gave an agent its owner and its wallet."""
+    return () if facts is None else (facts.registered, facts.owner_event, facts.wallet_event)
+
+
+def _identity_of(connection: Connection, moment: Moment, server: str | int | None) -> str | None:
+    """Return the identity registry of the server that asks about an account; else the first one of the chain."""
+    if server is not None and not is_account(server):
+        return find_agent(connection, server, lambda _: moment).identity
+    return next(iter(identity_registries(connection, moment.chain_id)), None)

@@ -1,0 +1,114 @@
+"""Errors of checks: there is no answer. A program that pays or serves only on an answer does neither."""
+
+from __future__ import annotations
+
+from bilateral.errors import BilateralError
+
+
+class CheckError(BilateralError):
+    """A check has no answer."""
+
+
+class UnknownChainError(CheckError):
+    """The index does not follow the chain, or knows no identity registry on it.
+
+    Attributes:
+        chain_id: The chain; None if the caller named none and the index follows several.
+    """
+
+    reason = "unknown_chain"
+
+    def __init__(self, chain_id: int | None, known: list[int]) -> None:
+        """Compose the message from the chain and those that the index follows."""
+        listed = ", ".join(map(str, known)) or "none"
+        which = "the chain is not named" if chain_id is None else f"chain {chain_id} is not indexed"
+        super().__init__(f"{which}: name one of the indexed chains ({listed}), as in 8453:247")
+        self.chain_id = chain_id
+
+
+class UnknownAgentError(CheckError):
+    """No such agent exists at the block of the check.
+
+    Attributes:
+        agent: The agent, as the caller named it.
+        block: The block.
+    """
+
+    reason = "unknown_agent"
+
+    def __init__(self, agent: str, block: int) -> None:
+        """Compose the message from the agent and the block."""
+        super().__init__(f"agent {agent} does not exist at block {block}: check its id and its chain")
+        self.agent = agent
+        self.block = block
+
+
+class BlockNotHeldError(CheckError):
+    """The index does not hold the block.
+
+    Attributes:
+        block: The block.
+        first: The first block that the index holds.
+        last: The last one.
+    """
+
+    reason = "block_not_held"
+
+    def __init__(self, block: int, first: int, last: int) -> None:
+        """Compose the message from the block and the range."""
+        super().__init__(f"block {block} is not indexed: at_block must be within {first} to {last}")
+        self.block = block
+        self.first = first
+        self.last = last
+
+
+class OtherHistoryError(CheckError):
+    """A reorganisation replaced the history that an earlier answer rests on.
+
+    Attributes:
+        block: The block of the earlier answer.
+    """
+
+    reason = "other_history"
+
+    def __init__(self, block: int) -> None:
+        """Compose the message from the block."""
+        super().__init__(
+            f"the history up to block {block} is another one than that of the earlier answer: the chain was "
+            "reorganised, so check again without at_block"
+        )
+        self.block = block
+
+
+class FileNotHeldError(CheckError):
+    """The index no longer holds the version of a file that the agent had at the block.
+
+    Attributes:
+        uri: The file's URI.
+        block: The block.
+    """
+
+    reason = "file_not_held"
+
+    def __init__(self, uri: str, block: int) -> None:
+        """Compose the message from the file and the block."""
+        super().__init__(f"the agent's file of block {block} was replaced since, and its content is not kept")
+        self.uri = uri
+        self.block = block
+
+
+class HistoryTooLongError(CheckError):
+    """The question needs more events one by one than a check reads.
+
+    Attributes:
+        limit: The number of events that a check reads.
+    """
+
+    reason = "history_too_long"
+
+    def __init__(self, what: str, limit: int) -> None:
+        """Compose the message from the events and the limit."""
+        super().__init__(
+            f"there are more than {limit} {what}: check at the head, and without a limit of age or proofs of payment"
+        )
+        self.limit = limit

@@ -1,0 +1,158 @@
+"""The registration file of an agent as of a block, and the domains that vouch for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select
+
+from bilateral.checks.errors import FileNotHeldError
+from bilateral.checks.sights import Sight, sights
+from bilateral.index.files import schema
+from bilateral.index.files.hosts import secure_host
+from bilateral.index.files.schema import Kind, State
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bilateral.checks.moments import Moment
+
+_MOST_CLAIMS: Final = 500
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A domain of an agent's services.
+
+    Attributes:
+        host: The host, with a port that is not 443.
+        is_proven: True if the domain names the agent.
+        is_denied: True if the domain names other agents, and not this one.
+        sight: The domain's file; None if the registration file itself comes from the domain.
+    """
+
+    host: str
+    is_proven: bool
+    is_denied: bool
+    sight: Sight | None
+
+
+@dataclass(frozen=True)
+class RegistrationFacts:
+    """An agent's registration file as of a block.
+
+    Attributes:
+        sight: The file.
+        name: The agent's name, as the file says; None without one.
+        description: Its description.
+        active: True if the agent says that it is in use; None if it does not say.
+        x402_support: True if it says that it takes payments by x402; None if it does not say.
+        is_confirmed: True if the file names the agent.
+        names_others: True if the file names agents.
+        domains: The domains of its services.
+    """
+
+    sight: Sight
+    name: str | None = None
+    description: str | None = None
+    active: bool | None = None
+    x402_support: bool | None = None
+    is_confirmed: bool = False
+    names_others: bool = False
+    domains: tuple[Domain, ...] = ()
+
+    @property
+    def newest_sight(self) -> int:
+        """The number of the newest sight that was used."""
+        return max([self.sight.sight_id, *(it.sight.sight_id for it in self.domains if it.sight is not None)])
+
+
+def registration_of(
+    connection: Connection, moment: Moment, identity: str, agent_id: int, uri: str
+) -> RegistrationFacts | None:
+    """Return an agent's registration file as of a block.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        identity: The identity registry.
+        agent_id: The agent.
+        uri: Its URI as of the block.
+
+    Returns:
+        The file; None if the index did not find it in the events yet.
+
+    Raises:
+        FileNotHeldError: Its content of then was replaced.
+    """
+    named = schema.file_reference
+    query = (
+        select(named.c.file_id)
+        .where(named.c.chain_id == moment.chain_id, named.c.registry == identity, named.c.agent_id == agent_id)
+        .where(named.c.kind == Kind.REGISTRATION, named.c.block_number <= moment.block)
+        .order_by(named.c.block_number.desc(), named.c.log_index.desc())
+        .limit(1)
+    )
+    file_id = connection.execute(query).scalar_one_or_none()
+    if file_id is None:
+        return None
+    sight = sights(connection, moment, {bytes(file_id)})[bytes(file_id)]
+    if sight.uri != uri:  # the event that set the URI is not scanned yet
+        return None
+    if sight.state is not State.LOADED or sight.content_hash is None:
+        return RegistrationFacts(sight)
+    read = schema.registration_file
+    row = connection.execute(select(read).where(read.c.content_hash == sight.content_hash)).one_or_none()
+    if row is None:
+        raise FileNotHeldError(uri, moment.block)
+    is_confirmed, names_others = _claims(connection, moment, identity, agent_id, sight.content_hash)
+    return RegistrationFacts(
+        sight,
+        row.name,
+        row.description,
+        row.active,
+        row.x402_support,
+        is_confirmed,
+        names_others,
+        _domains(connection, moment, (identity, agent_id), sight, is_confirmed=is_confirmed),
+    )
+
+
+def _domains(
+    connection: Connection, moment: Moment, agent: tuple[str, int], registration: Sight, *, is_confirmed: bool
+) -> tuple[Domain, ...]:
+    """Return the domains of an agent's services, and their word about it."""
+    table = schema.registration_domain
+    query = select(table).where(table.c.content_hash == registration.content_hash).order_by(table.c.position)
+    rows = connection.execute(query).all()
+    seen = sights(connection, moment, {bytes(row.file_id) for row in rows})
+    home = secure_host(registration.uri)
+    found = []
+    for row in rows:
+        sight = seen.get(bytes(row.file_id))
+        if row.host == home and is_confirmed:  # ERC-8004: then the domain's own file is not needed
+            found.append(Domain(row.host, is_proven=True, is_denied=False, sight=None))
+            continue
+        names_it = names_agents = False
+        if sight is not None and sight.state is State.LOADED and sight.content_hash is not None:
+            names_it, names_agents = _claims(connection, moment, *agent, sight.content_hash)
+        found.append(Domain(row.host, is_proven=names_it, is_denied=names_agents and not names_it, sight=sight))
+    return tuple(found)
+
+
+def _claims(
+    connection: Connection, moment: Moment, identity: str, agent_id: int, content_hash: bytes
+) -> tuple[bool, bool]:
+    """Return whether a file names an agent, and whether it names any agents."""
+    table, held = schema.registration_claim, schema.registration_file
+    rows: list[Any] = list(
+        connection.execute(select(table).where(table.c.content_hash == content_hash).limit(_MOST_CLAIMS)).all()
+    )
+    if not rows:
+        known = select(held.c.content_hash).where(held.c.content_hash == content_hash)
+        if connection.execute(known).first() is None:
+            raise FileNotHeldError("", moment.block)
+    registry = f"eip155:{moment.chain_id}:{identity}"
+    names_it = any(row.agent_registry == registry and row.agent_id == agent_id for row in rows)
+    return names_it, any(row.agent_id is not None for row in rows)

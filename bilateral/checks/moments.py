@@ -1,0 +1,178 @@
+"""The moment of a check: a chain as of a block. All that a check reads is bounded by it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, select, union_all
+
+from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, UnknownChainError
+from bilateral.checks.verdicts import EventEvidence
+from bilateral.index import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import ColumnElement, Connection, Engine, Table
+
+DAY: Final = 86_400
+
+IDENTITY: Final = "IdentityRegistry"
+OPEN_REGISTRIES: Final = ("ReputationRegistry", "BidirectionalReputationRegistry")
+AUTHORIZED: Final = "AuthorizedReputationRegistry"
+VALIDATION: Final = "ValidationRegistry"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A chain as of a block.
+
+    Attributes:
+        chain_id: The chain.
+        block: The block.
+        is_head: True if it is the last indexed block, so that the derived tables hold its state.
+        history: The hash of the block of the last event by then; None before the first.
+        time: The time of that event, in Unix seconds; None before the first.
+        files: The newest sight of a file that counts; None for all up to the block.
+    """
+
+    chain_id: int
+    block: int
+    is_head: bool
+    history: bytes | None
+    time: int | None
+    files: int | None = None
+
+    def covers(self, table: Table) -> ColumnElement[bool]:
+        """Return the condition that a row of a table of events is of the chain, and not later than the block."""
+        return (table.c.chain_id == self.chain_id) & (table.c.block_number <= self.block)
+
+    def days_since(self, time: int) -> int:
+        """Return the whole days from a time to the moment."""
+        return max(0, (self.time or time) - time) // DAY
+
+
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """Open a connection that reads one state of the database, whatever is written meanwhile.
+
+    Args:
+        engine: The database.
+
+    Yields:
+        The connection, for one check or several.
+    """
+    options: dict[str, Any] = {"bilateral_reader": True}
+    if engine.dialect.name == "postgresql":
+        options["isolation_level"] = "REPEATABLE READ"
+    with engine.connect().execution_options(**options) as connection:
+        yield connection
+
+
+def moment_of(
+    connection: Connection,
+    chain_id: int | None,
+    at_block: int | None = None,
+    *,
+    history: bytes | None = None,
+    files: int | None = None,
+) -> Moment:
+    """Return the moment of a check.
+
+    Args:
+        connection: A connection of `snapshot`.
+        chain_id: The chain; None for the only one of the index.
+        at_block: The block; the last indexed one if left out.
+        history: The `history` of an earlier answer, to refuse another fork.
+        files: The `files` of an earlier answer, to repeat it to the letter.
+
+    Raises:
+        UnknownChainError: The chain is not indexed, or not named.
+        BlockNotHeldError: The block is not indexed.
+        OtherHistoryError: A reorganisation replaced the history of the earlier answer.
+    """
+    table = schema.chain
+    rows = {
+        row.chain_id: row
+        for row in connection.execute(select(table.c.chain_id, table.c.first_block, table.c.block_number))
+    }
+    if chain_id is None and len(rows) == 1:
+        (chain_id,) = rows
+    row = None if chain_id is None else rows.get(chain_id)
+    if chain_id is None or row is None:
+        raise UnknownChainError(chain_id, sorted(rows))
+    block = row.block_number if at_block is None else at_block
+    # The cursor of a chain without blocks stands before its first one.
+    if not row.first_block - 1 <= block <= row.block_number:
+        raise BlockNotHeldError(block, row.first_block, row.block_number)
+    last = _last_event(connection, chain_id, block)
+    moment = Moment(
+        chain_id=chain_id,
+        block=block,
+        is_head=block == row.block_number,
+        history=None if last is None else bytes(last.block_hash),
+        time=None if last is None else last.block_time,
+        files=files,
+    )
+    if history is not None and history != moment.history:
+        raise OtherHistoryError(block)
+    return moment
+
+
+def registries(connection: Connection, moment: Moment, identity: str) -> dict[str, str]:
+    """Return the kind of each registry that belongs to an identity registry, by address.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        identity: The address of the identity registry.
+    """
+    table = schema.registry
+    query = select(table.c.address, table.c.kind).where(
+        table.c.chain_id == moment.chain_id, table.c.identity_registry == identity
+    )
+    return {row.address: row.kind for row in connection.execute(query.order_by(table.c.address))}
+
+
+def identity_registries(connection: Connection, chain_id: int) -> list[str]:
+    """Return the identity registries of a chain."""
+    table = schema.registry
+    query = select(table.c.address).where(table.c.chain_id == chain_id, table.c.kind == IDENTITY)
+    return list(connection.execute(query.order_by(table.c.address)).scalars())
+
+
+def evidence_of(event: str, row: Any) -> EventEvidence:
+    """Return an event as evidence.
+
+    Args:
+        event: Its name in Solidity.
+        row: A row with `registry`, `block_number`, `log_index` and `transaction_hash`.
+    """
+    return EventEvidence(event, row.registry, row.block_number, row.log_index, "0x" + bytes(row.transaction_hash).hex())
+
+
+def _newest_events() -> Any:
+    """Return the statement that reads the last event of each table by a block. It is made once: it is a large one."""
+    parts = []
+    for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
+        columns = (table.c.block_number, table.c.log_index, table.c.block_hash, table.c.block_time)
+        newest = (
+            select(*columns)
+            .where(table.c.chain_id == bindparam("chain_id"), table.c.block_number <= bindparam("block"))
+            .order_by(table.c.block_number.desc(), table.c.log_index.desc())
+            .limit(1)
+            .subquery()
+        )
+        parts.append(select(newest))
+    return union_all(*parts)
+
+
+_NEWEST_EVENTS: Final = _newest_events()
+
+
+def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
+    """Return place, hash and time of the last event by a block; None before the first."""
+    rows = connection.execute(_NEWEST_EVENTS, {"chain_id": chain_id, "block": block}).all()
+    return max(rows, key=lambda row: (row.block_number, row.log_index), default=None)

@@ -1,0 +1,172 @@
+"""The parties of a check: agents and accounts in the forms in which callers name them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bilateral.checks.agents import AgentFacts, agents_at, agents_of_accounts
+from bilateral.checks.errors import UnknownAgentError, UnknownChainError
+from bilateral.checks.moments import identity_registries
+from bilateral.checks.raters import Asker
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    from bilateral.checks.moments import Moment
+
+_ADDRESS_LENGTH = 42
+
+
+@dataclass(frozen=True)
+class Named:
+    """An agent as a caller names it.
+
+    Attributes:
+        chain_id: The chain; None for the only one of the index.
+        identity: The identity registry; None for the only one of the chain, or the first that has the agent.
+        agent_id: The agent.
+    """
+
+    chain_id: int | None
+    identity: str | None
+    agent_id: int
+
+
+@dataclass(frozen=True)
+class Party:
+    """An agent at a moment.
+
+    Attributes:
+        moment: The moment.
+        identity: Its identity registry.
+        facts: The agent.
+    """
+
+    moment: Moment
+    identity: str
+    facts: AgentFacts
+
+    @property
+    def agent_id(self) -> int:
+        """The id of the agent in its registry."""
+        return self.facts.agent_id
+
+    @property
+    def name(self) -> str:
+        """The agent as text: `8453:247`."""
+        return f"{self.moment.chain_id}:{self.agent_id}"
+
+
+def named_agent(agent: str | int | AgentId | GlobalAgentId) -> Named:
+    """Read an agent in any published form.
+
+    Args:
+        agent: `247`, `8453:247`, `eip155:8453:247`, `eip155:8453:0x…#247` or `eip155:8453:0x…:247`.
+
+    Raises:
+        MalformedIdentifierError: It has none of these forms.
+    """
+    if isinstance(agent, str) and "0x" in agent.lower():
+        text = agent
+        if "#" not in agent:
+            head, _, token = agent.rpartition(":")
+            text = f"{head}#{token}"
+        agent = GlobalAgentId.parse(text)
+    if isinstance(agent, GlobalAgentId):
+        return Named(agent.registry.chain.evm_chain_id, agent.registry.address, int(agent.agent))
+    found = agent if isinstance(agent, AgentId) else AgentId.parse(agent)
+    return Named(found.chain_id, None, found.token_id)
+
+
+def is_account(text: str | int | AgentId | GlobalAgentId) -> bool:
+    """Return True if a text names an account, not an agent."""
+    return isinstance(text, str) and len(text) == _ADDRESS_LENGTH and text[:2].lower() == "0x"
+
+
+def find_agent(
+    connection: Connection, agent: str | int | AgentId | GlobalAgentId, moment_for: Callable[[int | None], Moment]
+) -> Party:
+    """Return an agent at a moment.
+
+    Args:
+        connection: The connection.
+        agent: The agent, as a caller names it.
+        moment_for: Returns the moment for a chain.
+
+    Raises:
+        UnknownAgentError: No identity registry has it at the moment.
+        UnknownChainError: The index has no identity registry of its chain.
+        MalformedIdentifierError: The agent is malformed.
+    """
+    named = named_agent(agent)
+    moment = moment_for(named.chain_id)
+    for identity in _identities(connection, moment, named.identity):
+        facts = agents_at(connection, moment, identity, [named.agent_id]).get(named.agent_id)
+        if facts is not None:
+            return Party(moment, identity, facts)
+    raise UnknownAgentError(str(agent), moment.block)
+
+
+def find_account(connection: Connection, moment: Moment, account: str) -> Party | None:
+    """Return the agent that an account acts as: the lowest id of which it is the wallet, else of which it is the owner.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        account: The account, in checksum form.
+
+    Returns:
+        The agent; None if the account is no agent of any identity registry of the chain.
+    """
+    for identity in _identities(connection, moment, None):
+        found = agents_of_accounts(connection, moment, identity, [account])
+        if found:
+            facts = min(found.values(), key=lambda it: (it.wallet != account, it.agent_id))
+            return Party(moment, identity, facts)
+    return None
+
+
+def asker_of(connection: Connection, moment: Moment, identity: str, asker: str | int) -> Asker:
+    """Return the side that asks.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        identity: The identity registry.
+        asker: An account or an agent of the registry.
+
+    Raises:
+        UnknownAgentError: It names an agent that does not exist at the moment.
+        MalformedIdentifierError: It is malformed, or of another chain.
+    """
+    if isinstance(asker, str) and is_account(asker):
+        account = checksummed(asker)
+        known = agents_of_accounts(connection, moment, identity, [account])
+        return Asker(min(known, default=None), frozenset({account}))
+    named = named_agent(asker)
+    if named.chain_id not in (None, moment.chain_id) or named.identity not in (None, identity):
+        raise MalformedIdentifierError(
+            f"an agent of chain {moment.chain_id}", str(asker), f"its identity registry is not {identity}"
+        )
+    facts = agents_at(connection, moment, identity, [named.agent_id]).get(named.agent_id)
+    if facts is None:
+        raise UnknownAgentError(str(asker), moment.block)
+    return Asker(named.agent_id, frozenset(it for it in (facts.owner, facts.wallet) if it is not None))
+
+
+def _identities(connection: Connection, moment: Moment, named: str | None) -> list[str]:
+    """Return the identity registries to look in.
+
+    Raises:
+        UnknownChainError: The index has none of the chain, or not the one that is named.
+    """
+    known = identity_registries(connection, moment.chain_id)
+    wanted = known if named is None else [it for it in known if it == named]
+    if not wanted:
+        raise UnknownChainError(moment.chain_id, [moment.chain_id] if known else [])
+    return wanted

@@ -1,0 +1,176 @@
+"""The policy of a check: whom to trust, and what to ask of servers and clients. `docs/checks.md` lists its fields."""
+
+from __future__ import annotations
+
+import tomllib
+from decimal import Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+
+from bilateral.bounds import scale_of_tag
+from bilateral.checks.verdicts import SEVERITIES, Code, Severity
+from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.identifiers import checksummed
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MINIMUM_RATING: Final = Decimal(70)
+"""The rating below which EIP-8004a's example declines a client."""
+
+_MAX_LISTED: Final = 1_000
+_MAX_DAYS: Final = 36_500
+_MAX_TAG_BYTES: Final = 400
+
+
+def _address(value: object) -> object:
+    """Bring an address into checksum form."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return checksummed(value)
+    except MalformedIdentifierError as problem:
+        raise ValueError(str(problem)) from None
+
+
+Address = Annotated[str, BeforeValidator(_address)]
+Share = Annotated[Decimal, Field(ge=0, le=100)]
+Days = Annotated[int, Field(ge=0, le=_MAX_DAYS)]
+
+
+class Newcomers(StrEnum):
+    """The treatment of those without ratings that count."""
+
+    ACCEPT = "accept"
+    CAUTION = "caution"
+    DECLINE = "decline"
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of a reason about a newcomer."""
+        return Severity.NOTE if self is Newcomers.ACCEPT else Severity(self.value)
+
+
+class Trust(BaseModel):
+    """The raters whose ratings count. If nothing is set, all count, and the answer says that nobody vetted them.
+
+    Attributes:
+        accounts: Accounts whose feedback counts.
+        agents: Agents whose ratings count, and the feedback of their owners and wallets; ids of the same registry.
+        own_experience: True to count raters whom the asking agent or account itself rated at least `minimum_rating`.
+        minimum_lower_bound: Count raters that are agents with at least this lower bound as servers, 0 to 100.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    accounts: Annotated[tuple[Address, ...], Field(max_length=_MAX_LISTED)] = ()
+    agents: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**256)], ...], Field(max_length=_MAX_LISTED)] = ()
+    own_experience: bool = False
+    minimum_lower_bound: Share | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """True if only some raters count."""
+        return bool(self.accounts or self.agents or self.own_experience or self.minimum_lower_bound is not None)
+
+
+class Policy(BaseModel):
+    """The policy of a check.
+
+    Attributes:
+        minimum_rating: The lowest acceptable rating, 0 to 100.
+        tag: The tag of the feedback that counts as a server's rating. It has a scale.
+        minimum_raters: The number of different raters below which a rating is uncertain.
+        newcomers: The treatment of agents without ratings that count.
+        anonymous: The treatment of clients that are no agent.
+        trust: The raters whose ratings count.
+        require_payment_proof: True to count only feedback whose file claims a payment by its client to the agent.
+        maximum_rating_age_days: The age beyond which a rating does not count; None for no limit.
+        validators: The validators whose answers count; all if empty, which proves nothing.
+        minimum_validations: The number of validations that a server needs.
+        minimum_validation: The lowest acceptable mean answer of validators, 0 to 100.
+        require_domain: True to decline servers whose services do not belong to a domain that names the agent.
+        minimum_age_days: The least age of an agent.
+        recent_days: The days for which a change of wallet or owner is recent.
+        minimum_buyer_score: The lowest acceptable score of a buyer's record, 0 to 100; None to ask for none.
+        severities: The severity of reasons that shall weigh more or less than by default.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    minimum_rating: Share = MINIMUM_RATING
+    tag: str = "starred"
+    minimum_raters: Annotated[int, Field(ge=1, le=1_000_000)] = 3
+    newcomers: Newcomers = Newcomers.CAUTION
+    anonymous: Newcomers = Newcomers.CAUTION
+    trust: Trust = Trust()
+    require_payment_proof: bool = False
+    maximum_rating_age_days: Annotated[int, Field(ge=1, le=_MAX_DAYS)] | None = None
+    validators: Annotated[tuple[Address, ...], Field(max_length=_MAX_LISTED)] = ()
+    minimum_validations: Annotated[int, Field(ge=0, le=1_000)] = 0
+    minimum_validation: Share = MINIMUM_RATING
+    require_domain: bool = False
+    minimum_age_days: Days = 0
+    recent_days: Days = 7
+    minimum_buyer_score: Share | None = None
+    severities: dict[Code, Severity] = {}
+
+    @field_validator("tag")
+    @classmethod
+    def _has_scale(cls, tag: str) -> str:
+        """Refuse a tag whose values cannot be compared with a minimum."""
+        if len(tag.encode()) > _MAX_TAG_BYTES:
+            raise ValueError(f"a tag has at most {_MAX_TAG_BYTES} bytes here")
+        if scale_of_tag(tag) is None:
+            raise ValueError(f"the tag {quoted(tag)} has no scale from 0 to 100: choose another, such as starred")
+        return tag
+
+    def severity_of(self, code: Code) -> Severity:
+        """Return the severity of a reason under this policy."""
+        if code in self.severities:
+            return self.severities[code]
+        if code is Code.NO_RATINGS:
+            return self.newcomers.severity
+        if code is Code.NO_AGENT:
+            return self.anonymous.severity
+        if code is Code.DOMAIN_UNPROVEN and self.require_domain:
+            return Severity.DECLINE
+        return SEVERITIES[code]
+
+
+def read_policy(path: Path) -> Policy:
+    """Read a policy from a TOML file, whose keys are the fields of `Policy`.
+
+    Args:
+        path: The file.
+
+    Raises:
+        InvalidArgumentError: The file cannot be read, or a field is unknown or out of its limits.
+    """
+    try:
+        with path.open("rb") as file:
+            return policy_of(tomllib.load(file, parse_float=Decimal))
+    except OSError as problem:
+        raise InvalidArgumentError(f"{quoted(str(path))} cannot be read: {problem.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise InvalidArgumentError(f"{quoted(str(path))} is not TOML: {problem}") from None
+
+
+def policy_of(fields: object) -> Policy:
+    """Return a policy from its fields by name.
+
+    Args:
+        fields: A dictionary, such as TOML or JSON makes.
+
+    Raises:
+        InvalidArgumentError: A field is unknown or out of its limits.
+    """
+    try:
+        return Policy.model_validate(fields)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the policy"
+        raise InvalidArgumentError(f"policy: {place}: {first['msg']}") from None

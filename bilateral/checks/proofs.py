@@ -1,0 +1,75 @@
+"""Proofs of payment that feedback files claim."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select, tuple_
+
+from bilateral.checks.sights import sights
+from bilateral.index.files import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.checks.moments import Moment
+    from bilateral.checks.ratings import Entry
+
+_AT_ONCE: Final = 300
+
+
+def with_payment_proof(
+    connection: Connection, moment: Moment, found: Sequence[Entry], payees: Collection[str]
+) -> list[Entry]:
+    """Return the feedback whose file claims a payment by its client to the agent.
+
+    The file's hash is on chain, or its URI proves it, so its author cannot change it. The index does not see payments:
+    the claim names a transaction that anybody can look up.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        found: The feedback.
+        payees: All accounts that ever were the agent's owner or wallet.
+    """
+    accepted = {account.lower() for account in payees}
+    claims: dict[tuple[int, int], Any] = {}
+    places = [(entry.row.block_number, entry.row.log_index) for entry in found]
+    named, read = schema.file_reference, schema.feedback_file
+    for start in range(0, len(places), _AT_ONCE):
+        references = connection.execute(
+            select(named.c.block_number, named.c.log_index, named.c.file_id).where(
+                named.c.chain_id == moment.chain_id,
+                tuple_(named.c.block_number, named.c.log_index).in_(places[start : start + _AT_ONCE]),
+                named.c.file_id.is_not(None),
+            )
+        ).all()
+        seen = sights(connection, moment, {bytes(row.file_id) for row in references})
+        hashes = {sight.content_hash for sight in seen.values() if sight.integrity is not None}
+        payments = {
+            bytes(row.content_hash): row
+            for row in connection.execute(
+                select(read.c.content_hash, read.c.payment_from, read.c.payment_to, read.c.payment_transaction).where(
+                    read.c.content_hash.in_([it for it in hashes if it is not None])
+                )
+            )
+        }
+        for row in references:
+            sight = seen.get(bytes(row.file_id))
+            if sight is not None and sight.content_hash in payments and sight.integrity is not None:
+                claims[row.block_number, row.log_index] = payments[sight.content_hash]
+    return [
+        entry
+        for entry in found
+        if (claim := claims.get((entry.row.block_number, entry.row.log_index))) is not None
+        and claim.payment_transaction
+        and _account(claim.payment_from) == entry.rater.lower()
+        and _account(claim.payment_to) in accepted
+    ]
+
+
+def _account(text: str | None) -> str:
+    """Return the address of an account, which files write with its chain or without."""
+    return (text or "").rpartition(":")[2].lower()

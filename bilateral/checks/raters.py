@@ -1,0 +1,378 @@
+"""The raters whose ratings count under a policy, and the ratings that they gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import exists, select
+
+from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
+from bilateral.checks.agents import agents_at, agents_of_accounts
+from bilateral.checks.errors import HistoryTooLongError
+from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of
+from bilateral.checks.proofs import with_payment_proof
+from bilateral.checks.ratings import (
+    CLIENT,
+    SERVER,
+    Counted,
+    Tallies,
+    all_tallies,
+    counted,
+    entries,
+    entry_tallies,
+    tallies,
+    total,
+)
+from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback
+from bilateral.index import schema
+from bilateral.index.summaries import DECIMALS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from sqlalchemy import Connection, Row
+
+    from bilateral.checks.agents import AgentFacts
+    from bilateral.checks.moments import Moment
+    from bilateral.checks.policy import Policy
+    from bilateral.checks.verdicts import EventEvidence
+
+MOST_RATERS: Final = 5_000
+"""Raters whose own lower bounds are looked up at the head; beyond, the agents with the best bounds are looked up."""
+
+MOST_PAST_RATERS: Final = 200
+"""Raters whose own lower bounds are computed for an earlier block."""
+
+_MOST_OPINIONS: Final = 1_000
+_LOOKED_AT: Final = 200
+_SHOWN: Final = 3
+_AT_ONCE: Final = 500
+
+_GIVEN, _REVOKED, _CLIENT = (schema.EVENT_TABLES[event] for event in (NewFeedback, FeedbackRevoked, ClientRated))
+
+
+@dataclass(frozen=True)
+class Asker:
+    """The side that asks.
+
+    Attributes:
+        agent_id: Its agent; None if it is none.
+        accounts: Its accounts.
+    """
+
+    agent_id: int | None
+    accounts: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question about the ratings of one agent.
+
+    Attributes:
+        moment: The moment.
+        identity: The identity registry.
+        kinds: Its registries with their kinds.
+        facts: The agent.
+        side: Its part.
+        tag: The tag that counts.
+        own: The accounts of the agent's own side, whose ratings do not count.
+        policy: The policy.
+        asker: The side that asks; None if it does not say.
+    """
+
+    moment: Moment
+    identity: str
+    kinds: Mapping[str, str]
+    facts: AgentFacts
+    side: str
+    tag: str
+    own: frozenset[str]
+    policy: Policy
+    asker: Asker | None
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The ratings that count, and who gave them.
+
+    Attributes:
+        counted: The ratings that count.
+        trusted: The trusted raters; None if all count.
+        evidence: The newest of the ratings.
+        own_evidence: The newest ratings by the agent's own side.
+    """
+
+    counted: Counted
+    trusted: frozenset[str] | None
+    evidence: tuple[EventEvidence, ...]
+    own_evidence: tuple[EventEvidence, ...]
+
+
+def judge(connection: Connection, question: Question) -> Judgement:
+    """Return the ratings of an agent that count under a policy.
+
+    Args:
+        connection: The connection.
+        question: The question.
+
+    Raises:
+        HistoryTooLongError: More events have to be read one by one than a check reads.
+    """
+    moment, policy, side = question.moment, question.policy, question.side
+    place = (question.kinds, question.facts.agent_id, side, question.tag)
+    own = _own_raters(connection, question)
+    listed = _listed(connection, question) if policy.trust.is_set else None
+    by_rater: Tallies
+    if moment.is_head and policy.maximum_rating_age_days is None and not policy.require_payment_proof:
+        everybody = total(connection, moment, *place)
+        trusted = None if listed is None else listed | _reputable_now(connection, question)
+        by_rater = {} if trusted is None else tallies(connection, moment, *place, trusted)
+        own_tallies = tallies(connection, moment, *place, own)
+    else:
+        since = None
+        if policy.maximum_rating_age_days is not None and moment.time is not None:
+            since = moment.time - policy.maximum_rating_age_days * DAY
+        found = entries(connection, moment, question.kinds, question.facts.agent_id, since)
+        if policy.require_payment_proof and side == SERVER:
+            found = with_payment_proof(connection, moment, found, question.facts.accounts)
+        by_rater = entry_tallies(found, side, question.tag)
+        everybody = None
+        trusted = None
+        if listed is not None:
+            reputable = _reputable_now if moment.is_head else _reputable_then
+            trusted = listed | reputable(connection, question, by_rater)
+        own_tallies = {rater: tally for rater, tally in by_rater.items() if rater[1] in own}
+    return Judgement(
+        counted(by_rater, everybody, own_tallies, trusted),
+        trusted,
+        newest_ratings(connection, question, trusted, own),
+        newest_ratings(connection, question, own, frozenset()) if own_tallies else (),
+    )
+
+
+def _own_raters(connection: Connection, question: Question) -> frozenset[str]:
+    """Return the raters of the agent's own side: accounts of a server, agents of a client's accounts."""
+    if question.side == SERVER:
+        return question.own
+    known = agents_of_accounts(connection, question.moment, question.identity, question.own)
+    return frozenset(f"agent {agent_id}" for agent_id in known)
+
+
+def _listed(connection: Connection, question: Question) -> frozenset[str]:
+    """Return the raters that the policy lists, or that the asker itself rated well."""
+    trust, agent_ids = question.policy.trust, set(question.policy.trust.agents)
+    if trust.own_experience and question.asker is not None:
+        agent_ids |= _liked(connection, question, question.asker)
+    if question.side == SERVER:
+        known = agents_at(connection, question.moment, question.identity, agent_ids)
+        found = {account for facts in known.values() for account in (facts.owner, facts.wallet) if account is not None}
+        return frozenset(found | set(trust.accounts))
+    if trust.accounts:
+        agent_ids |= agents_of_accounts(connection, question.moment, question.identity, trust.accounts).keys()
+    return frozenset(f"agent {agent_id}" for agent_id in agent_ids)
+
+
+def _liked(connection: Connection, question: Question, asker: Asker) -> set[int]:
+    """Return the agents that the asker rated at least as the policy asks. Its last word on each agent counts."""
+    minimum, opinions = question.policy.minimum_rating, dict[int, bool]()
+    if asker.agent_id is not None:
+        query = (
+            select(_CLIENT.c.client_id, _CLIENT.c.rating)
+            .where(question.moment.covers(_CLIENT), _CLIENT.c.registry.in_(list(question.kinds)))
+            .where(_CLIENT.c.server_id == asker.agent_id)
+            .order_by(_CLIENT.c.block_number.desc(), _CLIENT.c.log_index.desc())
+            .limit(_MOST_OPINIONS)
+        )
+        for agent_id, rating in connection.execute(query):
+            opinions.setdefault(int(agent_id), rating >= minimum)
+    scale = scale_of_tag(question.policy.tag)
+    if scale is None:  # the policy refuses such a tag
+        return {agent_id for agent_id, is_good in opinions.items() if is_good}
+    for row in given_by(connection, question.moment, list(question.kinds), asker.accounts, _MOST_OPINIONS):
+        if row.tag1 == question.policy.tag and row.value_decimals <= DECIMALS and not row.is_revoked:
+            share = share_of_scale(int(row.value), row.value_decimals, scale)
+            opinions.setdefault(int(row.agent_id), share >= minimum * 10_000)
+    return {agent_id for agent_id, is_good in opinions.items() if is_good}
+
+
+def given_by(
+    connection: Connection, moment: Moment, registries: Collection[str], accounts: Collection[str], limit: int
+) -> list[Row[Any]]:
+    """Return the newest open feedback that some accounts gave, with `is_revoked`.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        registries: The registries.
+        accounts: The accounts.
+        limit: The most rows.
+    """
+    query = (
+        select(_GIVEN, _is_revoked(moment).label("is_revoked"))
+        .where(moment.covers(_GIVEN), _GIVEN.c.client_address.in_(sorted(accounts)))
+        .where(_GIVEN.c.registry.in_(list(registries)))
+        .order_by(_GIVEN.c.block_number.desc(), _GIVEN.c.log_index.desc())
+        .limit(limit)
+    )
+    return list(connection.execute(query).all())
+
+
+def newest_ratings(
+    connection: Connection, question: Question, raters: frozenset[str] | None, but: frozenset[str]
+) -> tuple[EventEvidence, ...]:
+    """Return a few of the newest ratings that some raters gave.
+
+    Args:
+        connection: The connection.
+        question: The question.
+        raters: The raters; None for all.
+        but: Raters to leave out.
+    """
+    moment, agent_id = question.moment, question.facts.agent_id
+    table = _GIVEN if question.side == SERVER else _CLIENT
+    kinds = [address for address, kind in question.kinds.items() if kind in OPEN_REGISTRIES]
+    query = select(table).where(moment.covers(table), table.c.registry.in_(kinds))
+    few = None if raters is None or len(raters) > _AT_ONCE else sorted(raters)
+    if question.side == SERVER:
+        query = query.where(table.c.agent_id == agent_id, table.c.tag1 == question.tag, ~_is_revoked(moment))
+        query = query if few is None else query.where(table.c.client_address.in_(few))
+    else:
+        query = query.where(table.c.client_id == agent_id)
+        query = query if few is None else query.where(table.c.server_id.in_([int(rater[6:]) for rater in few]))
+    found = []
+    newest = query.order_by(table.c.block_number.desc(), table.c.log_index.desc()).limit(_LOOKED_AT)
+    for row in connection.execute(newest):
+        rater = row.client_address if question.side == SERVER else f"agent {row.server_id}"
+        if (raters is None or rater in raters) and rater not in but:
+            found.append(evidence_of("NewFeedback" if question.side == SERVER else "ClientRated", row))
+    return tuple(found[:_SHOWN])
+
+
+def _is_revoked(moment: Moment) -> Any:
+    """Return the condition that a feedback is revoked as of a block."""
+    given, revoked = _GIVEN, _REVOKED
+    is_later = (revoked.c.block_number > given.c.block_number) | (
+        (revoked.c.block_number == given.c.block_number) & (revoked.c.log_index > given.c.log_index)
+    )
+    key = ("registry", "agent_id", "client_address", "feedback_index")
+    return exists().where(moment.covers(revoked), *(revoked.c[name] == given.c[name] for name in key), is_later)
+
+
+def _reputable_now(connection: Connection, question: Question, by_rater: Tallies | None = None) -> frozenset[str]:
+    """Return the raters that are agents above the policy's lower bound, at the head."""
+    if question.policy.trust.minimum_lower_bound is None:
+        return frozenset()
+    moment, side = question.moment, question.side
+    if by_rater is None:
+        place = (question.kinds, question.facts.agent_id, side, question.tag)
+        by_rater = all_tallies(connection, moment, *place, MOST_RATERS)
+    elif len(by_rater) > MOST_RATERS:
+        by_rater = None
+    if by_rater is None:
+        agents = _best_agents(connection, question)
+        if side == CLIENT:
+            return frozenset(f"agent {agent_id}" for agent_id in agents)
+        known = _rows(connection, question, schema.agent.c.agent_id, agents)
+        return frozenset(account for row in known for account in (row.owner, row.wallet) if account is not None)
+    raters = {rater for _, rater in by_rater}
+    if side == CLIENT:
+        good = _bounded_agents(connection, question, {int(rater[6:]) for rater in raters})
+        return frozenset(f"agent {agent_id}" for agent_id in good)
+    rows = [
+        *_rows(connection, question, schema.agent.c.owner, raters),
+        *_rows(connection, question, schema.agent.c.wallet, raters),
+    ]
+    good = _bounded_agents(connection, question, {int(row.agent_id) for row in rows})
+    return frozenset(
+        account for row in rows if int(row.agent_id) in good for account in (row.owner, row.wallet) if account in raters
+    )
+
+
+def _rows(connection: Connection, question: Question, column: Any, values: Collection[Any]) -> list[Row[Any]]:
+    """Return the agents with one of some values in a column, at the head."""
+    table, wanted = schema.agent, sorted(values)
+    found: list[Row[Any]] = []
+    for start in range(0, len(wanted), _AT_ONCE):
+        query = select(table.c.agent_id, table.c.owner, table.c.wallet).where(
+            table.c.chain_id == question.moment.chain_id,
+            table.c.identity_registry == question.identity,
+            column.in_(wanted[start : start + _AT_ONCE]),
+        )
+        found += connection.execute(query).all()
+    return found
+
+
+def _least_bound(question: Question) -> float:
+    """Return the policy's lower bound on the scale of its tag."""
+    lowest, highest = scale_of_tag(question.policy.tag) or (0, 100)
+    return lowest + float(question.policy.trust.minimum_lower_bound or 0) / 100 * (highest - lowest)
+
+
+def _bounded_agents(connection: Connection, question: Question, agent_ids: Collection[int]) -> set[int]:
+    """Return the agents above the policy's lower bound among some, at the head."""
+    table, wanted, found, least = schema.summary, sorted(agent_ids), set[int](), _least_bound(question)
+    for start in range(0, len(wanted), _AT_ONCE):
+        query = select(table.c.agent_id, table.c.lower_bound).where(
+            table.c.chain_id == question.moment.chain_id,
+            table.c.registry.in_(list(question.kinds)),
+            table.c.agent_id.in_(wanted[start : start + _AT_ONCE]),
+            table.c.side == SERVER,
+            table.c.tag == question.policy.tag,
+        )
+        rows = connection.execute(query)
+        found |= {int(row.agent_id) for row in rows if row.lower_bound is not None and row.lower_bound >= least}
+    return found
+
+
+def _best_agents(connection: Connection, question: Question) -> set[int]:
+    """Return the agents with the best lower bounds, at the head."""
+    table = schema.summary
+    query = (
+        select(table.c.agent_id)
+        .where(table.c.chain_id == question.moment.chain_id, table.c.registry.in_(list(question.kinds)))
+        .where(table.c.side == SERVER, table.c.tag == question.policy.tag)
+        .where(table.c.lower_bound >= _least_bound(question))
+        .order_by(table.c.lower_bound.desc(), table.c.agent_id)
+        .limit(MOST_RATERS)
+    )
+    return set(map(int, connection.execute(query).scalars()))
+
+
+def _reputable_then(connection: Connection, question: Question, by_rater: Tallies) -> frozenset[str]:
+    """Return the raters that are agents above the policy's lower bound, as of an earlier block.
+
+    Raises:
+        HistoryTooLongError: There are too many raters.
+    """
+    if question.policy.trust.minimum_lower_bound is None:
+        return frozenset()
+    raters = {rater for _, rater in by_rater}
+    if len(raters) > MOST_PAST_RATERS:
+        raise HistoryTooLongError("raters whose own ratings count", MOST_PAST_RATERS)
+    good: set[str] = set()
+    if question.side == CLIENT:
+        candidates = {int(rater[6:]): {rater} for rater in raters}
+    else:
+        known = agents_of_accounts(connection, question.moment, question.identity, raters)
+        candidates = {
+            agent_id: {it for it in (facts.owner, facts.wallet) if it is not None and it in raters}
+            for agent_id, facts in known.items()
+        }
+    for agent_id, accounts in candidates.items():
+        if _is_above(connection, question, agent_id):
+            good |= accounts
+    return frozenset(good)
+
+
+def _is_above(connection: Connection, question: Question, agent_id: int) -> bool:
+    """Return True if an agent is above the policy's lower bound as of an earlier block, in any registry."""
+    scale, least = scale_of_tag(question.policy.tag) or (0, 100), _least_bound(question)
+    by_rater = entry_tallies(
+        entries(connection, question.moment, question.kinds, agent_id), SERVER, question.policy.tag
+    )
+    for registry in question.kinds:
+        shares = [share_sum // count for (at, _), (count, share_sum) in by_rater.items() if at == registry]
+        if shares and lower_bound(sum(shares), len(shares), scale) >= least:
+            return True
+    return False

@@ -1,0 +1,433 @@
+"""Ratings of an agent as of a block: lines for people, and the raters that count.
+
+At the head the derived tables answer, in a time that does not depend on the number of ratings. For an earlier block,
+a limit of age, or proofs of payment, the events are read one by one, up to a limit. Both ways give the same integers.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from sqlalchemy import select
+
+from bilateral.bounds import SHARES, lower_bound, scale_of_tag, share_of_scale
+from bilateral.checks.errors import HistoryTooLongError
+from bilateral.checks.moments import AUTHORIZED, OPEN_REGISTRIES
+from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
+from bilateral.index import schema
+from bilateral.index.summaries import DECIMALS
+from bilateral.index.text import key_text, padded_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection, Row, Select, Table
+
+    from bilateral.checks.moments import Moment
+
+SERVER: Final = "server"
+CLIENT: Final = "client"
+VALIDATOR: Final = "validator"
+
+MOST_ENTRIES: Final = 100_000
+"""Ratings that one check reads one by one."""
+
+MOST_LINES: Final = 20
+"""Tags of one side that an answer lists."""
+
+_AT_ONCE: Final = 500
+_HUNDREDTH: Final = Decimal("0.01")
+_UNIT: Final = 10**DECIMALS
+
+_GIVEN, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR = (
+    schema.EVENT_TABLES[event]
+    for event in (NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated)
+)
+
+Rater: TypeAlias = tuple[str, str]
+"""A registry, and an account or `agent N` that rates in it. Whoever rates in two registries counts in each."""
+
+Tallies: TypeAlias = "Mapping[Rater, tuple[int, int]]"
+"""The number of entries of each rater, and the sum of their shares in millionths."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """The ratings of an agent with one tag, by everybody.
+
+    Attributes:
+        registry: The registry.
+        side: The agent's part: `server`, `client` or `validator`.
+        tag: The tag, the word of a stranger.
+        count: The number of ratings.
+        raters: The number of different raters.
+        mean: The mean of the values.
+        rating: The mean of the raters' means, on the scale from 0 to 100; None for a tag without a scale.
+        lower_bound: The lower confidence bound of `rating`; None for a tag without a scale.
+    """
+
+    registry: str
+    side: str
+    tag: str
+    count: int
+    raters: int
+    mean: Decimal
+    rating: Decimal | None
+    lower_bound: Decimal | None
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The ratings that count under a policy.
+
+    Attributes:
+        count: The number of ratings.
+        raters: The number of different raters.
+        share_sum: The sum of the raters' mean shares, in millionths.
+        own: The number of ratings by accounts of the agent's own side, which do not count.
+        left_out: The number of ratings by raters that the policy does not trust.
+    """
+
+    count: int = 0
+    raters: int = 0
+    share_sum: int = 0
+    own: int = 0
+    left_out: int = 0
+
+    @property
+    def rating(self) -> Decimal | None:
+        """The mean of the raters' means, 0 to 100, cut to hundredths; None without ratings."""
+        return None if not self.raters else _percent(self.share_sum, self.raters)
+
+    @property
+    def lower_bound(self) -> Decimal | None:
+        """The lower confidence bound of the rating; None without ratings."""
+        return None if not self.raters else _rounded(lower_bound(self.share_sum, self.raters, (0, 100)))
+
+    def is_below(self, minimum: Decimal) -> bool:
+        """Return True if the rating, not rounded, is below a minimum."""
+        return self.share_sum * 100 < minimum * self.raters * SHARES
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A rating that holds as of the block.
+
+    Attributes:
+        event: The name of its event.
+        registry: The registry.
+        side: The agent's part.
+        tag: The tag, in the form of the tables' keys.
+        rater: The account that gave it, or `agent N`.
+        value: The value, an integer.
+        decimals: The number of its decimals.
+        row: The row of the event.
+    """
+
+    event: str
+    registry: str
+    side: str
+    tag: str
+    rater: str
+    value: int
+    decimals: int
+    row: Row[Any]
+
+    @property
+    def share(self) -> int:
+        """The share of the tag's scale in millionths; 0 for a tag without a scale."""
+        scale = scale_of_tag(self.tag)
+        return 0 if scale is None else share_of_scale(self.value, self.decimals, scale)
+
+
+def lines(connection: Connection, moment: Moment, kinds: Mapping[str, str], agent_id: int) -> list[Line]:
+    """Return the ratings of an agent by registry, side and tag, those with the most raters first.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        kinds: The registries of the agent's identity registry with their kinds.
+        agent_id: The agent.
+
+    Raises:
+        HistoryTooLongError: The block is an earlier one, and there are too many ratings.
+    """
+    found: list[Line] = []
+    if moment.is_head:
+        table = schema.summary
+        for side in (SERVER, CLIENT, VALIDATOR):
+            query = (
+                select(table, table.c.count.label("number"))
+                .where(table.c.chain_id == moment.chain_id, table.c.registry.in_(list(kinds)))
+                .where(table.c.agent_id == agent_id, table.c.side == side)
+            )
+            found += [
+                _line(row.registry, side, row.tag, (row.number, row.counterparts, row.value_sum, row.share_sum))
+                for row in connection.execute(query)
+            ]
+    else:
+        sums: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
+        raters: dict[tuple[str, str, str], dict[str, tuple[int, int]]] = defaultdict(dict)
+        for entry in entries(connection, moment, kinds, agent_id):
+            key = entry.registry, entry.side, entry.tag
+            sums[key][0] += 1
+            sums[key][1] += entry.value * 10 ** (DECIMALS - entry.decimals)
+            count, shares = raters[key].get(entry.rater, (0, 0))
+            raters[key][entry.rater] = count + 1, shares + entry.share
+        for key, (count, value_sum) in sums.items():
+            share_sum = sum(shares // number for number, shares in raters[key].values())
+            found.append(_line(*key, (count, len(raters[key]), value_sum, share_sum)))
+    found.sort(key=lambda line: (line.side, -line.raters, line.tag, line.registry))
+    return [line for side in (SERVER, CLIENT, VALIDATOR) for line in _of_side(found, side)[:MOST_LINES]]
+
+
+def tallies(  # noqa: PLR0913, PLR0917  # the coordinates of a summary
+    connection: Connection,
+    moment: Moment,
+    kinds: Mapping[str, str],
+    agent_id: int,
+    side: str,
+    tag: str,
+    raters: Collection[str],
+) -> dict[Rater, tuple[int, int]]:
+    """Return the entries of some raters at the head.
+
+    Args:
+        connection: The connection.
+        moment: The moment, a head.
+        kinds: The registries.
+        agent_id: The agent.
+        side: Its part.
+        tag: The tag.
+        raters: The raters.
+    """
+    table = schema.counterpart
+    found: dict[Rater, tuple[int, int]] = {}
+    wanted = sorted(raters)
+    for start in range(0, len(wanted), _AT_ONCE):
+        query = _of_subject(table, moment, kinds, agent_id, side, tag).where(
+            table.c.account.in_(wanted[start : start + _AT_ONCE])
+        )
+        found |= {(row.registry, row.account): (row.number, row.share_sum) for row in connection.execute(query)}
+    return found
+
+
+def all_tallies(  # noqa: PLR0913, PLR0917  # the coordinates of a summary, and a limit
+    connection: Connection, moment: Moment, kinds: Mapping[str, str], agent_id: int, side: str, tag: str, limit: int
+) -> dict[Rater, tuple[int, int]] | None:
+    """Return the entries of all raters at the head; None if there are more raters than the limit."""
+    query = _of_subject(schema.counterpart, moment, kinds, agent_id, side, tag).limit(limit + 1)
+    rows = connection.execute(query).all()
+    if len(rows) > limit:
+        return None
+    return {(row.registry, row.account): (row.number, row.share_sum) for row in rows}
+
+
+def total(  # noqa: PLR0913, PLR0917  # the coordinates of a summary
+    connection: Connection, moment: Moment, kinds: Mapping[str, str], agent_id: int, side: str, tag: str
+) -> Counted:
+    """Return the ratings by everybody at the head."""
+    rows = connection.execute(_of_subject(schema.summary, moment, kinds, agent_id, side, tag)).all()
+    return Counted(
+        sum(row.number for row in rows), sum(row.counterparts for row in rows), sum(row.share_sum for row in rows)
+    )
+
+
+def entry_tallies(found: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
+    """Return the entries of each rater among some ratings, for one side and tag."""
+    result: dict[Rater, tuple[int, int]] = {}
+    for entry in found:
+        if entry.side == side and entry.tag == tag:
+            key = entry.registry, entry.rater
+            count, shares = result.get(key, (0, 0))
+            result[key] = count + 1, shares + entry.share
+    return result
+
+
+def entries(
+    connection: Connection, moment: Moment, kinds: Mapping[str, str], agent_id: int, since: int | None = None
+) -> list[Entry]:
+    """Return the ratings of an agent that hold as of a block, one by one, in the order of the chain.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        kinds: The registries of the agent's identity registry with their kinds.
+        agent_id: The agent.
+        since: Only ratings from this time on, in Unix seconds.
+
+    Raises:
+        HistoryTooLongError: There are too many.
+    """
+    found: list[tuple[tuple[int, int], Entry]] = []
+    for address, kind in kinds.items():
+        if kind in OPEN_REGISTRIES:
+            found += _open_entries(connection, moment, address, agent_id)
+            for table, event, side, subject in (
+                (_CLIENT, "ClientRated", CLIENT, _CLIENT.c.client_id),
+                (_VALIDATOR, "ValidatorRated", VALIDATOR, _VALIDATOR.c.validator_id),
+            ):
+                query = _of_agent(table, moment, address).where(subject == agent_id)
+                for row in _bounded(connection, query):
+                    entry = Entry(event, address, side, "", f"agent {row.server_id}", row.rating, 0, row)
+                    found.append(((row.block_number, row.log_index), entry))
+        elif kind == AUTHORIZED:
+            query = _of_agent(_AUTHORIZED, moment, address).where(_AUTHORIZED.c.agent_id == agent_id)
+            for row in _bounded(connection, query):
+                tag = padded_text(bytes(row.tag1))
+                entry = Entry("NewFeedback", address, SERVER, tag, row.client_address, row.score, 0, row)
+                found.append(((row.block_number, row.log_index), entry))
+    if len(found) > MOST_ENTRIES:
+        raise HistoryTooLongError("ratings", MOST_ENTRIES)
+    found.sort(key=itemgetter(0))
+    return [entry for _, entry in found if since is None or entry.row.block_time >= since]
+
+
+def counted(by_rater: Tallies, total_of_all: Counted | None, own: Tallies, trusted: Collection[str] | None) -> Counted:
+    """Return the ratings that count.
+
+    Args:
+        by_rater: The entries of trusted raters; of all raters, if `total_of_all` is None or nobody is trusted.
+        total_of_all: The ratings by everybody; None if `by_rater` has all raters.
+        own: The entries of the agent's own side.
+        trusted: The trusted raters; None if all count.
+    """
+    own_count = sum(count for count, _ in own.values())
+    if trusted is None and total_of_all is not None:
+        return Counted(
+            total_of_all.count - own_count,
+            total_of_all.raters - len(own),
+            total_of_all.share_sum - sum(shares // count for count, shares in own.values()),
+            own_count,
+        )
+    kept = {
+        rater: tally
+        for rater, tally in by_rater.items()
+        if rater not in own and (trusted is None or rater[1] in trusted)
+    }
+    count = sum(number for number, _ in kept.values())
+    everybody = sum(number for number, _ in by_rater.values()) if total_of_all is None else total_of_all.count
+    return Counted(
+        count,
+        len(kept),
+        sum(shares // number for number, shares in kept.values()),
+        own_count,
+        everybody - own_count - count,
+    )
+
+
+def _open_entries(
+    connection: Connection, moment: Moment, registry: str, agent_id: int
+) -> list[tuple[tuple[int, int], Entry]]:
+    """Return the feedback of an open registry that is not revoked as of the block.
+
+    A revocation removes the latest feedback with its index, if that still counts, as in the derived tables.
+    """
+    given: dict[tuple[str, int], tuple[tuple[int, int], Row[Any]]] = {}
+    history: list[tuple[tuple[int, int], bool, Row[Any]]] = []
+    for table, is_revocation in ((_GIVEN, False), (_REVOKED, True)):
+        columns = [table.c[name] for name in _OPEN_COLUMNS if name in table.c]
+        query = _of_agent(table, moment, registry, columns).where(table.c.agent_id == agent_id)
+        history += [((row.block_number, row.log_index), is_revocation, row) for row in _bounded(connection, query)]
+    history.sort(key=itemgetter(0))
+    kept: list[tuple[tuple[int, int], Row[Any]]] = []
+    gone: set[tuple[int, int]] = set()
+    for place, is_revocation, row in history:
+        key = row.client_address, int(row.feedback_index)
+        if is_revocation:
+            former = given.pop(key, None)
+            if former is not None:
+                gone.add(former[0])
+        elif row.value_decimals <= DECIMALS:
+            given[key] = place, row
+            kept.append((place, row))
+    return [
+        (
+            place,
+            Entry(
+                "NewFeedback",
+                registry,
+                SERVER,
+                key_text(row.tag1),
+                row.client_address,
+                int(row.value),
+                row.value_decimals,
+                row,
+            ),
+        )
+        for place, row in kept
+        if place not in gone
+    ]
+
+
+_OPEN_COLUMNS: Final = (
+    *("block_number", "log_index", "block_time", "transaction_hash", "registry", "agent_id", "client_address"),
+    *("feedback_index", "value", "value_decimals", "tag1"),
+)
+
+
+def _of_agent(table: Table, moment: Moment, registry: str, columns: Sequence[Any] | None = None) -> Select[Any]:
+    """Return the query of a registry's events by the block."""
+    query: Select[Any] = select(table) if columns is None else select(*columns)
+    return query.where(moment.covers(table), table.c.registry == registry)
+
+
+def _bounded(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:
+    """Return the rows of a query.
+
+    Raises:
+        HistoryTooLongError: There are too many.
+    """
+    rows = connection.execute(query.limit(MOST_ENTRIES + 1)).all()
+    if len(rows) > MOST_ENTRIES:
+        raise HistoryTooLongError("ratings", MOST_ENTRIES)
+    return rows
+
+
+def _of_subject(  # noqa: PLR0913, PLR0917  # the coordinates of a summary
+    table: Table, moment: Moment, kinds: Mapping[str, str], agent_id: int, side: str, tag: str
+) -> Select[Any]:
+    """Return the query of the rows of a summary, or of its counterparts."""
+    # A row has a method `count`, so the column takes another name.
+    return select(table, table.c.count.label("number")).where(
+        table.c.chain_id == moment.chain_id,
+        table.c.registry.in_(list(kinds)),
+        table.c.agent_id == agent_id,
+        table.c.side == side,
+        table.c.tag == tag,
+    )
+
+
+def _line(registry: str, side: str, tag: str, sums: tuple[int, int, int, int]) -> Line:
+    """Return the line of a summary's sums: count, raters, sum of values, sum of shares."""
+    count, raters, value_sum, share_sum = (int(number) for number in sums)
+    has_scale = scale_of_tag(tag) is not None
+    return Line(
+        registry,
+        side,
+        tag,
+        count,
+        raters,
+        Decimal(f"{value_sum * 10_000 // (_UNIT * count)}e-4"),  # exact for any number of digits
+        _percent(share_sum, raters) if has_scale else None,
+        _rounded(lower_bound(share_sum, raters, (0, 100))) if has_scale else None,
+    )
+
+
+def _of_side(found: Sequence[Line], side: str) -> list[Line]:
+    """Return the lines of one side."""
+    return [line for line in found if line.side == side]
+
+
+def _percent(share_sum: int, raters: int) -> Decimal:
+    """Return a mean share in percent, cut to hundredths."""
+    return (Decimal(share_sum * 10_000 // (raters * SHARES)) / 100).quantize(_HUNDREDTH)
+
+
+def _rounded(bound: float) -> Decimal:
+    """Return a bound cut to hundredths: a bound is never rounded up."""
+    return Decimal(repr(bound)).quantize(_HUNDREDTH, ROUND_FLOOR)

@@ -1,0 +1,70 @@
+"""Seams: the findings of trust analysis and the records of buyers, from whichever program computes them.
+
+A check passes the connection, the chain, the accounts and the block. Only facts as of that block may come back, so that
+an answer can be repeated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Protocol
+
+from bilateral.checks.verdicts import EventEvidence, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.checks.moments import Moment
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding of trust analysis about an account.
+
+    Attributes:
+        finding: Its id.
+        account: The account.
+        detector: The detector that made it.
+        sentence: The claim in one plain sentence.
+        severity: Its weight; None for that of the policy.
+        evidence: The events that it rests on, at most a few.
+    """
+
+    finding: str
+    account: str
+    detector: str
+    sentence: str
+    severity: Severity | None = None
+    evidence: tuple[EventEvidence, ...] = ()
+
+
+class Findings(Protocol):
+    """A source of findings."""
+
+    def __call__(self, connection: Connection, moment: Moment, accounts: Sequence[str]) -> Sequence[Finding]:
+        """Return the findings about some accounts as of a block."""
+
+
+@dataclass(frozen=True)
+class BuyerRecord:
+    """The record of a buyer.
+
+    Attributes:
+        score: Its score, 0 to 100.
+        payments: The number of its payments.
+        evidence: The events that it rests on, at most a few.
+    """
+
+    score: Decimal
+    payments: int
+    evidence: tuple[EventEvidence, ...] = ()
+
+
+class BuyerRecords(Protocol):
+    """A source of buyers' records."""
+
+    def __call__(self, connection: Connection, moment: Moment, account: str) -> BuyerRecord | None:
+        """Return the record of a buyer as of a block; None if there is none."""

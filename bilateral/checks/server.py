@@ -1,0 +1,251 @@
+"""Should I pay this server?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.checks.agents import approved_accounts, domain_at, uri_at
+from bilateral.checks.files import registration_of
+from bilateral.checks.moments import moment_of, registries
+from bilateral.checks.parties import asker_of, find_agent
+from bilateral.checks.policy import Policy
+from bilateral.checks.raters import Question, given_by, judge
+from bilateral.checks.ratings import SERVER, lines
+from bilateral.checks.reasons import Reasons
+from bilateral.checks.standing import (
+    agent_figures,
+    judge_age,
+    judge_findings,
+    judge_ratings,
+    rating_figures,
+    split_lines,
+)
+from bilateral.checks.validations import judge_validations
+from bilateral.checks.verdicts import Code
+from bilateral.identifiers import checksummed
+from bilateral.index.files.schema import State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
+    from bilateral.checks.files import Domain, RegistrationFacts
+    from bilateral.checks.parties import Party
+    from bilateral.checks.seams import Findings
+    from bilateral.checks.verdicts import Check
+    from bilateral.identifiers import AgentId, GlobalAgentId
+
+_MOST_APPROVALS: Final = 50
+_HASH_REASONS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A payment that a server asks for.
+
+    Attributes:
+        pay_to: The account that it would go to.
+        chain_id: Its chain; None for the agent's chain.
+    """
+
+    pay_to: str
+    chain_id: int | None = None
+
+
+def check_server(  # noqa: PLR0913  # the seams are separate on purpose
+    connection: Connection,
+    agent: str | int | AgentId | GlobalAgentId,
+    *,
+    payment: Payment | None = None,
+    policy: Policy | None = None,
+    for_client: str | int | None = None,
+    at_block: int | None = None,
+    history: bytes | None = None,
+    files: int | None = None,
+    findings: Findings | None = None,
+) -> Check:
+    """Answer the question: should I pay this server?
+
+    Args:
+        connection: A connection of `snapshot`.
+        agent: The server, in any published form: `8453:247`, `eip155:8453:0x…#247`, or 247 if the index has one chain.
+        payment: The payment that it asks for; None to leave out what concerns it.
+        policy: The policy; the default one if left out.
+        for_client: The client that asks, an account or an agent, for a policy with `own_experience`.
+        at_block: The block; the last indexed one if left out.
+        history: The `history` of an earlier answer, to refuse another fork.
+        files: The `files` of an earlier answer, to repeat it to the letter.
+        findings: A source of findings of trust analysis.
+
+    Raises:
+        UnknownAgentError: There is no such agent at the block.
+        UnknownChainError: The index does not follow its chain.
+        BlockNotHeldError: The block is not indexed.
+        OtherHistoryError: A reorganisation replaced the history of the earlier answer.
+        FileNotHeldError: A file of then was replaced.
+        HistoryTooLongError: More events have to be read one by one than a check reads.
+        MalformedIdentifierError: The agent or an account is malformed.
+    """
+    reasons = Reasons(policy or Policy())
+    party = find_agent(
+        connection, agent, lambda chain: moment_of(connection, chain, at_block, history=history, files=files)
+    )
+    moment, identity, facts = party.moment, party.identity, party.facts
+    kinds = registries(connection, moment, identity)
+    _judge_wallet(reasons, party, payment)
+    judge_age(reasons, moment, facts)
+    registration = _judge_file(connection, reasons, party, payment)
+    approved = _judge_approvals(connection, reasons, party, kinds)
+    asker = None if for_client is None else asker_of(connection, moment, identity, for_client)
+    own = frozenset(facts.accounts | approved)
+    question = Question(moment, identity, kinds, facts, SERVER, reasons.policy.tag, own, reasons.policy, asker)
+    judgement = judge(connection, question)
+    judge_ratings(reasons, judgement)
+    validations = judge_validations(connection, reasons, moment, kinds, party.agent_id)
+    accounts = sorted({it for it in (facts.owner, facts.wallet) if it is not None})
+    found = judge_findings(connection, reasons, moment, findings, accounts)
+    known, others = split_lines(lines(connection, moment, kinds, party.agent_id), reasons.policy.tag)
+    domain, _ = domain_at(connection, moment, identity, party.agent_id)
+    figures: dict[str, Any] = {
+        **agent_figures(moment, facts),
+        "pay_to": None if payment is None else checksummed(payment.pay_to),
+        "file": None if registration is None else registration.sight.state.value,
+        "domains": [] if registration is None else [_domain_figure(it) for it in registration.domains],
+        "rating": rating_figures(judgement.counted, reasons.policy.tag),
+        "lines": known,
+        "validations": validations,
+        "findings": found,
+    }
+    untrusted = {
+        "name": registration and registration.name,
+        "description": registration and registration.description,
+        "uri": registration and registration.sight.uri,
+        "domain": domain,
+        "lines": others,
+    }
+    return reasons.check(
+        SERVER,
+        moment,
+        agent=party.name,
+        account=facts.wallet,
+        figures=figures,
+        untrusted={name: value for name, value in untrusted.items() if value},
+        files=0 if registration is None else registration.newest_sight,
+    )
+
+
+def _judge_wallet(reasons: Reasons, party: Party, payment: Payment | None) -> None:
+    """Add the reasons about the account that a payment goes to."""
+    facts = party.facts
+    event = facts.wallet_event or facts.registered
+    if facts.wallet is None:
+        reasons.add(Code.NO_WALLET, "The agent has no wallet, so no payment can be for it.", facts.wallet_event)
+    elif payment is not None and checksummed(payment.pay_to) != facts.wallet:
+        reasons.add(
+            Code.PAY_TO_DIFFERS,
+            f"The payment would go to {checksummed(payment.pay_to)}; the agent's wallet is {facts.wallet}.",
+            event,
+        )
+    if payment is not None and payment.chain_id not in (None, party.moment.chain_id):
+        reasons.add(
+            Code.OTHER_CHAIN,
+            f"The payment is on chain {payment.chain_id}, and the wallet was proven on chain "
+            f"{party.moment.chain_id} only. A contract may have the same address for another owner there.",
+            event,
+        )
+
+
+def _judge_file(
+    connection: Connection, reasons: Reasons, party: Party, payment: Payment | None
+) -> RegistrationFacts | None:
+    """Add the reasons about the registration file, and return it."""
+    uri, event = uri_at(connection, party.moment, party.identity, party.agent_id)
+    if not uri:
+        reasons.add(Code.NO_FILE, "The agent names no registration file.", event)
+        return None
+    facts = registration_of(connection, party.moment, party.identity, party.agent_id, uri)
+    if facts is None or facts.sight.state is State.WAITING:
+        reasons.add(Code.FILE_NOT_LOADED, "The index had not fetched the registration file by the block.", event)
+        return facts
+    sight = facts.sight
+    if sight.reason in _HASH_REASONS:
+        reasons.add(Code.FILE_HASH_DIFFERS, "The registration file has another hash than it must have.", sight.evidence)
+    elif sight.state is State.MALFORMED:
+        reasons.add(Code.FILE_MALFORMED, "The registration file is not a registration file.", sight.evidence)
+    elif sight.reason is not None:
+        reasons.add(Code.FILE_UNREACHABLE, "The registration file could not be fetched last time.", sight.evidence)
+    if sight.state is State.LOADED:
+        _judge_content(reasons, facts, payment)
+        _judge_domains(reasons, facts)
+    return facts
+
+
+def _judge_content(reasons: Reasons, facts: RegistrationFacts, payment: Payment | None) -> None:
+    """Add the reasons about what the registration file says."""
+    evidence = facts.sight.evidence
+    if facts.names_others and not facts.is_confirmed:
+        reasons.add(Code.FILE_OF_OTHER_AGENT, "The registration file names other agents, and not this one.", evidence)
+    elif not facts.is_confirmed:
+        reasons.add(Code.FILE_UNCONFIRMED, "The registration file does not name the agent in return.", evidence)
+    if facts.sight.integrity is None:
+        reasons.add(Code.FILE_UNPROTECTED, "The registration file has no hash: its server can change it.", evidence)
+    if facts.active is False:
+        reasons.add(Code.INACTIVE, "The registration file says that the agent is not in use.", evidence)
+    if payment is not None and facts.x402_support is not True:
+        reasons.add(
+            Code.PAYMENT_NOT_OFFERED, "The registration file does not say that the agent takes x402 payments.", evidence
+        )
+
+
+def _judge_domains(reasons: Reasons, facts: RegistrationFacts) -> None:
+    """Add the reasons about the domains of the agent's services."""
+    for domain in facts.domains:
+        evidence = domain.sight.evidence if domain.sight is not None else facts.sight.evidence
+        if domain.is_proven:
+            reasons.add(Code.DOMAIN_PROVEN, f"The domain {domain.host} names the agent.", evidence)
+        elif domain.is_denied:
+            reasons.add(
+                Code.DOMAIN_DENIED,
+                f"A service is at {domain.host}, and this domain names other agents, but not this one.",
+                evidence,
+            )
+        else:
+            reasons.add(
+                Code.DOMAIN_UNPROVEN,
+                f"A service is at {domain.host}, and this domain does not name the agent.",
+                evidence,
+            )
+    if not facts.domains and reasons.policy.require_domain:
+        reasons.add(Code.DOMAIN_UNPROVEN, "No service of the agent is at an https domain.", facts.sight.evidence)
+
+
+def _judge_approvals(connection: Connection, reasons: Reasons, party: Party, kinds: Mapping[str, str]) -> set[str]:
+    """Add the reasons about accounts that the owner approved, and return these accounts.
+
+    An approved account cannot give feedback, so an approval can suppress a review (docs/security.md).
+    """
+    approved = approved_accounts(connection, party.moment, party.identity, party.facts, _MOST_APPROVALS)
+    strangers = [(account, event) for account, event in approved if account not in party.facts.accounts]
+    for account, event in strangers:
+        given = given_by(connection, party.moment, list(kinds), [account], 1)
+        if given:
+            reasons.add(
+                Code.REVIEWER_APPROVED,
+                f"The owner approved {account}, which reviews agents. An approved account cannot review this one.",
+                event,
+            )
+    if strangers:
+        count = len(strangers)
+        reasons.add(
+            Code.STRANGER_APPROVED,
+            f"The owner approved {count} account{'s' if count > 1 else ''} that never owned the agent.",
+            *(event for _, event in strangers[:3]),
+        )
+    return {account for account, _ in approved}
+
+
+def _domain_figure(domain: Domain) -> dict[str, Any]:
+    """Return the figure of a domain."""
+    return {"host": domain.host, "is_proven": domain.is_proven, "is_denied": domain.is_denied}

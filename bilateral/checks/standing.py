@@ -1,0 +1,143 @@
+"""Reasons that servers and clients share: age, ratings, findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bilateral.checks.moments import DAY
+from bilateral.checks.verdicts import Code
+from bilateral.values import STANDARD_TAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.checks.agents import AgentFacts
+    from bilateral.checks.moments import Moment
+    from bilateral.checks.raters import Judgement
+    from bilateral.checks.ratings import Counted, Line
+    from bilateral.checks.reasons import Reasons
+    from bilateral.checks.seams import Findings
+
+
+def judge_age(reasons: Reasons, moment: Moment, facts: AgentFacts) -> None:
+    """Add the reasons about an agent's age, and about recent changes of its wallet and owner."""
+    policy, age = reasons.policy, moment.days_since(facts.registered_at)
+    if age < policy.minimum_age_days:
+        reasons.add(
+            Code.TOO_YOUNG,
+            f"The agent is {_days(age)} old; the policy asks for {_days(policy.minimum_age_days)}.",
+            facts.registered,
+        )
+    if facts.wallet_since is not None and facts.wallet is not None and _is_recent(reasons, moment, facts.wallet_since):
+        reasons.add(
+            Code.WALLET_CHANGED,
+            f"The agent's wallet changed {_days(moment.days_since(facts.wallet_since))} ago, to {facts.wallet}.",
+            facts.wallet_event,
+        )
+    if facts.owner_since is not None and _is_recent(reasons, moment, facts.owner_since):
+        reasons.add(
+            Code.OWNER_CHANGED,
+            f"The agent was handed over {_days(moment.days_since(facts.owner_since))} ago, to {facts.owner}. "
+            "Its earlier ratings are those of another owner.",
+            facts.owner_event,
+        )
+
+
+def judge_ratings(reasons: Reasons, judgement: Judgement) -> None:
+    """Add the reasons about the ratings that count."""
+    policy, counted, evidence = reasons.policy, judgement.counted, judgement.evidence
+    if counted.own:
+        reasons.add(
+            Code.OWN_RATINGS,
+            f"{_number(counted.own, 'rating')} came from accounts of the agent's own side, and did not count.",
+            *judgement.own_evidence,
+        )
+    rating, bound = counted.rating, counted.lower_bound
+    if rating is None or bound is None:
+        left_out = f" {_number(counted.left_out, 'rating')} by others did not count." if counted.left_out else ""
+        whose = "no rating" if judgement.trusted is None else "no rating by a trusted rater"
+        reasons.add(Code.NO_RATINGS, f"The agent has {whose}.{left_out}")
+        return
+    raters = _number(counted.raters, "rater")
+    if counted.is_below(policy.minimum_rating):
+        reasons.add(
+            Code.LOW_RATING,
+            f"The rating is {rating} of 100 by {raters}; the policy asks for {policy.minimum_rating}.",
+            *evidence,
+        )
+    elif bound < policy.minimum_rating:
+        reasons.add(
+            Code.UNCERTAIN_RATING,
+            f"The rating is {rating} of 100 by {raters}, but its lower bound is {bound}; the policy asks for "
+            f"{policy.minimum_rating}.",
+            *evidence,
+        )
+    if counted.raters < policy.minimum_raters:
+        reasons.add(
+            Code.FEW_RATERS, f"Only {raters} rated the agent; the policy asks for {policy.minimum_raters}.", *evidence
+        )
+    if judgement.trusted is None:
+        reasons.add(
+            Code.UNVETTED_RATERS,
+            "The policy names nobody whose ratings count, and anybody can make any number of raters.",
+            *evidence,
+        )
+
+
+def judge_findings(
+    connection: Connection, reasons: Reasons, moment: Moment, findings: Findings | None, accounts: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Add the findings of trust analysis about some accounts, and return them as figures."""
+    if findings is None:
+        return []
+    found = findings(connection, moment, accounts)
+    for finding in found:
+        reasons.add(Code.FINDING, finding.sentence, *finding.evidence, severity=finding.severity)
+    return [{"finding": it.finding, "detector": it.detector, "account": it.account} for it in found]
+
+
+def rating_figures(counted: Counted, tag: str) -> dict[str, Any]:
+    """Return the figures of the ratings that count."""
+    return {
+        "tag": tag,
+        "rating": counted.rating,
+        "lower_bound": counted.lower_bound,
+        "count": counted.count,
+        "raters": counted.raters,
+        "own": counted.own,
+        "left_out": counted.left_out,
+    }
+
+
+def agent_figures(moment: Moment, facts: AgentFacts) -> dict[str, Any]:
+    """Return the figures of an agent."""
+    return {
+        "owner": facts.owner,
+        "wallet": facts.wallet,
+        "age_days": moment.days_since(facts.registered_at),
+        "registered": facts.registered,
+        "wallet_since": facts.wallet_event or facts.registered,
+        "owner_since": facts.owner_event or facts.registered,
+    }
+
+
+def split_lines(found: Sequence[Line], tag: str) -> tuple[list[Line], list[Line]]:
+    """Return the lines with well-known tags, and those with tags in the words of strangers."""
+    known = {"", tag, *STANDARD_TAGS}
+    return [line for line in found if line.tag in known], [line for line in found if line.tag not in known]
+
+
+def _is_recent(reasons: Reasons, moment: Moment, time: int) -> bool:
+    """Return True if a time lies within the days that the policy calls recent."""
+    return (moment.time or time) - time < reasons.policy.recent_days * DAY
+
+
+def _days(count: int) -> str:
+    return _number(count, "day")
+
+
+def _number(count: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,56 @@
+"""The hosts of an agent's services, each with the file by which a domain names its agents (ERC-8004)."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.documents.http import host_of
+from bilateral.errors import UnsupportedUriError
+from bilateral.index.files.schema import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MOST_HOSTS: Final = 3
+"""Hosts of one registration file whose files are fetched: a file must not send this program to hundreds of servers."""
+
+_WELL_KNOWN: Final = "/.well-known/agent-registration.json"
+_HTTPS_PORT: Final = 443
+_MAX_HOST: Final = 290
+
+
+def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
+    """Return the id of a file: the same kind, URI and hash make the same id."""
+    return sha256(b"\0".join((kind.encode(), expected_hash or b"", uri.encode()))).digest()
+
+
+def well_known_uri(host: str) -> str:
+    """Return the URI of the file by which a domain names its agents."""
+    return f"https://{host}{_WELL_KNOWN}"
+
+
+def secure_host(uri: str) -> str | None:
+    """Return the host of an https URI, with a port that is not 443; None for other URIs."""
+    if uri[:8].lower() != "https://":
+        return None
+    try:
+        host, port = host_of(uri)
+    except UnsupportedUriError:
+        return None
+    return None if len(host) > _MAX_HOST else host if port == _HTTPS_PORT else f"{host}:{port}"
+
+
+def host_rows(key: Mapping[str, bytes], services: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of the first hosts of an agent's services.
+
+    Args:
+        key: The content of the registration file.
+        services: The rows of its services.
+    """
+    hosts = dict.fromkeys(secure_host(service["endpoint"] or "") for service in services)
+    found = [host for host in hosts if host is not None][:MOST_HOSTS]
+    return [
+        {**key, "position": position, "host": host, "file_id": file_id_of(Kind.DOMAIN, well_known_uri(host), None)}
+        for position, host in enumerate(found)
+    ]

@@ -1,0 +1,95 @@
+"""Sights: the states in which the index saw files, each with the block that it had reached by then.
+
+A file can change without a trace on the chain. So that an answer about an earlier block can be given again, each change
+of a file's state is kept beside the block at which the index stood. Contents are not kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, case, exists, func, insert, literal_column, or_, select, update
+
+from bilateral.index.files import schema
+from bilateral.index.files.schema import State
+from bilateral.index.schema import chain
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sqlalchemy import Connection
+
+_AT_ONCE: Final = 500
+
+
+def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
+    """Note the states of files, and of the domains' files that belong to them, where they changed.
+
+    Args:
+        connection: The connection, in the transaction that stores the files and their references.
+        file_ids: The files.
+    """
+    wanted = sorted(file_ids)
+    for start in range(0, len(wanted), _AT_ONCE):
+        part = wanted[start : start + _AT_ONCE]
+        named, known = schema.registration_domain, schema.file
+        domains = (
+            select(named.c.file_id)
+            .join(known, known.c.content_hash == named.c.content_hash)
+            .where(known.c.file_id.in_(part))
+        )
+        ids = {*part, *(bytes(it) for it in connection.execute(domains).scalars())}
+        connection.execute(_insert_changes(sorted(ids)))
+
+
+def move_sights(connection: Connection, chain_id: int, block: int) -> None:
+    """Bring the sights at removed blocks back to the last block that stays: the index saw the files, after all.
+
+    Args:
+        connection: The connection, in the transaction of a rollback.
+        chain_id: The chain.
+        block: The last block that stays.
+    """
+    table = schema.file_sight
+    later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)
+    connection.execute(update(table).where(later).values(seen_block=block))
+
+
+def _insert_changes(file_ids: Collection[bytes]) -> Any:
+    """Return the statement that inserts the states of files which differ from their last sights, for their chains."""
+    seen, table, all_ = schema.file_sight, schema.file, schema.file_sight.alias("all_sights")
+    last = (
+        select(func.max(all_.c.sight_id))
+        .where(all_.c.file_id == table.c.file_id, all_.c.chain_id == chain.c.chain_id)
+        .correlate(table, chain)
+        .scalar_subquery()
+    )
+    columns = ("state", "content_hash", "integrity", "reason")
+    is_same = exists().where(
+        seen.c.sight_id == last, *(seen.c[name].is_not_distinct_from(table.c[name]) for name in columns)
+    )
+    rows = (
+        select(chain.c.chain_id, table.c.file_id, chain.c.block_number, *(table.c[name] for name in columns))
+        .select_from(table)
+        .join(chain, literal_column("1") == literal_column("1"))
+        .where(table.c.file_id.in_(file_ids), table.c.state != State.WAITING, _is_of_chain(), ~is_same)
+        .order_by(table.c.file_id, chain.c.chain_id)
+    )
+    return insert(seen).from_select(["chain_id", "file_id", "seen_block", *columns], rows)
+
+
+def _is_of_chain() -> Any:
+    """Return the condition that an event of the chain names the file, or the registration file that leads to it."""
+    table, named, domain = schema.file, schema.file_reference, schema.registration_domain
+    parent = schema.file.alias("parent")
+    directly = exists().where(named.c.file_id == table.c.file_id, named.c.chain_id == chain.c.chain_id)
+    other = schema.file_reference.alias("other")
+    by_domain = exists().where(
+        and_(
+            domain.c.file_id == table.c.file_id,
+            parent.c.content_hash == domain.c.content_hash,
+            other.c.file_id == parent.c.file_id,
+            other.c.chain_id == chain.c.chain_id,
+        )
+    )
+    return or_(directly, case((table.c.kind == schema.Kind.DOMAIN, by_domain), else_=literal_column("false")))

@@ -1,0 +1,35 @@
+"""The ledger of the tests of checks: on SQLite, and for what depends on the engine on both."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+
+from bilateral.documents import Limits, Loader, Network
+from bilateral.index.database import open_database
+from bilateral.index.store import ChainStore
+from tests.checks.ledger import CHAIN_ID, Ledger
+from tests.index.conftest import database_url, engine, fresh_postgres, postgres  # noqa: F401  # fixtures
+
+
+@pytest.fixture(scope="session")
+def loader():
+    """A loader that reaches no server: files are in data URIs."""
+    return Loader(
+        limits=Limits(bytes=128 * 1024, seconds=20), network=Network(ssl_context=ssl.create_default_context())
+    )
+
+
+@pytest.fixture
+def ledger(tmp_path, loader):
+    """A ledger on SQLite."""
+    engine = open_database(f"sqlite:///{tmp_path / 'index.sqlite'}")  # noqa: F811  # not the fixture
+    yield Ledger(engine, ChainStore(engine, CHAIN_ID), loader)
+    engine.dispose()
+
+
+@pytest.fixture
+def any_ledger(engine, loader):  # noqa: F811  # a fixture
+    """A ledger on either engine."""
+    return Ledger(engine, ChainStore(engine, CHAIN_ID), loader)
