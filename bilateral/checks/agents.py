@@ -215,11 +215,8 @@ def _changes(moment: Moment, identity: str, agent_ids: Sequence[int]) -> Any:
 
 def _replayed(agent_id: int, rows: Iterable[Row[Any]]) -> AgentFacts:
     """Return an agent after its changes."""
-    states, facts, block = AgentStates(), AgentFacts(agent_id), -1
+    states, facts = AgentStates(), AgentFacts(agent_id)
     for row in sorted(rows, key=attrgetter("block_number", "log_index")):
-        if row.block_number != block and agent_id not in states.owners:
-            states.wallets.pop(agent_id, None)  # as the index does for an agent that does not exist after a block
-        block = row.block_number
         before = states.owners.get(agent_id), states.wallets.get(agent_id)
         if row.event == "Transfer":
             states.transfer(agent_id, row.a, row.b)

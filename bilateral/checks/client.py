@@ -72,7 +72,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         buyers: A source of buyers' records.
 
     Raises:
-        CheckError: As `check_server`, but that an account without an agent is no error.
+        CheckError: As `check_server`, and an account without an agent is not an error.
         MalformedIdentifierError: The client or the server is malformed.
     """
     reasons = Reasons(policy or Policy())
@@ -90,7 +90,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     figures: dict[str, Any] = {}
     others: Sequence[Any] = ()
     if party is None:
-        reasons.add(Code.NO_AGENT, f"The account {account} is no agent, so no server can have rated it.")
+        reasons.add(Code.NO_AGENT, f"The account {account} has no agent, so servers cannot rate it.")
     else:
         judge_age(reasons, moment, party.facts)
         others = _judge_agent(connection, reasons, party, kinds, asker, figures)

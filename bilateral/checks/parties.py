@@ -121,7 +121,7 @@ def find_account(connection: Connection, moment: Moment, account: str) -> Party 
         account: The account, in checksum form.
 
     Returns:
-        The agent; None if the account is no agent of any identity registry of the chain.
+        The agent; None if the account has no agent in any identity registry of the chain.
     """
     for identity in _identities(connection, moment, None):
         found = agents_of_accounts(connection, moment, identity, [account])
@@ -163,7 +163,7 @@ def _identities(connection: Connection, moment: Moment, named: str | None) -> li
     """Return the identity registries to look in.
 
     Raises:
-        UnknownChainError: The index has none of the chain, or not the one that is named.
+        UnknownChainError: The index has no identity registry of the chain, or another one.
     """
     known = identity_registries(connection, moment.chain_id)
     wanted = known if named is None else [it for it in known if it == named]

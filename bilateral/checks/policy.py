@@ -85,7 +85,7 @@ class Policy(BaseModel):
         tag: The tag of the feedback that counts as a server's rating. It has a scale.
         minimum_raters: The number of different raters below which a rating is uncertain.
         newcomers: The treatment of agents without ratings that count.
-        anonymous: The treatment of clients that are no agent.
+        anonymous: The treatment of clients without an agent.
         trust: The raters whose ratings count.
         require_payment_proof: True to count only feedback whose file claims a payment by its client to the agent.
         maximum_rating_age_days: The age beyond which a rating does not count; None for no limit.

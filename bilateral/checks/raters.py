@@ -57,7 +57,7 @@ class Asker:
     """The side that asks.
 
     Attributes:
-        agent_id: Its agent; None if it is none.
+        agent_id: Its agent; None without one.
         accounts: Its accounts.
     """
 
@@ -292,7 +292,7 @@ def _reputable_now(connection: Connection, question: Question, by_rater: Tallies
 def _rows(connection: Connection, question: Question, column: Any, values: Collection[Any]) -> list[Row[Any]]:
     """Return the agents with one of some values in a column, at the head."""
     table, wanted = schema.agent, sorted(values)
-    found: list[Row[Any]] = []
+    found: list[Any] = []
     for start in range(0, len(wanted), _AT_ONCE):
         query = select(table.c.agent_id, table.c.owner, table.c.wallet).where(
             table.c.chain_id == question.moment.chain_id,

@@ -186,7 +186,7 @@ class Check:
         verdict: The answer in one word.
         side: `server` or `client`.
         chain_id: The chain.
-        agent: The agent, `8453:247`; None for a client that is no agent.
+        agent: The agent, `8453:247`; None for a client without one.
         account: The account that was checked: of a server its wallet, of a client that of the question or the wallet.
         block: The block that the answer was made at.
         history: The hash of the block of the last event by then. It tells apart the forks of a reorganisation.

@@ -31,7 +31,7 @@ def account(number):
 
 
 class Ledger:
-    """Blocks an hour apart, and the checks of what they hold."""
+    """Blocks an hour apart, and checks of their agents."""
 
     def __init__(self, engine, store, loader):
         self.engine, self.store, self.loader = engine, store, loader

@@ -45,7 +45,7 @@ class History:
         logs = [log for _ in range(self.random.randrange(5)) for log in [self._event()] if log is not None]
         self.ledger.block(*logs, hours=self.random.choice((1, 1, 5, 20)))
 
-    def _event(self):
+    def _event(self):  # noqa: PLR0911  # one a kind
         choice = self.random.random()
         if len(self.owners) < 3 or choice < 0.05:
             agent, owner = len(self.owners) + 1, self._person()

@@ -168,7 +168,7 @@ def test_approved_reviewer_is_named(praised):
     assert reason.evidence[0].event == "Approval"
 
 
-def test_end_of_an_approval_is_no_approval(praised):
+def test_end_of_an_approval_has_no_effect(praised):
     praised.block(approved(1, OWNER, account(0)), approved_for_all(OWNER, STRANGER, is_approved=False))
     assert codes(praised.server(policy=TRUSTING)) == {}
 

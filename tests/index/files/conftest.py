@@ -103,8 +103,9 @@ class Story:
             return connection.exec_driver_sql(statement).mappings().all()
 
     def file(self, uri=None):
-        """Return the row of the only file, or of the only one with a URI."""
-        (row,) = [it for it in self.rows(schema.file) if uri in (None, it["uri"])]
+        """Return the row of the only file that an event names, or of the only one with a URI."""
+        rows = [it for it in self.rows(schema.file) if it["kind"] != schema.Kind.DOMAIN or uri is not None]
+        (row,) = [it for it in rows if uri in (None, it["uri"])]
         return row
 
     def _block(self, number):
