@@ -15,6 +15,7 @@ GROUPS: Final = {
     "transaction": "Speed up or cancel a pending transaction.",
     "deployment": "Show the registries in use and who can change their code; list the address book.",
     "trust": "Find coordinated and false ratings, and score agents without them.",
+    "x402": "Rotate the keys that sign an agent's paid answers.",
     "index": "Index the events of all registries into SQL, and compare the rows with the chain.",
 }
 """The help of each group, in the order of the help. The module of a group has the same name."""

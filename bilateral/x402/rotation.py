@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bilateral.documents import Signer
-from bilateral.errors import InvalidArgumentError
+from bilateral.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.x402.checking import MAX_SIGNERS
 from bilateral.x402.keys import check_key
 
@@ -66,20 +66,63 @@ def add_signer(  # noqa: PLR0913  # the fields of a signer
         DocumentError: The file cannot be loaded.
     """
     check_key(key)
+    return add_public_key(
+        client,
+        agent_id,
+        key.public_key,
+        key.algorithm,
+        role=role,
+        valid_from=valid_from,
+        valid_until=valid_until,
+        comment=comment,
+    )
+
+
+def add_public_key(  # noqa: PLR0913  # the fields of a signer
+    client: Client,
+    agent_id: AgentLike,
+    public_key: str,
+    algorithm: str,
+    *,
+    role: str = "delegate",
+    valid_from: datetime | None = None,
+    valid_until: datetime | None = None,
+    comment: str | None = None,
+) -> Handle[AgentUriSet]:
+    """List a key by its public key, for a program that does not hold the key. Nothing tests that the key signs.
+
+    Args:
+        client: The SDK's client of the agent's owner.
+        agent_id: The agent.
+        public_key: The public key in hexadecimal digits without 0x.
+        algorithm: `secp256k1` or `ed25519`.
+        role: As `add_signer`, as are the following.
+        valid_from: As `add_signer`.
+        valid_until: As `add_signer`.
+        comment: As `add_signer`.
+
+    Raises:
+        InvalidArgumentError: The key is listed already, the file lists 64 keys, or a field is malformed.
+        DocumentError: The file cannot be loaded.
+    """
     listed = list_signers(client, agent_id)
-    if any(it.public_key.lower() == key.public_key.lower() for it in listed):
-        raise InvalidArgumentError(f"the key {key.public_key[:16]}… is listed already")
+    if any(it.public_key.lower() == public_key.lower() for it in listed):
+        raise InvalidArgumentError(f"the key {public_key[:16]}… is listed already")
     if len(listed) >= MAX_SIGNERS:
         raise InvalidArgumentError(f"the file lists {len(listed)} keys, and clients accept at most {MAX_SIGNERS}")
     entry: dict[str, Any] = {
-        "publicKey": key.public_key,
-        "algorithm": key.algorithm,
+        "publicKey": public_key,
+        "algorithm": algorithm,
         "role": role,
         "validFrom": _seconds(valid_from or datetime.now(UTC)),
         "validUntil": None if valid_until is None else _seconds(valid_until),
     }
     if comment is not None:
         entry["comment"] = comment
+    try:
+        Signer.of(entry)
+    except MalformedDocumentError as error:
+        raise InvalidArgumentError(f"the key cannot be listed: {error}") from None
     return client.edit_registration(agent_id, fields={"signers": [*_objects(listed), entry]})
 
 

@@ -71,7 +71,17 @@ def environment(record, tmp_path_factory):
 COMMAND = get_command(app)
 """Made once: that takes as long as most commands."""
 
-GROUP_COMMANDS = {group: load_group(group).commands for group in GROUPS}
+
+def commands_of(group):
+    """Return the commands of a group by name; those of a group inside it by both names."""
+    found = {}
+    for name, each in group.commands.items():
+        inner = getattr(each, "commands", None)
+        found |= {name: each} if inner is None else {f"{name} {last}": it for last, it in inner.items()}
+    return found
+
+
+GROUP_COMMANDS = {group: commands_of(load_group(group)) for group in GROUPS}
 """The commands of each group, by name."""
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bilateral.documents import DataUriStore, RegistrationFile
+from bilateral.x402 import Ed25519Key, Secp256k1Key
 from tests.cli.conftest import GROUP_COMMANDS
 from tests.sdk.servers import KuboServer, PinningServer, PutServer
+from tests.x402.world import signer_entry
 
 pytestmark = pytest.mark.usefixtures("agent")
 
@@ -15,12 +17,22 @@ TOKEN = {"BILATERAL_PINNING_TOKEN": "secret"}
 ALONE = "--store-folder is on this machine only: name the URL at which it is published by --store-url"
 UNUSABLE = "--store-url is not the http or https URL of a folder, without query, fragment, user and password"
 
+LISTED = Secp256k1Key(bytes(range(1, 33)))
+"""A key that the agent's registration file lists."""
+
 STORING = [
     f"{group} {name}"
     for group, commands in GROUP_COMMANDS.items()
     for name, command in commands.items()
     if any(parameter.name == "store_folder" for parameter in command.params)
 ]
+
+
+def _public_key_file(folder):
+    """Write a public key for `x402 signers add` to a file."""
+    path = folder / "key.hex"
+    path.write_text(Ed25519Key(bytes(range(1, 33))).public_key)
+    return path
 
 
 @pytest.fixture
@@ -33,7 +45,10 @@ def published(tmp_path):
 def storing(tmp_path, owner, client, validator, bilateral, identity):
     """The arguments that make each command store a document, and the account that may run it."""
     file = tmp_path / "agent.json"
-    file.write_bytes(RegistrationFile.new("Weather agent", "Forecasts", "https://agent.example/i.png").to_bytes())
+    signers = [signer_entry(LISTED)]
+    file.write_bytes(
+        RegistrationFile.new("Weather agent", "Forecasts", "https://agent.example/i.png", signers=signers).to_bytes()
+    )
     authorization = bilateral("auth", "create", 1, client.address, key=owner).out.strip()
     feedback = f"1:{client.address}:0"
     identity.setAgentURI(1, DataUriStore().put(file.read_bytes()).uri, sender=owner)
@@ -41,6 +56,8 @@ def storing(tmp_path, owner, client, validator, bilateral, identity):
         "agent register": (["--file", file], owner),
         "agent edit": ([1, "--name", "Storm agent"], owner),
         "agent set-uri": ([1, "--file", file], owner),
+        "x402 signers add": ([1, "--public-key-file", _public_key_file(tmp_path), "--algorithm", "ed25519"], owner),
+        "x402 signers retire": ([1, LISTED.public_key[:16]], owner),
         "feedback give": ([1, 87, "--text", "good"], client),
         "feedback sign": ([1, 87, "--text", "good"], client),
         "feedback respond": ([feedback, "--text", "sorry"], owner),

@@ -20,7 +20,7 @@ from bilateral.x402.asgi import ReputationMiddleware
 from scripts._anvil import running_anvil
 from scripts._x402 import facilitator_app, serving
 from tests.sdk.client.helpers import deploy, plain, transact
-from tests.x402.world import NETWORK, SIGNING_KEY, resource_server, route
+from tests.x402.world import NETWORK, SIGNING_KEY, resource_server, route, signer_entry
 
 MNEMONIC = "test test test test test test test test test test test junk"
 
@@ -136,16 +136,6 @@ def publish(selling_client, deployment):
         return uri
 
     return make
-
-
-def signer_entry(key=SIGNING_KEY, valid_from=0, valid_until=None):
-    return {
-        "publicKey": key.public_key,
-        "algorithm": key.algorithm,
-        "role": "delegate",
-        "validFrom": valid_from,
-        "validUntil": valid_until,
-    }
 
 
 @pytest.fixture(scope="session")

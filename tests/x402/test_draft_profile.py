@@ -33,7 +33,6 @@ from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.requests import verification_of, verifying_session
 from bilateral.x402.wsgi import protect_flask
 from scripts._x402 import serving
-from tests.x402.conftest import signer_entry
 from tests.x402.examples import changed
 from tests.x402.test_verification import OTHER_KEY, assert_only, buy
 from tests.x402.world import (
@@ -46,6 +45,7 @@ from tests.x402.world import (
     route,
     serving_wsgi,
     settled,
+    signer_entry,
 )
 
 BODY = b"snow in Oslo"

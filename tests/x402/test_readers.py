@@ -27,9 +27,9 @@ from bilateral.x402 import (
 )
 from bilateral.x402.payments import PaymentProblemError
 from bilateral.x402.types import ClientAgent
-from tests.x402.conftest import signer_entry
 from tests.x402.examples import MINT, PROGRAM, SOLANA, SOLANA_TRANSACTION, changed
 from tests.x402.test_verification import assert_only
+from tests.x402.world import signer_entry
 
 KEY = Ed25519Key(bytes(range(6, 38)))
 WALLET = base58.b58encode(bytes.fromhex(KEY.public_key)).decode()

@@ -19,9 +19,8 @@ from bilateral.x402 import (
     list_signers,
     retire_signer,
 )
-from tests.x402.conftest import signer_entry
 from tests.x402.test_verification import buy
-from tests.x402.world import SIGNING_KEY
+from tests.x402.world import SIGNING_KEY, signer_entry
 
 NEW = Ed25519Key(bytes(range(4, 36)))
 

@@ -30,8 +30,7 @@ from bilateral.x402.requests import verifying_session
 from bilateral.x402.transports import paid_request
 from tests.sdk.servers import HttpServer
 from tests.x402 import examples
-from tests.x402.conftest import signer_entry
-from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, payment_for
+from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, payment_for, signer_entry
 
 OTHER_KEY = Secp256k1Key(bytes(range(2, 34)))
 BODY = b"snow in Oslo"

@@ -17,9 +17,8 @@ from bilateral.x402 import (
     declare_8004_reputation,
 )
 from tests.x402 import examples
-from tests.x402.conftest import signer_entry
 from tests.x402.test_verification import OTHER_KEY, assert_only, buy, signed_anew
-from tests.x402.world import NETWORK
+from tests.x402.world import NETWORK, signer_entry
 
 
 @pytest.fixture(scope="module")

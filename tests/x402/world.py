@@ -32,6 +32,17 @@ PRICE = 1000
 SIGNING_KEY = Secp256k1Key(bytes(range(1, 33)))
 
 
+def signer_entry(key=SIGNING_KEY, valid_from=0, valid_until=None):
+    """Return the entry of a key in a registration file."""
+    return {
+        "publicKey": key.public_key,
+        "algorithm": key.algorithm,
+        "role": "delegate",
+        "validFrom": valid_from,
+        "validUntil": valid_until,
+    }
+
+
 @contextmanager
 def serving_wsgi(app):
     """Run a WSGI application on a free port, and yield its URL."""

@@ -1,0 +1,169 @@
+"""`bilateral x402 signers …`: the keys that sign an agent's paid answers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bilateral.cli.errors import KeyUnavailableError
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.keys import find_passphrase
+from bilateral.cli.options import Agent, command, make_group, moment
+from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from bilateral.documents import Signer
+    from bilateral.x402.keys import InteractionKey
+
+app = make_group("x402")
+signers = make_group("signers", "List the keys that sign an agent's paid answers; add one, retire one.")
+app.add_typer(signers)
+
+SIGNING_VARIABLE: Final = "BILATERAL_X402_KEY"
+
+_MIN_DIGITS: Final = 8
+_HOUR: Final = timedelta(hours=1)
+
+
+@command(signers, "list", "bilateral x402 signers list 42")
+def list_command(invocation: Invocation, agent: Agent) -> None:
+    """List the keys in an agent's registration file, valid or not."""
+    from bilateral.x402.rotation import list_signers  # noqa: PLC0415  # slow, and an extra
+
+    with invocation.reading("Loading the agent") as client:
+        found = list_signers(client, agent)
+    columns = {
+        "public key": "publicKey",
+        "algorithm": "algorithm",
+        "role": "role",
+        "valid from": "validFrom",
+        "valid until": "validUntil",
+        "comment": "comment",
+    }
+    rows = [it.to_object() for it in found]
+    invocation.output.results(
+        rows,
+        {title: lambda row, name=name: row.get(name) for title, name in columns.items()},  # type: ignore[misc]
+    )
+
+
+@command(
+    signers,
+    "add",
+    f"{SIGNING_VARIABLE}=0x… bilateral x402 signers add 42 --account alice",
+    "bilateral x402 signers add 42 --signing-keystore hot.json --comment 'hot key of 2027' --account alice",
+    "bilateral x402 signers add 42 --public-key-file kms.hex --algorithm ed25519 --account alice",
+    writes=True,
+    stores=True,
+)
+def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
+    invocation: Invocation,
+    agent: Agent,
+    signing_keystore: Annotated[
+        Path | None,
+        typer.Option(
+            "--signing-keystore",
+            metavar="FILE",
+            help=f"The keystore of the key to add. Without it, the key is in {SIGNING_VARIABLE}.",
+        ),
+    ] = None,
+    public_key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--public-key-file",
+            metavar="FILE",
+            help="A file with the public key in hexadecimal digits, if another program holds the key.",
+        ),
+    ] = None,
+    algorithm: Annotated[str, typer.Option("--algorithm", metavar="NAME", help="secp256k1 or ed25519.")] = "secp256k1",
+    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="owner or delegate.")] = "delegate",
+    valid_from: Annotated[
+        int | None, typer.Option("--valid-from", metavar="SECONDS", help="The start in Unix time; now if left out.")
+    ] = None,
+    valid_until: Annotated[
+        int | None, typer.Option("--valid-until", metavar="SECONDS", help="The end in Unix time; never if left out.")
+    ] = None,
+    comment: Annotated[str | None, typer.Option("--comment", metavar="TEXT", help="A note for people.")] = None,
+) -> None:
+    """Add a key to an agent's registration file, store the file, and set the agent's URI."""
+    from bilateral.x402.rotation import add_public_key, add_signer  # noqa: PLC0415  # slow, and an extra
+
+    if signing_keystore is not None and public_key_file is not None:
+        raise InvalidArgumentError("name the key by --signing-keystore or by --public-key-file, not by both")
+    options: dict[str, Any] = {
+        "role": role,
+        "valid_from": moment(valid_from),
+        "valid_until": moment(valid_until),
+        "comment": comment,
+    }
+    if public_key_file is not None:
+        public_key = invocation.read_file(public_key_file).decode("latin-1").strip().removeprefix("0x")
+        invocation.write("Signer added", lambda client: add_public_key(client, agent, public_key, algorithm, **options))
+        return
+    key = _signing_key(invocation, signing_keystore, algorithm)
+    invocation.write("Signer added", lambda client: add_signer(client, agent, key, **options))
+
+
+@command(
+    signers,
+    "retire",
+    "bilateral x402 signers retire 42 04a8bc1f --account alice",
+    "bilateral x402 signers retire 42 04a8bc1f --overlap-hours 0 --account alice",
+    writes=True,
+    stores=True,
+)
+def retire(
+    invocation: Invocation,
+    agent: Agent,
+    key: Annotated[
+        str,
+        typer.Argument(metavar="KEY", help="The first digits of the public key, at least 8.", show_default=False),
+    ],
+    overlap: Annotated[
+        float,
+        typer.Option("--overlap-hours", min=0, metavar="HOURS", help="The key counts for so long; 0 if it was stolen."),
+    ] = 24.0,
+) -> None:
+    """Let a key expire in an agent's registration file, store the file, and set the agent's URI."""
+    from bilateral.x402.rotation import list_signers, retire_signer  # noqa: PLC0415  # slow, and an extra
+
+    with invocation.reading("Loading the agent") as client:
+        public_key = _matching(list_signers(client, agent), key)
+    invocation.write("Signer retired", lambda client: retire_signer(client, agent, public_key, overlap=overlap * _HOUR))
+
+
+def _matching(found: list[Signer], digits: str) -> str:
+    """Return the listed key that begins with some digits.
+
+    Raises:
+        InvalidArgumentError: The digits are too few, or fit no key or several.
+    """
+    digits = digits.lower().removeprefix("0x")
+    if len(digits) < _MIN_DIGITS:
+        raise InvalidArgumentError(f"{quoted(digits)} has fewer than {_MIN_DIGITS} digits of a public key")
+    keys = {it.public_key.lower() for it in found if it.public_key.lower().startswith(digits)}
+    if len(keys) != 1:
+        raise InvalidArgumentError(f"{len(keys)} listed keys begin with {quoted(digits[:16])}")
+    return keys.pop()
+
+
+def _signing_key(invocation: Invocation, keystore: Path | None, algorithm: str) -> InteractionKey:
+    """Return the key to add.
+
+    Raises:
+        KeyUnavailableError: It is missing or malformed.
+    """
+    from bilateral.x402.errors import InvalidKeyError  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.keys import key_from_environment, key_from_keystore  # noqa: PLC0415
+
+    try:
+        if keystore is None:
+            return key_from_environment(SIGNING_VARIABLE, algorithm)  # type: ignore[arg-type]  # it checks the name
+        passphrase = find_passphrase(keystore.stem, None, invocation.output.ask)
+        return key_from_keystore(keystore, passphrase, algorithm)  # type: ignore[arg-type]
+    except InvalidKeyError as error:
+        raise KeyUnavailableError("malformed_key", str(error)) from None

@@ -1,0 +1,152 @@
+"""Keys that sign paid answers are listed, added and retired from the command line."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from eth_account import Account
+
+from bilateral.documents import DataUriStore, RegistrationFile
+from bilateral.x402 import Ed25519Key, Secp256k1Key
+from tests.cli.conftest import PASSPHRASE
+from tests.x402.world import signer_entry
+
+OLD = Secp256k1Key(bytes(range(1, 33)))
+NEW = Ed25519Key(bytes(range(2, 34)))
+SECRET = {"BILATERAL_X402_KEY": NEW.secret.hex()}
+SIGNERS = ("x402", "signers")
+
+
+@pytest.fixture
+def publish(agent, identity, owner):
+    """Publishes a registration file of the agent with signers."""
+
+    def make(*signers):
+        file = RegistrationFile.new("Weather agent", "Forecasts", "https://a.example/i.png", signers=list(signers))
+        identity.setAgentURI(agent, DataUriStore().put(file.to_bytes()).uri, sender=owner)
+
+    make(signer_entry(OLD))
+    return make
+
+
+def now():
+    return datetime.now(UTC).timestamp()
+
+
+@pytest.fixture
+def listed(publish, done):
+    return lambda: done(*SIGNERS, "list", 1)
+
+
+def test_keys_are_listed(listed, bilateral):
+    assert listed() == [signer_entry(OLD)]
+    shown = bilateral(*SIGNERS, "list", 1)
+    assert shown.code == 0
+    assert OLD.public_key[:20] in shown.out.replace("\n", "")
+
+
+def test_key_of_the_environment_is_added(listed, done, owner, identity):
+    before = identity.tokenURI(1)
+    ran = done(*SIGNERS, "add", 1, "--algorithm", "ed25519", "--comment", "hot", key=owner, **SECRET)
+    assert ran["result"]["uri"] == identity.tokenURI(1) != before
+    old, new = listed()
+    assert old == signer_entry(OLD)
+    assert (new["publicKey"], new["algorithm"], new["role"]) == (NEW.public_key, "ed25519", "delegate")
+    assert (new["validUntil"], new["comment"]) == (None, "hot")
+    assert abs(new["validFrom"] - now()) < 600
+
+
+def test_key_of_a_keystore_is_added(listed, done, owner, tmp_path):
+    account = Account.from_key(b"\x05" * 32)
+    path = tmp_path / "hot.json"
+    path.write_text(json.dumps(Account.encrypt(account.key, PASSPHRASE, kdf="pbkdf2", iterations=1)))
+    ran = (*SIGNERS, "add", 1, "--signing-keystore", path, "--role", "owner", "--valid-from", 5, "--valid-until", 2**33)
+    done(*ran, key=owner, BILATERAL_PASSPHRASE=PASSPHRASE)
+    new = listed()[-1]
+    assert new["publicKey"] == Secp256k1Key(bytes(account.key)).public_key
+    assert (new["role"], new["validFrom"], new["validUntil"]) == ("owner", 5, 2**33)
+
+
+def test_public_key_that_another_program_holds_is_added(listed, done, owner, tmp_path):
+    path = tmp_path / "kms.hex"
+    path.write_text(f"0x{NEW.public_key}\n")
+    done(*SIGNERS, "add", 1, "--public-key-file", path, "--algorithm", "ed25519", key=owner)
+    assert listed()[-1]["publicKey"] == NEW.public_key
+
+
+@pytest.mark.parametrize(("options", "seconds"), [((), 24 * 3600), (("--overlap-hours", "0.5"), 1800)])
+def test_key_is_retired_with_an_overlap(listed, done, owner, options, seconds):
+    done(*SIGNERS, "retire", 1, OLD.public_key[:8].upper(), *options, key=owner)
+    assert abs(listed()[0]["validUntil"] - now() - seconds) < 600
+
+
+def test_stolen_key_is_retired_at_once(listed, done, owner):
+    done(*SIGNERS, "retire", 1, f"0x{OLD.public_key}", "--overlap-hours", 0, key=owner)
+    assert listed()[0]["validUntil"] <= now()
+
+
+def test_dry_run_changes_nothing(listed, done, owner, identity):
+    before = identity.tokenURI(1)
+    assert (
+        done(*SIGNERS, "retire", 1, OLD.public_key[:8], "--dry-run", key=owner)["transaction"]["from"] == owner.address
+    )
+    assert identity.tokenURI(1) == before
+
+
+@pytest.mark.parametrize(
+    ("digits", "problem"),
+    [
+        (OLD.public_key[:7], "has fewer than 8 digits"),
+        ("ffffffff", "0 listed keys begin with"),
+        (Secp256k1Key(bytes(range(9, 41))).public_key[:8], "0 listed keys begin with"),
+    ],
+    ids=["short", "unknown", "other"],
+)
+def test_digits_that_name_no_key_are_refused(publish, refused, owner, digits, problem):
+    error = refused(3, *SIGNERS, "retire", 1, digits, key=owner)
+    assert (error["reason"], problem in error["message"]) == ("invalid_argument", True)
+
+
+def test_digits_of_two_keys_are_refused(publish, refused, owner):
+    one, other = OLD.public_key, OLD.public_key[:8] + "0" * 122
+    publish(signer_entry(OLD), signer_entry(OLD) | {"publicKey": other})
+    assert one[:8] == other[:8]
+    assert "2 listed keys begin with" in refused(3, *SIGNERS, "retire", 1, one[:8], key=owner)["message"]
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "variables", "reason"),
+    [
+        (7, (), {}, "malformed_key"),
+        (7, (), {"BILATERAL_X402_KEY": "zz"}, "malformed_key"),
+        (7, ("--algorithm", "rsa"), SECRET, "malformed_key"),
+        (3, ("--role", "thief"), SECRET, "invalid_argument"),
+        (3, ("--valid-until", "-1"), SECRET, "invalid_argument"),
+        (3, (), {"BILATERAL_X402_KEY": OLD.secret.hex()}, "invalid_argument"),
+        (3, ("--signing-keystore", "a", "--public-key-file", "b"), {}, "invalid_argument"),
+        (6, ("--public-key-file", "missing.hex"), {}, "unreachable_document"),
+        (7, ("--signing-keystore", "missing.json"), {"BILATERAL_PASSPHRASE": "p"}, "malformed_key"),
+    ],
+    ids=["missing", "not hexadecimal", "algorithm", "role", "end", "listed", "two", "no file", "no keystore"],
+)
+def test_key_that_cannot_be_added_is_refused(publish, refused, owner, code, arguments, variables, reason):
+    error = refused(code, *SIGNERS, "add", 1, *arguments, key=owner, **variables)
+    assert error["reason"] == reason
+    assert not any(secret in str(error) for secret in (NEW.secret.hex(), OLD.secret.hex()))
+
+
+def test_stranger_may_not_add_a_key(publish, refused, stranger):
+    error = refused(4, *SIGNERS, "add", 1, "--algorithm", "ed25519", key=stranger, **SECRET)
+    assert error["reason"] == "not_agent_owner"
+
+
+def test_agent_without_a_file_has_no_keys(agent, refused):
+    assert "has no registration file" in refused(3, *SIGNERS, "list", 1)["message"]
+
+
+def test_group_inside_a_group_shows_its_help(bilateral):
+    ran = bilateral("x402", "signers")
+    assert (ran.code, ran.err) == (2, "")
+    assert "retire" in ran.out
