@@ -139,7 +139,7 @@ def test_key_that_cannot_be_added_is_refused(publish, refused, owner, code, argu
 
 def test_stranger_may_not_add_a_key(publish, refused, stranger):
     error = refused(4, *SIGNERS, "add", 1, "--algorithm", "ed25519", key=stranger, **SECRET)
-    assert error["reason"] == "not_agent_owner"
+    assert error["reason"] == "not_authorized"
 
 
 def test_agent_without_a_file_has_no_keys(agent, refused):
