@@ -1,6 +1,6 @@
 """The tables of trust analysis. `docs/index.md` is their dictionary.
 
-Their statements are those of migration 0003. Each analysis replaces the rows of the one before it.
+Their statements are those of migration 0005. Each analysis replaces the rows of the one before it.
 """
 
 from __future__ import annotations

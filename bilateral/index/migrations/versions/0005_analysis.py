@@ -6,8 +6,8 @@ from alembic import op
 
 from bilateral.index.analysis import schema
 
-revision = "0003"
-down_revision = "0002"
+revision = "0005"
+down_revision = "0004"
 
 
 def upgrade() -> None:
