@@ -27,8 +27,8 @@ from bilateral.events import (
     ValidatorRated,
 )
 from bilateral.index import schema
-from bilateral.index.collection import collection_paused
 from bilateral.index.files.references import ReferenceScan
+from bilateral.index.interpreter import tuned_interpreter
 from bilateral.index.rows import rows_of
 from bilateral.index.store import Batch, Block, ChainStore
 
@@ -69,7 +69,7 @@ def build(engine: Engine, world: World, report: Callable[[str], None] = lambda _
     store.begin(chain.block())
     cursor = chain.block()
     while not chain.is_complete:
-        with collection_paused():
+        with tuned_interpreter():
             cursor = _append(store, cursor, chain)
         report(f"block {cursor.number}: {chain.agents} agents, {chain.ratings} ratings")
     scan, references = ReferenceScan(engine, world.chain_id, Loader()), 0

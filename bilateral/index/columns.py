@@ -66,7 +66,17 @@ class WideInteger(TypeDecorator[int]):
         return None if value is None else python_integer(value)
 
 
-ADDRESS: Final = String(42)
+def key_string(length: int | None = None) -> TypeEngine[str]:
+    """Return the type of a text that is compared byte by byte, as SQLite does: it is faster than a language's order.
+
+    Args:
+        length: The most characters; None for a text of any length.
+    """
+    kind = Text if length is None else String
+    return kind(length).with_variant(kind(length, collation="C"), "postgresql")
+
+
+ADDRESS: Final = key_string(42)
 """An address in EIP-55 checksum form."""
 
 HASH: Final = LargeBinary(32)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 from bilateral.errors import (
     MalformedNodeAnswerError,
 )
-from bilateral.index.collection import collection_paused
 from bilateral.index.errors import (
     ChainChangedError,
     CursorMovedError,
     EndpointLiesError,
 )
 from bilateral.index.extraction import Extraction
+from bilateral.index.interpreter import tuned_interpreter
 from bilateral.index.reading import ENDPOINT_FAILURES, Reader
 from bilateral.index.store import Block, ChainStore
 
@@ -95,7 +95,7 @@ class Follower:
         while True:
             source = self._pool.choose()
             try:
-                with collection_paused():
+                with tuned_interpreter():
                     step = self._step(source)
             except CursorMovedError:
                 continue  # another worker was faster: go on from its cursor

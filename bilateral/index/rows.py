@@ -50,8 +50,18 @@ class Rows(ABC):
     def of_blocks(self, table: Table, chain_id: int, first: int, last: int) -> list[Row]:
         """Return the rows of a table of events for a range of blocks, in the order of the chain."""
         where = f"chain_id = {chain_id:d} AND block_number BETWEEN {first:d} AND {last:d}"
-        query = f'SELECT * FROM "{table.name}" WHERE {where} ORDER BY block_number, log_index'
+        query = f'SELECT * FROM "{self._place(table, chain_id)}" WHERE {where} ORDER BY block_number, log_index'
         return _widened(self._fetched(query), _wide(table))
+
+    def delete_after(self, table: Table, chain_id: int, block: int) -> int:
+        """Delete the rows of a chain's later blocks, and return their number."""
+        where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
+        found = self._connection.exec_driver_sql(f'DELETE FROM "{self._place(table, chain_id)}" WHERE {where}')
+        return found.rowcount
+
+    def _place(self, table: Table, chain_id: int) -> str:  # noqa: ARG002  # one of the engines needs it
+        """Return the name of the table that holds a chain's rows."""
+        return table.name
 
     @abstractmethod
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
@@ -233,10 +243,14 @@ class PostgresRows(Rows):
         driver.adapters.register_dumper(bytes, BytesBinaryDumper)  # COPY would take a slower one for `bytea`
         connection.exec_driver_sql(_POSTGRES_SETTINGS)
 
+    def _place(self, table: Table, chain_id: int) -> str:
+        """See `Rows._place`."""
+        return partition_name(table, chain_id) if table in PARTITIONED_TABLES else table.name
+
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Rows.insert`."""
         if rows:
-            self._copy(_place(table, rows[0][0]), table, tuple(table.c.keys()), rows)
+            self._copy(self._place(table, rows[0][0]), table, tuple(table.c.keys()), rows)
 
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Rows.replace`."""
@@ -247,7 +261,7 @@ class PostgresRows(Rows):
         others = [column for column in columns if column not in key]
         action = ", ".join(f'"{it}" = EXCLUDED."{it}"' for it in others)
         self._connection.exec_driver_sql(
-            f'INSERT INTO "{_place(table, rows[0][0])}" SELECT * FROM {name} ON CONFLICT ({_names(key)}) '
+            f'INSERT INTO "{self._place(table, rows[0][0])}" SELECT * FROM {name} ON CONFLICT ({_names(key)}) '
             + (f"DO UPDATE SET {action}" if others else "DO NOTHING")
         )
 
@@ -258,7 +272,7 @@ class PostgresRows(Rows):
             name = self._fill(table, columns, keys, "gone")
             on = " AND ".join(f'kept."{it}" = gone."{it}"' for it in columns)
             self._connection.exec_driver_sql(
-                f'DELETE FROM "{_place(table, keys[0][0])}" kept USING {name} gone WHERE {on}'
+                f'DELETE FROM "{self._place(table, keys[0][0])}" kept USING {name} gone WHERE {on}'
             )
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
@@ -268,14 +282,14 @@ class PostgresRows(Rows):
             return []
         name = self._fill(table, tuple(columns), wanted, "wanted")
         on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
-        place = _place(table, wanted[0][0])
+        place = self._place(table, wanted[0][0])
         query = f'SELECT found.* FROM {name} wanted JOIN "{place}" found ON {on}'
         return _widened(self._fetched(query), _wide(table))
 
     def learn(self, chain_id: int, tables: Iterable[Table]) -> None:
         """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
         self._connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
-        self._connection.exec_driver_sql("ANALYZE " + _names(_place(it, chain_id) for it in tables))
+        self._connection.exec_driver_sql("ANALYZE " + _names(self._place(it, chain_id) for it in tables))
 
     def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
         """Fill a temporary table, and return its name."""
@@ -297,15 +311,10 @@ class PostgresRows(Rows):
                 write(row)
 
 
-def _place(table: Table, chain_id: int) -> str:
-    """Return the name of the table that holds a chain's rows."""
-    return partition_name(table, chain_id) if table in PARTITIONED_TABLES else table.name
-
-
 @cache
 def _binary_type(table: Table, column: str) -> str:
     """Return the name of a column's type, for COPY in binary form."""
-    name = table.c[column].type.compile(_POSTGRES)
+    name = table.c[column].type.compile(_POSTGRES).partition(" COLLATE")[0]
     return _BINARY_TYPES.get(name) or name.partition("(")[0].lower()
 
 

@@ -37,7 +37,7 @@ from bilateral.events import (
     ValidatorRated,
 )
 from bilateral.index.check_indexes import define_check_indexes
-from bilateral.index.columns import ADDRESS, HASH, WideInteger, column_type
+from bilateral.index.columns import ADDRESS, HASH, WideInteger, column_type, key_string
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -218,7 +218,7 @@ agent_metadata: Final = Table(
     Column("chain_id", BigInteger, nullable=False),
     Column("identity_registry", ADDRESS, nullable=False),
     Column("agent_id", WideInteger, nullable=False),
-    Column("metadata_key", Text, nullable=False),
+    Column("metadata_key", key_string(), nullable=False),
     Column("metadata_value", LargeBinary, nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "metadata_key"),
     sqlite_with_rowid=False,
@@ -243,8 +243,8 @@ summary: Final = Table(
     Column("chain_id", BigInteger, nullable=False),
     Column("registry", ADDRESS, nullable=False),
     Column("agent_id", WideInteger, nullable=False),
-    Column("side", String(9), nullable=False),
-    Column("tag", Text, nullable=False),
+    Column("side", key_string(9), nullable=False),
+    Column("tag", key_string(), nullable=False),
     Column("count", BigInteger, nullable=False),
     Column("counterparts", BigInteger, nullable=False),
     Column("value_sum", WideInteger, nullable=False),
@@ -263,9 +263,9 @@ counterpart: Final = Table(
     Column("chain_id", BigInteger, nullable=False),
     Column("registry", ADDRESS, nullable=False),
     Column("agent_id", WideInteger, nullable=False),
-    Column("side", String(9), nullable=False),
-    Column("tag", Text, nullable=False),
-    Column("account", String(84), nullable=False),
+    Column("side", key_string(9), nullable=False),
+    Column("tag", key_string(), nullable=False),
+    Column("account", key_string(84), nullable=False),
     Column("count", BigInteger, nullable=False),
     Column("share_sum", BigInteger, nullable=False),
     PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag", "account"),

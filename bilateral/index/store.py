@@ -26,7 +26,7 @@ from bilateral.index.summaries import SUMMARY_EVENTS, SummaryTables
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy import Connection, Engine
 
     from bilateral.index.extraction import EventRows
 
@@ -195,8 +195,8 @@ class ChainStore:
                 SummaryTables(self.chain_id, rows).derive(found, sign=-1)
                 progress(block)
             after = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
-            removed = sum(connection.execute(self._after(table, target.number)).rowcount for table in after)
-            connection.execute(self._after(schema.block, target.number))
+            removed = sum(rows.delete_after(table, self.chain_id, target.number) for table in after)
+            rows.delete_after(schema.block, self.chain_id, target.number)
             forget_references(connection, self.chain_id, target.number)
             forget_blocks(connection, self.chain_id, target.number)
             if target.number + 1 >= floor:
@@ -249,10 +249,6 @@ class ChainStore:
         for block, found in stored_batches(connection, self.chain_id, SUMMARY_EVENTS):
             SummaryTables(self.chain_id, rows).derive(found)
             progress(block)
-
-    def _after(self, table: Table, block: int) -> Any:
-        """Return the statement that deletes a table's rows of later blocks."""
-        return delete(table).where(table.c.chain_id == self.chain_id, table.c.block_number > block)
 
     def _lock(self, connection: Connection, cursor: Block) -> int:
         """Keep other workers from moving the cursor until the end of the transaction.
