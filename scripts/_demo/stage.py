@@ -150,6 +150,21 @@ class Stage:
         """The number of the latest block."""
         return self._web3.eth.block_number
 
+    def ask(self, method: str, *parameters: object) -> Any:
+        """Call a method of the chain's JSON-RPC, and return its result.
+
+        Args:
+            method: The method.
+            *parameters: Its parameters, in the form of JSON.
+
+        Raises:
+            StepError: If the chain refuses.
+        """
+        answer: Any = self._web3.provider.make_request(method, list(parameters))  # type: ignore[arg-type]  # a name
+        if "error" in answer:
+            raise StepError(f"{method}: {answer['error'].get('message')}")
+        return answer["result"]
+
     def account(self, role: str) -> AccountAPI:
         """Return a funded account. The same role gets the same account.
 
