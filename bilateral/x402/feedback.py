@@ -142,7 +142,7 @@ def give_paid_feedback(
         DuplicateFeedbackError: This client has given feedback for this payment.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    _refuse_duplicate(arguments, client.search_feedback(arguments["agent_id"], **_search(signer)))
+    refuse_duplicate(arguments, client.search_feedback(arguments["agent_id"], **search_for(signer)))
     return client.give_feedback(**arguments)
 
 
@@ -156,7 +156,7 @@ async def give_paid_feedback_async(
 ) -> AsyncHandle[FeedbackEntry]:
     """Give feedback on a paid answer without blocking. See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    _refuse_duplicate(arguments, await client.search_feedback(arguments["agent_id"], **_search(signer)))
+    refuse_duplicate(arguments, await client.search_feedback(arguments["agent_id"], **search_for(signer)))
     return await client.give_feedback(**arguments)
 
 
@@ -170,7 +170,7 @@ def sign_paid_feedback(
 ) -> SignedFeedback:
     """Sign feedback on a paid answer for somebody else to send (`giveFeedbackBySig`). See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    _refuse_duplicate(arguments, client.search_feedback(arguments["agent_id"], **_search(signer)))
+    refuse_duplicate(arguments, client.search_feedback(arguments["agent_id"], **search_for(signer)))
     return client.sign_feedback(**arguments)
 
 
@@ -210,12 +210,12 @@ def _prefixed_digest(digest: bytes) -> bytes:
     return keccak(b"\x19Ethereum Signed Message:\n32" + digest)
 
 
-def _search(signer: TransactionSigner) -> dict[str, Any]:
+def search_for(signer: TransactionSigner) -> dict[str, Any]:
     """Return the search for the client's own earlier feedback."""
     return {"reviewers": [signer.address], "include_revoked": True, "load_files": True}
 
 
-def _refuse_duplicate(arguments: dict[str, Any], given: Sequence[FeedbackEntry]) -> None:
+def refuse_duplicate(arguments: dict[str, Any], given: Sequence[FeedbackEntry]) -> None:
     """Refuse a second feedback for one payment.
 
     Raises:

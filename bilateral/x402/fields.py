@@ -90,18 +90,18 @@ def whole(fields: Mapping[str, Any], name: str) -> int:
     return value
 
 
-def hexadecimal(fields: Mapping[str, Any], name: str, *lengths: int) -> bytes:
+def hexadecimal(fields: Mapping[str, Any], name: str, *lengths: int, path: str = "") -> bytes:
     """Return bytes from hexadecimal digits, with or without 0x.
 
     Raises:
         InvalidMessageError: They are missing, not hexadecimal, or of another length.
     """
-    value = text(fields, name)
+    value = text(fields, name, path)
     match = _HEX.fullmatch(value)
     found = bytes.fromhex(match[1]) if match else b""
     if len(found) not in lengths:
         expected = " or ".join(map(str, lengths))
-        raise InvalidMessageError(name, "malformed", f"expected {expected} bytes in hexadecimal digits")
+        raise InvalidMessageError(path + name, "malformed", f"expected {expected} bytes in hexadecimal digits")
     return found
 
 
@@ -124,9 +124,9 @@ def agent(registry: AccountId, fields: Mapping[str, Any], name: str, path: str =
     return _identifier(fields, name, path, lambda value: GlobalAgentId(registry, value))
 
 
-def transaction(fields: Mapping[str, Any], name: str) -> TransactionRef:
+def transaction(fields: Mapping[str, Any], name: str, path: str = "") -> TransactionRef:
     """Return a transaction reference."""
-    return _identifier(fields, name, "", TransactionRef.parse)
+    return _identifier(fields, name, path, TransactionRef.parse)
 
 
 def _identifier(fields: Mapping[str, Any], name: str, path: str, parse: Callable[[str], T]) -> T:

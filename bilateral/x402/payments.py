@@ -88,12 +88,12 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
     receipt = answers.record(found)
     if answers.quantity(receipt.get("status")) != 1:
         raise PaymentProblemError("the transaction failed")
-    logs = [_Log.of(each) for each in answers.records(receipt.get("logs"))]
+    logs = [ReceiptLog.of(each) for each in answers.records(receipt.get("logs"))]
     if expected.nonce is not None:
-        used = (AUTHORIZATION_USED, _word(expected.payer), expected.nonce)
+        used = (AUTHORIZATION_USED, address_topic(expected.payer), expected.nonce)
         if not any(it.address == expected.asset and it.topics == used for it in logs):
             raise PaymentProblemError("the transaction does not use this authorization")
-    transferred = (TRANSFER, _word(expected.payer), _word(expected.payee))
+    transferred = (TRANSFER, address_topic(expected.payer), address_topic(expected.payee))
     transfers = [it for it in logs if it.address == expected.asset and it.topics == transferred]
     paid = [it for it in transfers if len(it.data) == _WORD and int.from_bytes(it.data) >= expected.amount]
     if not paid:
@@ -109,7 +109,7 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
 
 
 @dataclass(frozen=True)
-class _Log:
+class ReceiptLog:
     """A log of a receipt."""
 
     address: str
@@ -118,7 +118,7 @@ class _Log:
     index: int
 
     @classmethod
-    def of(cls, log: dict[str, Any]) -> _Log:
+    def of(cls, log: dict[str, Any]) -> ReceiptLog:
         """Read a log."""
         topics, address = log.get("topics"), log.get("address")
         if not isinstance(topics, list) or not isinstance(address, str):
@@ -131,6 +131,6 @@ class _Log:
         return cls(account, tuple(answers.data(each) for each in topics), data, index)
 
 
-def _word(address: str) -> bytes:
+def address_topic(address: str) -> bytes:
     """Return an address as a topic."""
     return bytes.fromhex(address[2:]).rjust(_WORD, b"\0")

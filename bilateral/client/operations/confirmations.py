@@ -44,7 +44,7 @@ def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) 
             if receipt is not None:
                 depth = yield from _depth(receipt, confirmations)
                 if depth >= confirmations:
-                    return (yield from _outcome(state, sent, hash_, receipt))
+                    return (yield from outcome_of(state, sent, hash_, receipt))
             elif (yield from lookups.is_nonce_used(state, int(sent.transaction["nonce"]))):
                 nonce_used_since = nonce_used_since or time.monotonic()
                 is_settled = time.monotonic() - nonce_used_since >= lookups.LAG_SECONDS
@@ -78,7 +78,7 @@ def _depth(receipt: Mapping[str, Any], confirmations: int) -> Operation[int]:
     return last - block + 1
 
 
-def _outcome(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation[T]:
+def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[str, Any]) -> Operation[T]:
     """Return the result of a transaction that is in a block.
 
     Raises:

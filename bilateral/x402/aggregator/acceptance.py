@@ -1,0 +1,222 @@
+"""Accepts feedback into the durable queue of an aggregator, once a payment."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from bilateral.index.sponsored import State, refused_feedback, sponsored_feedback
+from bilateral.x402.aggregator.accounts import BudgetSpentError, add_count, lock_account, spend
+from bilateral.x402.aggregator.records import SECONDS_A_DAY, Sponsored
+from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sqlalchemy import Connection, Engine
+
+    from bilateral.x402.aggregator.evidence import Evidence, Payment
+    from bilateral.x402.aggregator.messages import Submission
+    from bilateral.x402.aggregator.settings import SponsoredChain
+
+_RETRY_SECONDS: Final = 5
+
+
+class Acceptance:
+    """Takes feedback into the queue. Any process may do so.
+
+    Args:
+        engine: The database.
+        clock: Returns the time, in Unix seconds.
+    """
+
+    def __init__(self, engine: Engine, clock: Callable[[], float] = time.time) -> None:
+        """See the class."""
+        self._engine = engine
+        self._clock = clock
+
+    def find(self, submission: Submission) -> Sponsored | None:
+        """Return the feedback that the same message began before; None if there is none.
+
+        Raises:
+            FeedbackRefusedError: The agent's signature was used for another payment.
+        """
+        table = sponsored_feedback
+        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+            row = connection.execute(
+                select(table).where(
+                    table.c.payment_transaction == _payment_hash(submission),
+                    table.c.client == submission.reviewer.address,
+                    table.c.content_hash == submission.content_hash,
+                    table.c.state != State.FAILED,
+                )
+            ).one_or_none()
+            if row is not None:
+                return Sponsored.of(row)
+            _refuse_used_proof(connection, submission)
+            return None
+
+    def accept(
+        self, chain: SponsoredChain, submission: Submission, evidence: Evidence, cost: int
+    ) -> tuple[Sponsored, bool]:
+        """Store a feedback that passed all checks.
+
+        Args:
+            chain: The chain.
+            submission: The message.
+            evidence: The result of the checks.
+            cost: The largest cost, in wei.
+
+        Returns:
+            The feedback; and True if it is new, False if the same message was accepted a moment ago.
+
+        Raises:
+            FeedbackRefusedError: The payment has other feedback, another feedback of the reviewer is on its way, or the
+                budget is spent.
+        """
+        for _ in evidence.payments:
+            try:
+                with self._engine.begin() as connection:
+                    return self._accept(connection, chain, submission, evidence, cost)
+            except IntegrityError:  # another request was faster
+                continue
+        raise _duplicate(submission)
+
+    def count_refusals(self, counts: Mapping[tuple[str, int], int]) -> None:
+        """Add refusals to those of today.
+
+        Args:
+            counts: Their numbers, by code and band of values.
+        """
+        if not counts:
+            return
+        day = int(self._clock()) // SECONDS_A_DAY
+        with self._engine.begin() as connection:
+            for (code, band), count in sorted(counts.items()):
+                key = {"day": day, "code": code, "band": band}
+                add_count(connection, refused_feedback, key, "count", count)
+
+    def _accept(
+        self, connection: Connection, chain: SponsoredChain, submission: Submission, evidence: Evidence, cost: int
+    ) -> tuple[Sponsored, bool]:
+        """Store a feedback within a transaction."""
+        table, now = sponsored_feedback, self._clock()
+        lock_account(connection, chain)
+        query = select(table).where(
+            table.c.payment_transaction == _payment_hash(submission),
+            table.c.client == submission.reviewer.address,
+            table.c.state != State.FAILED,
+        )
+        given = connection.execute(query).all()
+        for row in given:
+            if bytes(row.content_hash) == submission.content_hash:
+                return Sponsored.of(row), False
+        _refuse_used_proof(connection, submission)
+        taken = {row.payment_log_index for row in given}
+        payment = next((it for it in evidence.payments if it.log_index not in taken), None)
+        if payment is None:
+            raise _duplicate(submission)
+        _refuse_second_at_once(connection, chain, submission)
+        try:
+            spend(connection, chain, int(now) // SECONDS_A_DAY, cost)
+        except BudgetSpentError:
+            raise FeedbackRefusedError(
+                Code.BUDGET_EXHAUSTED,
+                "the budget of the day is spent: try again tomorrow, or send the feedback yourself",
+                retry_seconds=SECONDS_A_DAY - int(now) % SECONDS_A_DAY,
+            ) from None
+        values = {**_values(chain, submission, evidence, payment), **_begun(chain, cost, now)}
+        found = connection.execute(table.insert().values(values).returning(table)).one()
+        return Sponsored.of(found), True
+
+
+def _refuse_used_proof(connection: Connection, submission: Submission) -> None:
+    """Refuse a proof that was given for another payment: the signed hash contains the payment's transaction.
+
+    Raises:
+        FeedbackRefusedError: It was.
+    """
+    table = sponsored_feedback
+    query = select(table.c.task_ref).where(table.c.interaction_hash == submission.interaction_hash).limit(1)
+    used = connection.execute(query).scalar_one_or_none()
+    if used is not None and used.lower() != submission.task_ref.lower():
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the proof is of another payment, {used}")
+
+
+def _refuse_second_at_once(connection: Connection, chain: SponsoredChain, submission: Submission) -> None:
+    """Refuse feedback while another one of the reviewer for the agent is on its way: its index is not known yet.
+
+    Raises:
+        FeedbackRefusedError: Another one is.
+    """
+    table = sponsored_feedback
+    query = select(table.c.feedback_id).where(
+        table.c.chain_id == chain.chain_id,
+        table.c.agent_id == submission.feedback.agent_id,
+        table.c.client == submission.reviewer.address,
+        table.c.state.in_((State.QUEUED, State.SENT)),
+    )
+    if connection.execute(query.limit(1)).one_or_none() is not None:
+        raise FeedbackRefusedError(
+            Code.PENDING_FEEDBACK,
+            "an earlier feedback of the reviewer for this agent is not on chain yet: sign again once it is",
+            retry_seconds=_RETRY_SECONDS,
+        )
+
+
+def _duplicate(submission: Submission) -> FeedbackRefusedError:
+    """Return the refusal of a second feedback for a payment."""
+    problem = f"the reviewer has given another feedback for the payment {submission.task_ref}"
+    return FeedbackRefusedError(Code.DUPLICATE_TASK_REF, problem)
+
+
+def _values(chain: SponsoredChain, submission: Submission, evidence: Evidence, payment: Payment) -> dict[str, Any]:
+    """Return the columns that never change."""
+    said = submission.feedback
+    return {
+        "chain_id": chain.chain_id,
+        "payment_transaction": _payment_hash(submission),
+        "payment_log_index": payment.log_index,
+        "payment_asset": payment.asset,
+        "payment_amount": payment.amount,
+        "client": said.client_address,
+        "agent_id": said.agent_id,
+        "task_ref": submission.task_ref,
+        "interaction_hash": submission.interaction_hash,
+        "content_hash": submission.content_hash,
+        "proof": "bound" if evidence.is_bound else "unbound",
+        "file": "checked" if evidence.is_file_checked else "unchecked",
+        "feedback_index": said.feedback_index,
+        "value": said.value,
+        "value_decimals": said.value_decimals,
+        "tag1": said.tag1,
+        "tag2": said.tag2,
+        "endpoint": said.endpoint,
+        "feedback_uri": said.feedback_uri,
+        "feedback_hash": said.feedback_hash,
+        "deadline": said.deadline,
+        "signature": submission.registry_signature,
+    }
+
+
+def _begun(chain: SponsoredChain, cost: int, now: float) -> dict[str, Any]:
+    """Return the columns of a feedback that was just accepted."""
+    second = int(now)
+    return {
+        "state": State.QUEUED,
+        "account": chain.account,
+        "day": second // SECONDS_A_DAY,
+        "cost": cost,
+        "attempts": 0,
+        "next_at": now,
+        "accepted_at": second,
+        "changed_at": second,
+    }
+
+
+def _payment_hash(submission: Submission) -> bytes:
+    """Return the hash of the payment's transaction."""
+    return bytes.fromhex(submission.payment.transaction.removeprefix("0x"))

@@ -1,0 +1,316 @@
+"""The checks of an aggregator before it spends gas, as operations: payment, agent's signature, reviewer's signatures.
+
+Each check refuses with its own code. None looks at the value of the feedback.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.client.operations import registries, signing
+from bilateral.contracts import Registry
+from bilateral.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
+from bilateral.identifiers import AccountId, GlobalAgentId, checksummed
+from bilateral.node import answers
+from bilateral.node.steps import Blocking, Rpc
+from bilateral.reverts import ContractRevertError
+from bilateral.signatures import Domain
+from bilateral.x402.aggregator.messages import registry_form
+from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
+from bilateral.x402.checking import MAX_SIGNERS, ZERO
+from bilateral.x402.interactions import client_message_hash, interaction_hash
+from bilateral.x402.keys import find_signer
+from bilateral.x402.payments import TRANSFER, ReceiptLog, address_topic
+
+if TYPE_CHECKING:
+    from bilateral.client.state import ClientState
+    from bilateral.documents import Document, FeedbackFile, Loader, RegistrationFile
+    from bilateral.node.steps import Operation
+    from bilateral.x402.aggregator.messages import Submission
+    from bilateral.x402.aggregator.settings import SponsoredChain
+    from bilateral.x402.checking import FileCache
+
+_WORD: Final = 32
+_RETRY_SECONDS: Final = 5
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A payment of a reviewer to an agent's wallet.
+
+    Attributes:
+        asset: The token.
+        amount: The amount, in the token's smallest unit.
+        log_index: The transfer's log in its block. With chain and transaction, it identifies the payment.
+        block: The block.
+        time: The block's time.
+    """
+
+    asset: str
+    amount: int
+    log_index: int
+    block: int
+    time: datetime
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The result of the checks.
+
+    Attributes:
+        payments: The payments of the transaction that fit, in order. One feedback is for one of them.
+        is_bound: True if the agent's signature is proven to be of this payment.
+        is_file_checked: True if the feedback file was loaded, and its hash and fields fit.
+    """
+
+    payments: tuple[Payment, ...]
+    is_bound: bool
+    is_file_checked: bool
+
+
+def check(
+    state: ClientState, files: FileCache, loader: Loader, chain: SponsoredChain, submission: Submission
+) -> Operation[Evidence]:
+    """Check a submission: what costs least first.
+
+    Raises:
+        FeedbackRefusedError: A check did not pass, or was not possible.
+    """
+    is_bound = _binding(submission)
+    if chain.requires_bound_proof and not is_bound:
+        raise FeedbackRefusedError(Code.UNBOUND_PROOF, "send bodies: without them the proof may be of another payment")
+    yield from _reviewer(state, submission)
+    payments = yield from _payments(state, chain, submission)
+    yield from _agent(state, files, submission, payments[0])
+    is_file_checked = yield from _feedback_file(loader, submission)
+    return Evidence(payments, is_bound, is_file_checked)
+
+
+def _binding(submission: Submission) -> bool:
+    """Compute the signed hash again, if the client sends the bodies.
+
+    Raises:
+        FeedbackRefusedError: It is another hash.
+    """
+    bodies = submission.bodies
+    if bodies is None:
+        return False
+    if interaction_hash(submission.task_ref, bodies.request, bodies.response) != submission.interaction_hash:
+        problem = "the signed hash is not that of this payment and these bodies"
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem, field="interactionData.interactionHash")
+    return True
+
+
+def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
+    """Check both signatures of the reviewer: by its key, or as its contract does (ERC-1271).
+
+    Raises:
+        FeedbackRefusedError: One is not the reviewer's.
+    """
+    deployment = yield from registries.connect(state)
+    registry = deployment.address_of(Registry.REPUTATION)
+    said, account = submission.feedback, submission.reviewer.address
+    domain = Domain(deployment.chain_id, checksummed(registry))  # type: ignore[arg-type]  # it is checksummed
+    digest = said.digest(domain)
+    if not (yield from signing.is_valid(state, account, digest, submission.registry_signature, registry)):
+        problem = "sponsored.signature is not the reviewer's signature of this feedback for this registry"
+        raise FeedbackRefusedError(Code.INVALID_REVIEWER_SIGNATURE, problem, field="sponsored.signature")
+    message = client_message_hash(submission.agent, submission.task_ref, said.value)
+    signature = registry_form(submission.reviewer_signature)
+    for signed in (message, keccak(b"\x19Ethereum Signed Message:\n32" + message)):
+        if (yield from signing.is_valid(state, account, signed, signature, None)):
+            return
+    problem = "reviewerSignature is not the reviewer's signature of agent, payment and value"
+    raise FeedbackRefusedError(Code.INVALID_REVIEWER_SIGNATURE, problem, field="reviewerSignature")
+
+
+def _payments(state: ClientState, chain: SponsoredChain, submission: Submission) -> Operation[tuple[Payment, ...]]:
+    """Find the reviewer's payments to the agent's wallet in the transaction.
+
+    Raises:
+        FeedbackRefusedError: There is none, it has too few confirmations, or the agent does not exist.
+    """
+    found = yield Rpc("eth_getTransactionReceipt", (submission.payment.transaction,))
+    if found is None:
+        raise FeedbackRefusedError(
+            Code.PAYMENT_NOT_FOUND, "the transaction of taskRef is in no block", retry_seconds=_RETRY_SECONDS
+        )
+    receipt = answers.record(found)
+    if answers.quantity(receipt.get("status")) != 1:
+        raise FeedbackRefusedError(Code.PAYMENT_NOT_FOUND, "the transaction of taskRef failed")
+    block = answers.quantity(receipt.get("blockNumber"))
+    depth = (yield from registries.latest_block()) - block + 1
+    if depth < chain.confirmations:
+        problem = f"the payment has {depth} of {chain.confirmations} confirmations"
+        raise FeedbackRefusedError(Code.PAYMENT_UNCONFIRMED, problem, retry_seconds=_RETRY_SECONDS)
+    wallet = yield from _wallet_at(state, submission.agent, block)
+    time = yield from registries.block_time(block)
+    transfer = (TRANSFER, address_topic(submission.reviewer.address), address_topic(wallet))
+    logs = [ReceiptLog.of(each) for each in answers.records(receipt.get("logs"))]
+    payments = tuple(
+        Payment(log.address, int.from_bytes(log.data), log.index, block, time)
+        for log in logs
+        if log.topics == transfer and len(log.data) == _WORD and _is_enough(chain, log)
+    )
+    if not payments:
+        wanted = ", ".join(f"{minimum} of {token}" for token, minimum in chain.tokens.items())
+        problem = f"the transaction does not pay at least {wanted}, from {submission.reviewer.address} to {wallet}"
+        raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, problem)
+    return payments
+
+
+def _is_enough(chain: SponsoredChain, log: ReceiptLog) -> bool:
+    """Check that a transfer is of an accepted token, and large enough."""
+    minimum = chain.tokens.get(log.address)
+    return minimum is not None and int.from_bytes(log.data) >= minimum
+
+
+def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operation[str]:
+    """Return the agent's wallet at the end of a block.
+
+    Raises:
+        FeedbackRefusedError: The agent did not exist, or had no wallet.
+    """
+    token = agent.agent_id.token_id
+    try:
+        (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", token, block=hex(block))
+    except ContractRevertError as error:
+        problem = f"{agent} did not exist at the payment's block: {error}"
+        raise FeedbackRefusedError(Code.UNKNOWN_AGENT, problem) from None
+    if wallet == ZERO:
+        raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, f"{agent} had no wallet at the payment's block")
+    return str(wallet)
+
+
+def _agent(state: ClientState, files: FileCache, submission: Submission, payment: Payment) -> Operation[None]:
+    """Check the agent's signature: by its file of now, or by its file and keys of the payment's time.
+
+    Keys are rotated. A signature that was valid when the agent made it stays valid, if the file proves itself.
+
+    Raises:
+        FeedbackRefusedError: No key of the agent made it, or its file cannot be loaded.
+    """
+    token = submission.agent.agent_id.token_id
+    try:
+        (now,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token)
+    except ContractRevertError as error:
+        raise FeedbackRefusedError(Code.UNKNOWN_AGENT, f"{submission.agent} does not exist: {error}") from None
+    (then,) = yield from registries.call(state, Registry.IDENTITY, "tokenURI", token, block=hex(payment.block))
+    problems: list[str] = []
+    unreachable: DocumentError | None = None
+    for uri, moment, is_past in ((str(now), datetime.now(UTC), False), (str(then), payment.time, True)):
+        try:
+            file = yield from _registration(files, uri, submission.agent, is_past=is_past)
+            if _is_signed(file, submission, moment):
+                return
+            if not is_past and _may_change(uri):  # the keys may just have been rotated
+                file = yield from _registration(files, uri, submission.agent, is_fresh=True)
+                if _is_signed(file, submission, moment):
+                    return
+            problems.append("no valid key in the registration file made the signature")
+        except FeedbackRefusedError as error:
+            problems.append(str(error))
+        except MalformedDocumentError as error:
+            problems.append(f"the registration file is malformed: {error}")
+        except DocumentError as error:
+            unreachable = error
+    if unreachable is not None and not problems[1:]:
+        problem = f"the registration file cannot be loaded: {unreachable}"
+        raise FeedbackRefusedError(Code.UNAVAILABLE, problem, retry_seconds=_RETRY_SECONDS)
+    raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problems[0])
+
+
+def _may_change(uri: str) -> bool:
+    """Tell if the file behind a URI may have changed since it was loaded."""
+    return uri.lower().startswith("https:")
+
+
+def _registration(
+    files: FileCache, uri: str, agent: GlobalAgentId, *, is_past: bool = False, is_fresh: bool = False
+) -> Operation[RegistrationFile]:
+    """Load a registration file that proves itself, and names the agent.
+
+    Raises:
+        FeedbackRefusedError: It does not.
+        DocumentError: It cannot be loaded.
+    """
+    document: Document = yield Blocking(lambda: files.load(uri, is_fresh=is_fresh))
+    if document.integrity is None and (is_past or not _may_change(uri)):
+        problem = "the registration file is not provable for the past" if is_past else "the file proves nothing"
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem)
+    file = document.registration()
+    if file.registration_of(agent) is None:
+        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, f"the registration file does not name {agent}")
+    if len(file.signers or ()) > MAX_SIGNERS:
+        raise FeedbackRefusedError(
+            Code.INVALID_AGENT_SIGNATURE, f"{len(file.signers or ())} signers exceed the limit of {MAX_SIGNERS}"
+        )
+    return file
+
+
+def _is_signed(file: RegistrationFile, submission: Submission, moment: datetime) -> bool:
+    """Check the agent's signature by the keys that are valid at a moment."""
+    signers = file.valid_signers(moment)
+    return find_signer(submission.interaction_hash, submission.agent_signature, signers) is not None
+
+
+def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
+    """Load the feedback file, and compare its hash and fields.
+
+    Returns:
+        True if they fit; False if the file cannot be loaded, or there is none. The reviewer signed for it, not we.
+
+    Raises:
+        FeedbackRefusedError: The file has another hash, or is of another feedback.
+    """
+    said = submission.feedback
+    if not said.feedback_uri:
+        return False
+    try:
+        document: Document = yield Blocking(lambda: loader.load(said.feedback_uri, said.feedback_hash))
+    except HashMismatchError as error:
+        raise invalid("sponsored.feedbackHash", str(error)) from None
+    except DocumentError:
+        return False
+    if document.integrity is None:
+        return False
+    try:
+        file = document.feedback()
+    except MalformedDocumentError as error:
+        raise invalid("sponsored.feedbackURI", f"the feedback file is malformed: {error}") from None
+    for name, found, expected in _fields_of(file, submission):
+        if found != expected:
+            raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is not that of this message")
+    return True
+
+
+def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, Any, Any]]:
+    """Return the fields of a feedback file that a message says too: name, value there, value here."""
+    said = submission.feedback
+    client = _account(file.client_address)
+    return [
+        ("agentRegistry", _account(file.agent_registry), submission.agent.registry),
+        ("agentId", str(file.agent_id), submission.agent.agent),
+        ("clientAddress", client, submission.reviewer),
+        ("value", file.value, said.value),
+        ("valueDecimals", file.value_decimals or 0, said.value_decimals),
+        ("taskRef", file.task_ref, submission.task_ref),
+        ("interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex()),
+    ]
+
+
+def _account(text: str | None) -> AccountId | None:
+    """Read an account of a file; None if it is missing or malformed."""
+    try:
+        return AccountId.parse(text or "", verify_checksum=False)
+    except BilateralError:
+        return None
+
+
+def _digits(text: str | None) -> str:
+    """Return hexadecimal digits in one form."""
+    return (text or "").lower().removeprefix("0x")

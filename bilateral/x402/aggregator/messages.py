@@ -1,0 +1,305 @@
+"""The messages of an aggregator: the feedback that a client posts.
+
+The shape is that of the upstream draft's `POST`, with `sponsored`: the client's signature for the registry. It covers
+every argument on chain, the hash of the feedback file included, so an aggregator can change nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import rfc8785
+from eth_utils.crypto import keccak
+
+from bilateral.encoding import decode_object
+from bilateral.errors import MalformedDocumentError, UnrepresentableValueError
+from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.signatures import Feedback
+from bilateral.values import FeedbackValue
+from bilateral.x402 import fields as read
+from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
+from bilateral.x402.errors import InvalidKeyError, InvalidMessageError
+from bilateral.x402.interactions import MAX_SIGNED_VALUE
+from bilateral.x402.keys import to_registry_form
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.identifiers import TransactionRef
+
+MAX_BODIES: Final = 1024 * 1024
+"""Bytes of both bodies together, decoded."""
+
+MAX_MESSAGE: Final = MAX_BODIES * 4 // 3 + 64 * 1024
+"""Bytes of a whole message."""
+
+MAX_TAG: Final = 128
+MAX_FEEDBACK_URI: Final = 8192
+MAX_SIGNATURE: Final = 4096
+"""Bytes of a signature: contract wallets may need many."""
+
+_AGENT_SIGNATURE_BYTES: Final = (64, 65)
+_MAX_HUMAN: Final = 100
+_UINT64: Final = 1 << 64
+_UINT256: Final = 1 << 256
+
+
+@dataclass(frozen=True)
+class Bodies:
+    """The bodies of the paid request, decoded.
+
+    Attributes:
+        request: The request's body.
+        response: The response's body.
+    """
+
+    request: bytes
+    response: bytes
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A feedback that a client posts.
+
+    Attributes:
+        agent: The rated agent.
+        task_ref: The payment's transaction, exactly as it was hashed.
+        interaction_hash: The hash that the agent signed.
+        agent_signature: The agent's signature.
+        reviewer: The client, who paid.
+        reviewer_signature: The client's signature of agent, payment and value ("Client Signature").
+        feedback: The message that the client signed for the registry.
+        signature: The client's signature of it.
+        bodies: The bodies, if the client sends them.
+    """
+
+    agent: GlobalAgentId
+    task_ref: str
+    interaction_hash: bytes
+    agent_signature: bytes
+    reviewer: AccountId
+    reviewer_signature: bytes
+    feedback: Feedback
+    signature: bytes
+    bodies: Bodies | None = None
+
+    @property
+    def payment(self) -> TransactionRef:
+        """The payment's transaction."""
+        return read.transaction({"taskRef": self.task_ref}, "taskRef")
+
+    @property
+    def registry_signature(self) -> bytes:
+        """The signature for the registry in its form: a key's ends with 27 or 28, a contract's stays as it is."""
+        return registry_form(self.signature)
+
+    @property
+    def content_hash(self) -> bytes:
+        """The hash of all that the client said, but for the bodies: equal for the same message sent again."""
+        return keccak(rfc8785.dumps({**self.to_object(), "bodies": None}))
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Read the body of a request.
+
+        Raises:
+            FeedbackRefusedError: It is not JSON, or a field is missing or invalid.
+        """
+        if len(content) > MAX_MESSAGE:
+            raise invalid("body", f"{len(content)} bytes exceed the limit of {MAX_MESSAGE}")
+        try:
+            return cls.of(decode_object(content))
+        except MalformedDocumentError as error:
+            raise invalid("body", str(error)) from None
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """Read a message. Unknown fields are ignored.
+
+        Raises:
+            FeedbackRefusedError: A field is missing or invalid. It names the field.
+        """
+        try:
+            return cls._of(value)
+        except InvalidMessageError as error:
+            raise FeedbackRefusedError.of_field(error) from None
+
+    @classmethod
+    def _of(cls, value: Any) -> Self:
+        """Read a message.
+
+        Raises:
+            InvalidMessageError: A field is missing or invalid.
+        """
+        fields = read.record(value, "body")
+        data = read.record(fields.get("interactionData"), "interactionData")
+        review = read.record(fields.get("review"), "review")
+        sponsored = read.record(fields.get("sponsored"), "sponsored")
+        registry = read.account(data, "agentRegistry", "interactionData.")
+        if not registry.chain.is_evm:
+            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"feedback on {registry.chain} is not sponsored")
+        agent = read.agent(registry, data, "agentId", "interactionData.")
+        task_ref = read.text(data, "taskRef", "interactionData.")
+        payment = read.transaction(data, "taskRef", "interactionData.")
+        network = read.chain(data, "networkId", "interactionData.") if "networkId" in data else registry.chain
+        reviewer = read.account(fields, "reviewerAddress")
+        for name, chain in (
+            ("interactionData.taskRef", payment.chain),
+            ("interactionData.networkId", network),
+            ("reviewerAddress", reviewer.chain),
+        ):
+            if chain != registry.chain:
+                raise InvalidMessageError(name, "wrong_chain", f"{chain} is not {registry.chain}, the agent's chain")
+        return cls(
+            agent=agent,
+            task_ref=task_ref,
+            interaction_hash=read.hexadecimal(data, "interactionHash", 32, path="interactionData."),
+            agent_signature=read.hexadecimal(data, "agentSignature", *_AGENT_SIGNATURE_BYTES, path="interactionData."),
+            reviewer=reviewer,
+            reviewer_signature=_signature(fields, "reviewerSignature"),
+            feedback=_feedback(agent, reviewer, review, sponsored),
+            signature=_signature(sponsored, "signature", "sponsored."),
+            bodies=_bodies(fields.get("bodies")),
+        )
+
+    def to_object(self) -> dict[str, Any]:
+        """Return the message as a JSON object."""
+        said = self.feedback
+        bodies = {} if self.bodies is None else {"bodies": _encoded(self.bodies)}
+        return {
+            "interactionData": {
+                "networkId": str(self.agent.registry.chain),
+                "agentRegistry": str(self.agent.registry),
+                "agentId": self.agent.agent,
+                "taskRef": self.task_ref,
+                "interactionHash": "0x" + self.interaction_hash.hex(),
+                "agentSignature": self.agent_signature.hex(),
+            },
+            "review": {
+                "value": said.value,
+                "valueDecimals": said.value_decimals,
+                "tag1": said.tag1,
+                "tag2": said.tag2,
+                "endpoint": said.endpoint,
+            },
+            "reviewerAddress": str(self.reviewer),
+            "reviewerSignature": "0x" + self.reviewer_signature.hex(),
+            "reviewerSignatureAlgorithm": "secp256k1",
+            "sponsored": {
+                "feedbackURI": said.feedback_uri,
+                "feedbackHash": "0x" + said.feedback_hash.hex(),
+                "feedbackIndex": str(said.feedback_index),
+                "deadline": str(said.deadline),
+                "signature": "0x" + self.signature.hex(),
+            },
+            **bodies,
+        }
+
+
+def registry_form(signature: bytes) -> bytes:
+    """Return a key's signature with 27 or 28 at its end, and a contract's signature as it is."""
+    try:
+        return to_registry_form(signature)
+    except InvalidKeyError:
+        return signature
+
+
+def _feedback(
+    agent: GlobalAgentId, reviewer: AccountId, review: Mapping[str, Any], sponsored: Mapping[str, Any]
+) -> Feedback:
+    """Read the message that the client signed for the registry."""
+    value = _number(review, "value", "review.", MAX_SIGNED_VALUE + 1)
+    decimals = _number(review, "valueDecimals", "review.", 19) if "valueDecimals" in review else 0
+    try:
+        human = FeedbackValue(value, decimals).human
+    except UnrepresentableValueError as error:
+        raise InvalidMessageError("review.value", "malformed", str(error)) from None
+    if human > _MAX_HUMAN:
+        raise InvalidMessageError("review.value", "malformed", f"value {human} is out of range 0..{_MAX_HUMAN}")
+    return Feedback(
+        agent_id=int(agent.agent),
+        client_address=reviewer.address,  # type: ignore[arg-type]  # it is checksummed
+        feedback_index=_number(sponsored, "feedbackIndex", "sponsored.", _UINT64),
+        value=value,
+        value_decimals=decimals,
+        tag1=_optional(review, "tag1", "review.", MAX_TAG),
+        tag2=_optional(review, "tag2", "review.", MAX_TAG),
+        endpoint=_optional(review, "endpoint", "review.", read.MAX_URI),
+        feedback_uri=_optional(sponsored, "feedbackURI", "sponsored.", MAX_FEEDBACK_URI),
+        feedback_hash=_hash(sponsored),
+        deadline=_number(sponsored, "deadline", "sponsored.", _UINT256),
+    )
+
+
+def _number(fields: Mapping[str, Any], name: str, path: str, end: int) -> int:
+    """Read a whole number below a limit: a JSON number, or decimal digits in a text."""
+    value = fields.get(name)
+    if value is None:
+        raise InvalidMessageError(path + name, "missing", "the field is missing")
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 78:  # noqa: PLR2004  # 2^256
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidMessageError(path + name, "wrong_type", "expected a whole number")
+    if not 0 <= value < end:
+        raise InvalidMessageError(path + name, "malformed", f"the number is out of range 0..{end - 1}")
+    return value
+
+
+def _optional(fields: Mapping[str, Any], name: str, path: str, limit: int) -> str:
+    """Read a text that may be missing or empty. NUL is refused: databases and the draft refuse it."""
+    value = fields.get(name)
+    if value is None or value == "":
+        return ""
+    found = read.text(fields, name, path, limit)
+    if "\0" in found:
+        raise InvalidMessageError(path + name, "malformed", "the text holds NUL")
+    return found
+
+
+def _hash(sponsored: Mapping[str, Any]) -> bytes:
+    """Read the hash of the feedback file; zeros if it is missing."""
+    if sponsored.get("feedbackHash") is None:
+        return bytes(32)
+    return read.hexadecimal(sponsored, "feedbackHash", 32, path="sponsored.")
+
+
+def _signature(fields: Mapping[str, Any], name: str, path: str = "") -> bytes:
+    """Read a signature of any length: contracts check their own."""
+    text = read.text(fields, name, path, 2 + 2 * MAX_SIGNATURE)
+    try:
+        found = bytes.fromhex(text.removeprefix("0x"))
+    except ValueError:
+        found = b""
+    if not found or any(character.isspace() for character in text):
+        raise InvalidMessageError(path + name, "malformed", "expected hexadecimal digits")
+    return found
+
+
+def _bodies(value: Any) -> Bodies | None:
+    """Read both bodies."""
+    if value is None:
+        return None
+    fields = read.record(value, "bodies")
+    found = []
+    for name in ("request", "response"):
+        text = fields.get(name, "")
+        if not isinstance(text, str):
+            raise InvalidMessageError(f"bodies.{name}", "wrong_type", "expected a text in base64")
+        try:
+            found.append(base64.b64decode(text, validate=True))
+        except (binascii.Error, ValueError):
+            raise InvalidMessageError(f"bodies.{name}", "malformed", "expected base64") from None
+    if sum(map(len, found)) > MAX_BODIES:
+        raise InvalidMessageError("bodies", "too_long", f"both exceed the limit of {MAX_BODIES} bytes")
+    return Bodies(*found)
+
+
+def _encoded(bodies: Bodies) -> dict[str, str]:
+    """Return both bodies in base64."""
+    return {
+        "request": base64.b64encode(bodies.request).decode(),
+        "response": base64.b64encode(bodies.response).decode(),
+    }

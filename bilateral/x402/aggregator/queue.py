@@ -1,0 +1,291 @@
+"""The durable queue of an aggregator: what was accepted, which nonce and transactions it has, what it costs.
+
+One process at a time works on the queue of an account: the one that has the lease. Every change of its work is made
+under the lease, so a process that was stopped for too long changes nothing when it goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, select, update
+
+from bilateral.index.sponsored import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
+from bilateral.x402.aggregator.accounts import lock_account, spend
+from bilateral.x402.aggregator.records import SECONDS_A_DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sqlalchemy import Connection, Engine, Row, Table
+
+    from bilateral.x402.aggregator.settings import SponsoredChain
+
+_AT_ONCE: Final = 100
+
+
+class LeaseLostError(Exception):
+    """Another process works on the queue now. Nothing was changed."""
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A signed transaction of a sponsored feedback.
+
+    Attributes:
+        hash: Its hash.
+        raw: Its raw form.
+        nonce: Its nonce.
+        fees: Its gas limit and fees.
+        is_empty: True if it only uses up the nonce.
+        signed_at: The time at which it was signed.
+    """
+
+    hash: bytes
+    raw: bytes
+    nonce: int
+    fees: Mapping[str, int]
+    is_empty: bool
+    signed_at: float
+
+
+class WorkQueue:
+    """The queue of one account on one chain, under a lease.
+
+    Args:
+        engine: The database.
+        chain: The chain.
+        lease_seconds: The length of the lease.
+        clock: Returns the time, in Unix seconds.
+    """
+
+    def __init__(
+        self, engine: Engine, chain: SponsoredChain, lease_seconds: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        """See the class."""
+        self._engine = engine
+        self._chain = chain
+        self._seconds = lease_seconds
+        self._clock = clock
+        self._token = secrets.token_bytes(16)
+
+    def take_lease(self) -> bool:
+        """Take the lease, or renew it. Return False if another process has it."""
+        now = self._clock()
+        with self._engine.begin() as connection:
+            row = lock_account(connection, self._chain)
+            if row.lease not in (None, self._token) and row.leased_until > now:
+                return False
+            connection.execute(
+                update(sponsor).where(*self._key(sponsor)).values(lease=self._token, leased_until=now + self._seconds)
+            )
+        return True
+
+    def release_lease(self) -> None:
+        """Let another process work on the queue at once."""
+        with self._engine.begin() as connection:
+            ours = (*self._key(sponsor), sponsor.c.lease == self._token)
+            connection.execute(update(sponsor).where(*ours).values(lease=None, leased_until=0.0))
+
+    def due(self) -> list[Row[Any]]:
+        """Return queued feedback whose time has come, the oldest first."""
+        table = sponsored_feedback
+        query = (
+            select(table)
+            .where(*self._key(table), table.c.state == State.QUEUED, table.c.next_at <= self._clock())
+            .order_by(table.c.feedback_id)
+            .limit(_AT_ONCE)
+        )
+        with self._reader() as connection:
+            return list(connection.execute(query))
+
+    def sent(self) -> list[tuple[Row[Any], list[Signed]]]:
+        """Return feedback that is not confirmed, in the order of nonces, each with its transactions, newest first."""
+        table, other = sponsored_feedback, sponsored_transaction
+        query = (
+            select(table)
+            .where(*self._key(table), table.c.state.in_((State.SENT, State.INCLUDED)))
+            .order_by(table.c.nonce)
+            .limit(_AT_ONCE)
+        )
+        with self._reader() as connection:
+            rows = list(connection.execute(query))
+            ids = [row.feedback_id for row in rows]
+            signed: dict[int, list[Signed]] = {feedback_id: [] for feedback_id in ids}
+            found = select(other).where(other.c.feedback_id.in_(ids)).order_by(other.c.signed_at.desc())
+            for row in connection.execute(found):
+                signed[row.feedback_id].append(
+                    Signed(
+                        bytes(row.transaction_hash),
+                        bytes(row.raw),
+                        row.nonce,
+                        json.loads(row.fees),
+                        row.is_empty,
+                        row.signed_at,
+                    )
+                )
+        return [(row, signed[row.feedback_id]) for row in rows]
+
+    def is_open(self) -> bool:
+        """Tell if work is left."""
+        table = sponsored_feedback
+        with self._reader() as connection:
+            query = select(table.c.feedback_id).where(*self._key(table), table.c.state.in_(OPEN)).limit(1)
+            return connection.execute(query).one_or_none() is not None
+
+    def assign_nonce(self, row: Row[Any], pending_count: int, cost: int) -> int:
+        """Give a queued feedback the next nonce, and count its cost for today.
+
+        Args:
+            row: The feedback.
+            pending_count: The account's next nonce, as the node says.
+            cost: The largest cost, in wei.
+
+        Raises:
+            LeaseLostError: Another process works on the queue.
+            BudgetSpentError: The budget does not allow it.
+        """
+        table = sponsored_feedback
+        with self._engine.begin() as connection:
+            self._require_lease(connection)
+            used = connection.execute(select(func.max(table.c.nonce)).where(*self._key(table))).scalar_one()
+            nonce = max(pending_count, -1 if used is None else used + 1)
+            self._charge(connection, row, cost)
+            self._set(connection, row, state=State.SENT, nonce=nonce, attempts=0, problem=None)
+        return int(nonce)
+
+    def store_transaction(self, row: Row[Any], signed: Signed, cost: int) -> None:
+        """Store a signed transaction. Only then may it be sent.
+
+        Raises:
+            LeaseLostError: Another process works on the queue.
+            BudgetSpentError: The budget does not allow it.
+        """
+        with self._engine.begin() as connection:
+            self._require_lease(connection)
+            self._charge(connection, row, cost)
+            connection.execute(
+                sponsored_transaction.insert().values(
+                    transaction_hash=signed.hash,
+                    feedback_id=row.feedback_id,
+                    nonce=signed.nonce,
+                    raw=signed.raw,
+                    fees=json.dumps(dict(signed.fees)),
+                    is_empty=signed.is_empty,
+                    signed_at=signed.signed_at,
+                )
+            )
+            self._set(connection, row, transaction_hash=signed.hash)
+
+    def postpone(self, row: Row[Any], seconds: float, problem: str | None) -> None:
+        """Leave a feedback as it is for some seconds.
+
+        Raises:
+            LeaseLostError: Another process works on the queue.
+        """
+        self._update(row, attempts=row.attempts + 1, next_at=self._clock() + seconds, problem=problem)
+
+    def note(self, row: Row[Any], problem: str) -> None:
+        """Note why a feedback will fail once its nonce is used up.
+
+        Raises:
+            LeaseLostError: Another process works on the queue.
+        """
+        self._update(row, failure=problem)
+
+    def requeue(self, row: Row[Any], problem: str) -> None:
+        """Take the nonce from a feedback: another transaction of the account used it.
+
+        Raises:
+            LeaseLostError: Another process works on the queue.
+        """
+        self._update(row, state=State.QUEUED, nonce=None, next_at=self._clock(), problem=problem)
+
+    def include(self, row: Row[Any], transaction: bytes, block: int) -> None:
+        """Note the block that has a feedback.
+
+        Raises:
+            LeaseLostError: Another process works on the queue.
+        """
+        if (row.state, row.block_number, row.transaction_hash) != (State.INCLUDED, block, transaction):
+            self._update(row, state=State.INCLUDED, transaction_hash=transaction, block_number=block, problem=None)
+
+    def leave_block(self, row: Row[Any]) -> None:
+        """Note that no block has a feedback any more.
+
+        Raises:
+            LeaseLostError: Another process works on the queue.
+        """
+        self._update(row, state=State.SENT, block_number=None, next_at=self._clock())
+
+    def finish(  # noqa: PLR0913  # the columns of an outcome
+        self,
+        row: Row[Any],
+        state: State,
+        *,
+        cost: int,
+        problem: str | None = None,
+        gas_used: int | None = None,
+        transaction: bytes | None = None,
+        block: int | None = None,
+    ) -> None:
+        """Note the outcome of a feedback, and its real cost.
+
+        Raises:
+            LeaseLostError: Another process works on the queue.
+        """
+        with self._engine.begin() as connection:
+            self._require_lease(connection)
+            self._charge(connection, row, cost, is_paid=True)
+            values: dict[str, Any] = {"state": state, "problem": problem, "gas_used": gas_used, "block_number": block}
+            if transaction is not None:
+                values["transaction_hash"] = transaction
+            self._set(connection, row, **values)
+
+    def _charge(self, connection: Connection, row: Row[Any], cost: int, *, is_paid: bool = False) -> None:
+        """Replace a feedback's cost. A cost that was paid counts for its day, any other for today.
+
+        Raises:
+            BudgetSpentError: The budget does not allow it.
+        """
+        table = sponsored_feedback
+        known = connection.execute(
+            select(table.c.day, table.c.cost).where(table.c.feedback_id == row.feedback_id)
+        ).one()
+        day = known.day if is_paid else int(self._clock()) // SECONDS_A_DAY
+        spend(connection, self._chain, known.day, -known.cost)
+        spend(connection, self._chain, day, cost, is_paid=is_paid)
+        self._set(connection, row, day=day, cost=cost)
+
+    def _update(self, row: Row[Any], **values: Any) -> None:
+        """Change a feedback under the lease."""
+        with self._engine.begin() as connection:
+            self._require_lease(connection)
+            self._set(connection, row, **values)
+
+    def _set(self, connection: Connection, row: Row[Any], **values: Any) -> None:
+        """Change a feedback."""
+        table = sponsored_feedback
+        changed = update(table).where(table.c.feedback_id == row.feedback_id)
+        connection.execute(changed.values(**values, changed_at=int(self._clock())))
+
+    def _require_lease(self, connection: Connection) -> None:
+        """Check that this process has the lease, and keep others from taking it during this transaction.
+
+        Raises:
+            LeaseLostError: Another process has it.
+        """
+        if lock_account(connection, self._chain).lease != self._token:
+            raise LeaseLostError
+
+    def _key(self, table: Table) -> tuple[Any, Any]:
+        """Return the conditions that choose the rows of this account."""
+        return table.c.chain_id == self._chain.chain_id, table.c.account == self._chain.account
+
+    def _reader(self) -> Connection:
+        """Open a connection that only reads."""
+        return self._engine.connect().execution_options(bilateral_reader=True)

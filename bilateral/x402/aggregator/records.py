@@ -1,0 +1,199 @@
+"""Sponsored feedback as readers see it: one record, and pages of the public log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from bilateral.index.sponsored import State, refused_feedback, sponsor_day, sponsored_feedback
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row
+
+SECONDS_A_DAY = 86_400
+
+WAITING = (State.QUEUED, State.SENT)
+"""The states of a feedback that may not have a transaction yet."""
+
+
+@dataclass(frozen=True)
+class Sponsored:
+    """A feedback that an aggregator took.
+
+    Attributes:
+        id: Its number.
+        chain_id: The chain.
+        state: Its state.
+        agent_id: The rated agent.
+        client: The reviewer.
+        task_ref: The payment.
+        payment_log_index: The payment's log.
+        value: The integer value.
+        value_decimals: Its decimals.
+        tag1: The first tag.
+        tag2: The second tag.
+        feedback_index: The index of the feedback on chain, from 1.
+        feedback_uri: The URI of the feedback file.
+        feedback_hash: The file's hash.
+        proof: `bound` if the agent's signature is proven to be of this payment, else `unbound`.
+        file: `checked` if the feedback file was loaded and fits, else `unchecked`.
+        transaction: The hash of the latest transaction; None before there is one.
+        block_number: The block that has it.
+        gas_used: The gas that it took.
+        cost: The cost in wei: the largest possible one until it is confirmed, then the real one.
+        problem: The reason of a failure, or of a delay.
+        accepted_at: The time at which it was taken.
+        content_hash: The hash of the message.
+    """
+
+    id: int
+    chain_id: int
+    state: State
+    agent_id: int
+    client: str
+    task_ref: str
+    payment_log_index: int
+    value: int
+    value_decimals: int
+    tag1: str
+    tag2: str
+    feedback_index: int
+    feedback_uri: str
+    feedback_hash: bytes
+    proof: str
+    file: str
+    transaction: str | None
+    block_number: int | None
+    gas_used: int | None
+    cost: int
+    problem: str | None
+    accepted_at: datetime
+    content_hash: bytes
+
+    @classmethod
+    def of(cls, row: Row[Any]) -> Sponsored:
+        """Read a row."""
+        return cls(
+            id=row.feedback_id,
+            chain_id=row.chain_id,
+            state=State(row.state),
+            agent_id=row.agent_id,
+            client=row.client,
+            task_ref=row.task_ref,
+            payment_log_index=row.payment_log_index,
+            value=row.value,
+            value_decimals=row.value_decimals,
+            tag1=row.tag1,
+            tag2=row.tag2,
+            feedback_index=row.feedback_index,
+            feedback_uri=row.feedback_uri,
+            feedback_hash=bytes(row.feedback_hash),
+            proof=row.proof,
+            file=row.file,
+            transaction=None if row.transaction_hash is None else "0x" + bytes(row.transaction_hash).hex(),
+            block_number=row.block_number,
+            gas_used=row.gas_used,
+            cost=row.cost,
+            problem=row.problem,
+            accepted_at=datetime.fromtimestamp(row.accepted_at, UTC),
+            content_hash=bytes(row.content_hash),
+        )
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A choice of sponsored feedback. None chooses all.
+
+    Attributes:
+        chain_id: The chain.
+        agent_id: The rated agent.
+        client: The reviewer, in checksum form.
+        task_ref: The payment.
+        state: The state.
+    """
+
+    chain_id: int | None = None
+    agent_id: int | None = None
+    client: str | None = None
+    task_ref: str | None = None
+    state: State | None = None
+
+
+def read_feedback(connection: Connection, feedback_id: int) -> Sponsored | None:
+    """Return a sponsored feedback; None if there is none with this number."""
+    table = sponsored_feedback
+    row = connection.execute(select(table).where(table.c.feedback_id == feedback_id)).one_or_none()
+    return None if row is None else Sponsored.of(row)
+
+
+def list_feedback(
+    connection: Connection, chosen: Filter, *, before: int | None = None, limit: int = 50
+) -> list[Sponsored]:
+    """Return sponsored feedback, the newest first. Numbers only grow, so new feedback moves no page.
+
+    Args:
+        connection: A connection.
+        chosen: The choice.
+        before: The number below which to begin; None to begin with the newest.
+        limit: The most to return.
+    """
+    table = sponsored_feedback
+    query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
+    for name in ("chain_id", "agent_id", "client", "task_ref", "state"):
+        if (wanted := getattr(chosen, name)) is not None:
+            query = query.where(table.c[name] == wanted)
+    if before is not None:
+        query = query.where(table.c.feedback_id < before)
+    return [Sponsored.of(row) for row in connection.execute(query)]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Feedback of one band of values: nobody can hide that negative feedback is refused more often.
+
+    Attributes:
+        band: The band: 0 for human values below 10, 9 for those from 90 to 100; -1 for messages without a value.
+        accepted: The number of accepted feedback, by state.
+        refused: The number of refusals, by code.
+    """
+
+    band: int
+    accepted: dict[str, int]
+    refused: dict[str, int]
+
+
+def band_of(value: int, decimals: int) -> int:
+    """Return the band of a value, see `Tally`."""
+    return min(value // int(10 ** (decimals + 1)), 9)
+
+
+def tally_feedback(connection: Connection) -> list[Tally]:
+    """Count feedback and refusals by bands of values."""
+    found = {band: Tally(band, {}, {}) for band in range(-1, 10)}
+    table = sponsored_feedback
+    columns = (table.c.value, table.c.value_decimals, table.c.state)
+    for value, decimals, state, count in connection.execute(select(*columns, func.count()).group_by(*columns)):
+        accepted = found[band_of(value, decimals)].accepted
+        accepted[state] = accepted.get(state, 0) + count
+    refused = refused_feedback
+    query = select(refused.c.band, refused.c.code, func.sum(refused.c.count)).group_by(refused.c.band, refused.c.code)
+    for band, code, count in connection.execute(query):
+        found[band].refused[code] = int(count)
+    return list(found.values())
+
+
+def count_by_state(connection: Connection) -> dict[tuple[int, str], int]:
+    """Count sponsored feedback by chain and state."""
+    table = sponsored_feedback
+    query = select(table.c.chain_id, table.c.state, func.count()).group_by(table.c.chain_id, table.c.state)
+    return {(chain, state): count for chain, state, count in connection.execute(query)}
+
+
+def spent_on(connection: Connection, chain_id: int, account: str, day: int) -> int:
+    """Return the cost of a day in wei: what was paid, and what may have to be paid for open feedback."""
+    table = sponsor_day
+    query = select(table.c.cost).where(table.c.chain_id == chain_id, table.c.account == account, table.c.day == day)
+    return int(connection.execute(query).scalar_one_or_none() or 0)

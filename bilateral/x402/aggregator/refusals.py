@@ -1,0 +1,106 @@
+"""The reasons for which an aggregator refuses a feedback, and the HTTP status of each."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from bilateral.x402.errors import InvalidMessageError, ReputationExtensionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Code(StrEnum):
+    """The codes of refusals. None depends on the value of a feedback."""
+
+    INVALID_PAYLOAD = "INVALID_PAYLOAD"
+    """A field is missing, invalid, or contradicts another."""
+
+    INVALID_AGENT_SIGNATURE = "INVALID_AGENT_SIGNATURE"
+    """No valid key of the agent signed this interaction."""
+
+    INVALID_REVIEWER_SIGNATURE = "INVALID_REVIEWER_SIGNATURE"
+    """The reviewer did not sign this feedback, or the registry does not take the signature any more."""
+
+    UNKNOWN_AGENT = "UNKNOWN_AGENT"
+    """There is no such agent, or its registry is not one that this service serves."""
+
+    DUPLICATE_TASK_REF = "DUPLICATE_TASK_REF"
+    """The reviewer has given another feedback for this payment."""
+
+    PAYMENT_NOT_FOUND = "PAYMENT_NOT_FOUND"
+    """The transaction of `taskRef` is in no block, or failed."""
+
+    PAYMENT_MISMATCH = "PAYMENT_MISMATCH"
+    """The transaction does not pay the agent's wallet, by the reviewer, enough of an accepted token."""
+
+    PAYMENT_UNCONFIRMED = "PAYMENT_UNCONFIRMED"
+    """The payment has too few confirmations. Try again."""
+
+    UNSUPPORTED_NETWORK = "UNSUPPORTED_NETWORK"
+    """This service does not serve the chain."""
+
+    SELF_FEEDBACK = "SELF_FEEDBACK"
+    """The reviewer owns the agent, or may act for it."""
+
+    BUDGET_EXHAUSTED = "BUDGET_EXHAUSTED"
+    """The budget of the day is spent. Try again tomorrow."""
+
+    UNBOUND_PROOF = "UNBOUND_PROOF"
+    """This service sponsors only feedback whose signature is proven to be of this payment: send `bodies`."""
+
+    PENDING_FEEDBACK = "PENDING_FEEDBACK"
+    """Another feedback of the reviewer for this agent is not on chain yet. Try again, signed for the next index."""
+
+    UNAVAILABLE = "UNAVAILABLE"
+    """A node or a file server fails, or this service cannot pay now. Try again."""
+
+
+_STATUS: Final[Mapping[Code, HTTPStatus]] = {
+    Code.DUPLICATE_TASK_REF: HTTPStatus.CONFLICT,
+    Code.PENDING_FEEDBACK: HTTPStatus.CONFLICT,
+    Code.BUDGET_EXHAUSTED: HTTPStatus.SERVICE_UNAVAILABLE,
+    Code.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+"""The statuses other than 422."""
+
+
+class FeedbackRefusedError(ReputationExtensionError):
+    """An aggregator does not take a feedback.
+
+    Attributes:
+        code: The code of the refusal.
+        details: Further members of the answer, such as `field`.
+        retry_seconds: The seconds after which the same request may pass; None if it never will.
+    """
+
+    reason = "feedback_refused"
+
+    def __init__(self, code: Code, problem: str, *, retry_seconds: int | None = None, **details: Any) -> None:
+        """Compose the message from the problem."""
+        super().__init__(problem)
+        self.code = code
+        self.details = details
+        self.retry_seconds = retry_seconds
+
+    @classmethod
+    def of_field(cls, error: InvalidMessageError) -> Self:
+        """Return the refusal of a message with an invalid field."""
+        return cls(Code.INVALID_PAYLOAD, str(error), field=error.field, fault=error.fault)
+
+    @property
+    def status(self) -> HTTPStatus:
+        """The HTTP status of the answer."""
+        return _STATUS.get(self.code, HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def invalid(field: str, problem: str) -> FeedbackRefusedError:
+    """Return the refusal of an invalid field.
+
+    Args:
+        field: The field's path.
+        problem: The problem.
+    """
+    return FeedbackRefusedError.of_field(InvalidMessageError(field, "malformed", problem))

@@ -1,0 +1,305 @@
+"""The aggregator: takes feedback that clients signed, checks it, pays for it, and shows what it did."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.client import Client
+from bilateral.client.operations import fees, registries
+from bilateral.documents import Limits, Loader, Network
+from bilateral.errors import BilateralError, FeeLimitError, InsufficientFundsError
+from bilateral.index.database import named_database_errors
+from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.reverts import ContractRevertError
+from bilateral.x402.aggregator import evidence, records, sponsoring
+from bilateral.x402.aggregator.acceptance import Acceptance
+from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
+from bilateral.x402.aggregator.submitter import Submitter
+from bilateral.x402.checking import FileCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Self
+
+    from sqlalchemy import Engine
+
+    from bilateral.node.steps import Operation
+    from bilateral.x402.aggregator.records import Filter, Sponsored, Tally
+    from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
+
+_LOG: Final = logging.getLogger(__name__)
+_LOOK_SECONDS: Final = 0.02
+_FLUSH_SECONDS: Final = 1.0
+_MIN_SECONDS_LEFT: Final = 60
+"""A signature must hold for so long: a transaction may wait for a block."""
+
+_RETRY_SECONDS: Final = 5
+_NO_BAND: Final = -1
+
+_CODES: Final[Mapping[str, Code]] = {
+    "self_feedback": Code.SELF_FEEDBACK,
+    "erc721_nonexistent_token": Code.UNKNOWN_AGENT,
+    "token_does_not_exist": Code.UNKNOWN_AGENT,
+    "signature_expired": Code.INVALID_REVIEWER_SIGNATURE,
+    "signature_voided": Code.INVALID_REVIEWER_SIGNATURE,
+    "invalid_signature": Code.INVALID_REVIEWER_SIGNATURE,
+    "unexpected_feedback_index": Code.INVALID_REVIEWER_SIGNATURE,
+}
+"""The codes of the registry's own refusals; any other is an invalid payload."""
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A chain with its clients: one for requests, and one for the worker."""
+
+    settings: SponsoredChain
+    client: Client
+    submitter: Submitter
+    worker: Client
+    wake: threading.Event
+
+
+class Aggregator:
+    """Takes signed feedback. Threads may share it.
+
+    Args:
+        engine: The database of the index.
+        settings: The settings.
+        clock: Returns the time, in Unix seconds.
+
+    Attributes:
+        counts: The events since the start: `accepted`, `submitted`, `confirmed`, `failed`, `gas_wei`, and
+            `refused <code>`.
+    """
+
+    def __init__(self, engine: Engine, settings: AggregatorSettings, *, clock: Callable[[], float] = time.time) -> None:
+        """See the class. Nothing is sent before `start`."""
+        self.settings = settings
+        self.counts: Counter[str] = Counter()
+        self._engine = engine
+        self._acceptance = Acceptance(engine, clock)
+        self._loader = Loader(
+            limits=Limits(bytes=256 * 1024, seconds=8), network=Network(allow_private=settings.allow_private)
+        )
+        self._files = FileCache(self._loader)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._refusals: Counter[tuple[str, int]] = Counter()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._chains = {str(chain.network): self._connect(chain) for chain in settings.chains}
+
+    def __enter__(self) -> Self:
+        """Start the workers."""
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop the workers."""
+        self.close()
+
+    def start(self) -> None:
+        """Start a worker for each chain. Each begins with what an earlier process left."""
+        for network, chain in self._chains.items():
+            target, arguments = chain.submitter.run, (self._stop, chain.wake)
+            self._threads.append(threading.Thread(target=target, args=arguments, name=f"aggregator {network}"))
+        self._threads.append(threading.Thread(target=self._keep_counts, name="aggregator counts"))
+        for thread in self._threads:
+            thread.daemon = True
+            thread.start()
+
+    def close(self) -> None:
+        """Stop the workers, and close the connections to the nodes. What is queued stays queued."""
+        self._stop.set()
+        for chain in self._chains.values():
+            chain.wake.set()
+        for thread in self._threads:
+            thread.join()
+        for chain in self._chains.values():
+            chain.client.close()
+            chain.worker.close()
+
+    @property
+    def is_working(self) -> bool:
+        """True while every worker runs."""
+        return bool(self._threads) and all(thread.is_alive() for thread in self._threads)
+
+    def submit(self, content: bytes) -> tuple[Sponsored, bool]:
+        """Check a feedback, and take it into the queue.
+
+        Args:
+            content: The message, in JSON.
+
+        Returns:
+            The feedback; and True if it is new, False if the same message was sent before.
+
+        Raises:
+            FeedbackRefusedError: It is refused. Its code says why.
+        """
+        submission: Submission | None = None
+        try:
+            submission = Submission.from_bytes(content)
+            with named_database_errors():
+                found = self._submit(submission)
+        except FeedbackRefusedError as refusal:
+            self._count_refusal(refusal, submission)
+            raise
+        except BilateralError as failure:
+            _LOG.warning("a feedback cannot be checked: %s", failure)
+            problem = f"the feedback cannot be checked now: {type(failure).__name__}"
+            unavailable = FeedbackRefusedError(Code.UNAVAILABLE, problem, retry_seconds=_RETRY_SECONDS)
+            self._count_refusal(unavailable, submission)
+            raise unavailable from failure
+        if found[1]:
+            self._count("accepted", 1)
+        return found
+
+    def wait(self, feedback: Sponsored, seconds: float | None = None) -> Sponsored:
+        """Wait until a feedback has a transaction, has failed, or the time is up.
+
+        Args:
+            feedback: The feedback.
+            seconds: The longest wait; by default as the settings say.
+        """
+        end = time.monotonic() + (self.settings.answer_seconds if seconds is None else seconds)
+        while feedback.transaction is None and feedback.state in records.WAITING and time.monotonic() < end:
+            time.sleep(_LOOK_SECONDS)
+            feedback = self.read(feedback.id) or feedback
+        return feedback
+
+    def read(self, feedback_id: int) -> Sponsored | None:
+        """Return a feedback; None if there is none with this number."""
+        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+            return records.read_feedback(connection, feedback_id)
+
+    def find(self, chosen: Filter, *, before: int | None = None, limit: int = 50) -> list[Sponsored]:
+        """Return a page of the public log, the newest feedback first. See `records.list_feedback`."""
+        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+            return records.list_feedback(connection, chosen, before=before, limit=limit)
+
+    def tally(self) -> list[Tally]:
+        """Count feedback and refusals by bands of values."""
+        self._flush_refusals()
+        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+            return records.tally_feedback(connection)
+
+    def queue_length(self) -> dict[tuple[int, str], int]:
+        """Count feedback by chain and state."""
+        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+            return records.count_by_state(connection)
+
+    def spent_today(self, chain: SponsoredChain) -> int:
+        """Return the wei that count for today's budget of a chain."""
+        day = int(self._clock()) // records.SECONDS_A_DAY
+        with self._engine.connect().execution_options(bilateral_reader=True) as connection:
+            return records.spent_on(connection, chain.chain_id, chain.account, day)
+
+    def _connect(self, chain: SponsoredChain) -> _Chain:
+        """Make the clients of a chain."""
+
+        def make() -> Client:
+            return Client(
+                chain.rpc_url,
+                signer=chain.signer,
+                deployment=chain.deployment,
+                max_cost=chain.max_cost,
+                loader=self._loader,
+                poll_interval=chain.poll_seconds,
+            )
+
+        worker = make()
+        submitter = Submitter(self._engine, chain, self.settings, worker, clock=self._clock, count=self._count)
+        return _Chain(chain, make(), submitter, worker, threading.Event())
+
+    def _submit(self, submission: Submission) -> tuple[Sponsored, bool]:
+        """Check a feedback, and take it into the queue."""
+        network = str(submission.agent.registry.chain)
+        if network not in self._chains:
+            known = ", ".join(self._chains)
+            raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"{network} is not served; served are {known}")
+        chain = self._chains[network]
+        known_registry = chain.settings.deployment.agent_registry
+        if submission.agent.registry != known_registry:
+            problem = f"agents of {submission.agent.registry} are not served, but those of {known_registry}"
+            raise FeedbackRefusedError(Code.UNKNOWN_AGENT, problem)
+        earlier = self._acceptance.find(submission)
+        if earlier is not None:
+            return earlier, False
+        client = chain.client
+        found, cost = client._run(self._check(client, chain.settings, submission))
+        accepted = self._acceptance.accept(chain.settings, submission, found, cost)
+        chain.wake.set()
+        return accepted
+
+    def _check(
+        self, client: Client, chain: SponsoredChain, submission: Submission
+    ) -> Operation[tuple[evidence.Evidence, int]]:
+        """Check a feedback, and simulate it.
+
+        Raises:
+            FeedbackRefusedError: It is refused.
+            BilateralError: The node fails.
+        """
+        state = client._state
+        now = yield from registries.block_time()
+        if submission.feedback.deadline < int(now.timestamp()) + _MIN_SECONDS_LEFT:
+            raise invalid("sponsored.deadline", f"the signature must hold for another {_MIN_SECONDS_LEFT} seconds")
+        found = yield from evidence.check(state, self._files, self._loader, chain, submission)
+        try:
+            prepared = yield from sponsoring.prepare(state, sponsoring.SignedMessage.of_submission(submission))
+        except ContractRevertError as revert:
+            raise _refusal_of(revert) from None
+        except (InsufficientFundsError, FeeLimitError) as problem:
+            _LOG.warning("feedback cannot be paid on %s: %s", chain.network, problem)
+            text = "this service cannot pay for the feedback now"
+            raise FeedbackRefusedError(Code.UNAVAILABLE, text, retry_seconds=_RETRY_SECONDS) from None
+        return found, fees.most(prepared.transaction)
+
+    def _count(self, name: str, amount: int) -> None:
+        """Count an event."""
+        with self._lock:
+            self.counts[name] += amount
+
+    def _count_refusal(self, refusal: FeedbackRefusedError, submission: Submission | None) -> None:
+        """Count a refusal by its code and the band of the value."""
+        said = None if submission is None else submission.feedback
+        band = _NO_BAND if said is None else records.band_of(said.value, said.value_decimals)
+        with self._lock:
+            self.counts[f"refused {refusal.code}"] += 1
+            self._refusals[refusal.code.value, band] += 1
+
+    def _keep_counts(self) -> None:
+        """Write the counts of refusals from time to time: not with each request, which strangers send."""
+        while not self._stop.wait(_FLUSH_SECONDS):
+            self._flush_refusals()
+        self._flush_refusals()
+
+    def _flush_refusals(self) -> None:
+        """Write the counts of refusals."""
+        with self._lock:
+            counts, self._refusals = self._refusals, Counter()
+        try:
+            with named_database_errors():
+                self._acceptance.count_refusals(counts)
+        except DatabaseUnavailableError as failure:
+            _LOG.warning("refusals cannot be counted: %s", failure)
+            with self._lock:
+                self._refusals += counts
+
+
+def _refusal_of(revert: ContractRevertError) -> FeedbackRefusedError:
+    """Return the refusal of a feedback that the registry refuses in the simulation."""
+    code = _CODES.get(revert.reason, Code.INVALID_PAYLOAD)
+    details: dict[str, Any] = {"registryError": revert.error or "reverted"}
+    if revert.reason == "unexpected_feedback_index":
+        details["expectedIndex"] = str(revert.arguments.get("expected"))
+    return FeedbackRefusedError(code, str(revert), **details)

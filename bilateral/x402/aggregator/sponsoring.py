@@ -1,0 +1,206 @@
+"""The transactions of an aggregator, as operations: prepared, signed apart from being sent, looked up, replaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.client.operations import confirmations, feedback, fees, lookups, registries, transactions
+from bilateral.contracts import Registry
+from bilateral.errors import NodeError, TransactionFailedError, UnexpectedAnswerError
+from bilateral.identifiers import AgentId
+from bilateral.node import answers
+from bilateral.node.refusals import Refusal
+from bilateral.node.steps import Batch, Rpc
+from bilateral.reverts import ContractRevertError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Row
+
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.client.state import ClientState
+    from bilateral.node.steps import Operation
+    from bilateral.x402.aggregator.messages import Submission
+
+FUNCTION: Final = "giveFeedbackBySig"
+
+_FINAL_REASONS: Final = frozenset(
+    {"signature_expired", "signature_voided", "invalid_signature", "self_feedback", "too_much_feedback"}
+)
+
+
+@dataclass(frozen=True)
+class SignedMessage:
+    """A feedback that its client signed, as `giveFeedbackBySig` takes it.
+
+    Attributes:
+        agent_id: The rated agent.
+        client: The client.
+        arguments: The arguments of the function.
+    """
+
+    agent_id: int
+    client: str
+    arguments: tuple[Any, ...]
+
+    @classmethod
+    def of_row(cls, row: Row[Any]) -> SignedMessage:
+        """Read a row of the queue."""
+        return cls._of(row, row.client, row.signature)
+
+    @classmethod
+    def of_submission(cls, submission: Submission) -> SignedMessage:
+        """Read a message."""
+        return cls._of(submission.feedback, submission.feedback.client_address, submission.registry_signature)
+
+    @classmethod
+    def _of(cls, said: Any, client: str, signature: bytes) -> SignedMessage:
+        """Collect the arguments from an object that has them under the names of the columns."""
+        names = ("feedback_index", "value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")
+        params = (said.agent_id, *(getattr(said, name) for name in names), bytes(said.feedback_hash))
+        return cls(said.agent_id, client, (client, params, said.deadline, bytes(signature)))
+
+
+def is_final(revert: ContractRevertError) -> bool:
+    """Tell if a feedback that the registry refuses now will never be taken.
+
+    A feedback whose index is too high may be taken later: after a reorganisation an earlier one may be missing.
+    """
+    if revert.reason == "unexpected_feedback_index":
+        given, expected = (revert.arguments.get(name) for name in ("feedbackIndex", "expected"))
+        return not (isinstance(given, int) and isinstance(expected, int) and given > expected)
+    return revert.reason in _FINAL_REASONS
+
+
+def prepare(state: ClientState, said: SignedMessage) -> Operation[Sent[Any]]:
+    """Simulate a signed feedback, and set its gas limit and fees.
+
+    Raises:
+        ContractRevertError: The registry refuses the feedback.
+        InsufficientFundsError: The sponsor cannot pay.
+        FeeLimitError: It costs more than the sponsor pays for one feedback.
+        NodeError: The node fails.
+    """
+    decode = yield from _decoder(state, said)
+    return (yield from transactions.prepare(state, Registry.REPUTATION, FUNCTION, said.arguments, decode))
+
+
+def restore(state: ClientState, said: SignedMessage, fees_: Mapping[str, int]) -> Operation[Sent[Any]]:
+    """Return a stored transaction of a signed feedback as it was prepared."""
+    decode = yield from _decoder(state, said)
+    data = registries.calldata(Registry.REPUTATION, FUNCTION, said.arguments)
+    deployment = yield from registries.connect(state)
+    to = deployment.address_of(Registry.REPUTATION)
+    transaction = {"to": to, "data": "0x" + data.hex(), "chainId": deployment.chain_id, "value": 0, **fees_}
+    return transactions.Sent(Registry.REPUTATION, transaction, fees_["gas"], decode)
+
+
+def _decoder(state: ClientState, said: SignedMessage) -> Operation[Any]:
+    """Return the decoder of the feedback's event."""
+    deployment = yield from registries.connect(state)
+    return feedback.given_decoder(AgentId(said.agent_id, deployment.chain_id), said.client)
+
+
+def prepare_empty(state: ClientState) -> Operation[Sent[Any]]:
+    """Prepare a transaction that only uses up a nonce."""
+    deployment = yield from registries.connect(state)
+    sender = registries.require_address(state)
+    call = {"from": sender, "to": sender, "data": "0x"}
+    estimate, history = yield Batch((Rpc("eth_estimateGas", (call,)), fees.HISTORY))
+    if isinstance(estimate, Exception):
+        raise estimate
+    gas = answers.quantity(estimate)
+    price = yield from fees.quote(state, history)
+    transaction = {"chainId": deployment.chain_id, "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
+    return transactions.Sent(Registry.REPUTATION, {**transaction, **price}, gas, lambda _: True)
+
+
+def outbid(state: ClientState, prepared: Sent[Any], former: Mapping[str, int]) -> Sent[Any]:
+    """Raise the fees of a transaction, so that it replaces a pending one with its nonce.
+
+    Raises:
+        FeeLimitError: The fees exceed the limits.
+    """
+    higher = fees.replacing(state, former, prepared.transaction)
+    raised = replace(prepared, transaction=prepared.transaction | higher)
+    fees.require_cost(state, raised.transaction)
+    return raised
+
+
+def fees_of(prepared: Sent[Any]) -> dict[str, int]:
+    """Return the gas limit and the fees of a transaction."""
+    names = ("gas", "gasPrice", "maxFeePerGas", "maxPriorityFeePerGas")
+    return {name: prepared.transaction[name] for name in names if name in prepared.transaction}
+
+
+def broadcast(raw: bytes) -> Operation[str | None]:
+    """Send a stored transaction. It may have been sent before.
+
+    Returns:
+        None if the node has it now; else the reason why it does not.
+    """
+    try:
+        yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
+    except lookups.NODE_FAILURES as failure:
+        if isinstance(failure, NodeError) and Refusal.of(failure) is Refusal.HAS_IT:
+            return None
+        return str(failure)
+    return None
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a node shows of an account's transactions.
+
+    Attributes:
+        head: The number of the latest block.
+        used: The number of nonces that blocks hold.
+        receipts: The receipt of each transaction that is in a block, by its hash.
+    """
+
+    head: int
+    used: int
+    receipts: Mapping[bytes, dict[str, Any]]
+
+
+def look(state: ClientState, hashes: Sequence[bytes]) -> Operation[Sight]:
+    """Look up transactions in one batch.
+
+    Raises:
+        NodeError: The node fails.
+    """
+    requests = (
+        Rpc("eth_blockNumber", ()),
+        Rpc("eth_getTransactionCount", (registries.address_of(state), "latest")),
+        *(Rpc("eth_getTransactionReceipt", ("0x" + each.hex(),)) for each in hashes),
+    )
+    found = yield Batch(requests)
+    for each in found:
+        if isinstance(each, Exception):
+            raise each
+    receipts = {hash_: answers.record(it) for hash_, it in zip(hashes, found[2:], strict=True) if it is not None}
+    return Sight(answers.quantity(found[0]), answers.quantity(found[1]), receipts)
+
+
+def outcome(state: ClientState, prepared: Sent[Any], hash_: bytes, receipt: Mapping[str, Any]) -> Operation[str | None]:
+    """Judge the receipt of a feedback.
+
+    Returns:
+        None if the registry logged the feedback; else the reason why it failed.
+    """
+    try:
+        yield from confirmations.outcome_of(state, prepared, "0x" + hash_.hex(), receipt)
+    except (ContractRevertError, TransactionFailedError, UnexpectedAnswerError) as problem:
+        return str(problem)
+    return None
+
+
+def paid(receipt: Mapping[str, Any]) -> int:
+    """Return the wei that a transaction cost, with the fee for the first layer where the node reports one."""
+    price = answers.quantity(receipt.get("effectiveGasPrice"))
+    first_layer = receipt.get("l1Fee")
+    return answers.quantity(receipt.get("gasUsed")) * price + (
+        0 if first_layer is None else answers.quantity(first_layer)
+    )

@@ -1,0 +1,238 @@
+"""The worker of an aggregator: sends the queue of one account, and looks after each transaction until it is confirmed.
+
+A transaction is stored before it is sent. After a kill at any point, the next process finds the nonce, the transaction,
+or its receipt, and goes on there. The registry takes a signed feedback once, so that even a transaction sent twice
+gives one feedback.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.client.operations import fees, transactions
+from bilateral.errors import BilateralError
+from bilateral.index.database import named_database_errors
+from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.sponsored import State
+from bilateral.node import answers
+from bilateral.reverts import ContractRevertError
+from bilateral.x402.aggregator import sponsoring
+from bilateral.x402.aggregator.accounts import BudgetSpentError
+from bilateral.x402.aggregator.queue import LeaseLostError, Signed, WorkQueue
+from bilateral.x402.aggregator.sponsoring import SignedMessage
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from sqlalchemy import Engine, Row
+
+    from bilateral.client import Client
+    from bilateral.client.operations.transactions import Sent
+    from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
+    from bilateral.x402.aggregator.sponsoring import Sight
+
+_LOG: Final = logging.getLogger(__name__)
+_FIRST_SECONDS: Final = 1.0
+_MOST_SECONDS: Final = 300.0
+_LAG_SECONDS: Final = 15.0
+"""Nodes behind one name may differ for so long about which nonces are used."""
+
+_NONCE_USED: Final = "another transaction of the account has the nonce"
+
+
+class Submitter:
+    """Sends the queue of one account.
+
+    Args:
+        engine: The database.
+        chain: The chain.
+        settings: The settings of the aggregator.
+        client: A client of the chain with the sponsor's signer. No other thread uses it.
+        clock: Returns the time, in Unix seconds.
+        count: Called with the name and the amount of each event worth counting.
+    """
+
+    def __init__(  # noqa: PLR0913  # its collaborators
+        self,
+        engine: Engine,
+        chain: SponsoredChain,
+        settings: AggregatorSettings,
+        client: Client,
+        *,
+        clock: Callable[[], float] = time.time,
+        count: Callable[[str, int], None] = lambda *_: None,
+    ) -> None:
+        """See the class."""
+        self.queue = WorkQueue(engine, chain, settings.lease_seconds, clock)
+        self._chain = chain
+        self._settings = settings
+        self._run = client._run
+        self._state = client._state
+        self._clock = clock
+        self._count = count
+
+    def run(self, stop: threading.Event, wake: threading.Event) -> None:
+        """Work until told to stop. A failure of the node or the database is waited out.
+
+        Args:
+            stop: Set to end the work. The lease is released.
+            wake: Set when a feedback was accepted.
+        """
+        failures = 0
+        while not stop.is_set():
+            try:
+                with named_database_errors():
+                    is_open = self.step()
+                failures = 0
+            except BilateralError as failure:
+                _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
+                failures, is_open = failures + 1, True
+            wait = self._chain.poll_seconds if is_open else self._settings.lease_seconds / 3
+            wake.wait(max(wait, back_off(failures) if failures else 0))
+            wake.clear()
+        try:
+            with named_database_errors():
+                self.queue.release_lease()
+        except DatabaseUnavailableError:
+            return  # the lease ends by itself
+
+    def step(self) -> bool:
+        """Make one pass: look at what was sent, then send what is due.
+
+        Returns:
+            True if work is left.
+
+        Raises:
+            BilateralError: The node fails. Nothing is lost.
+        """
+        if not self.queue.take_lease():
+            return True
+        try:
+            self._watch()
+            for row in self.queue.due():
+                self._send(row)
+            return self.queue.is_open()
+        except LeaseLostError:
+            return True
+
+    def _send(self, row: Row[Any]) -> None:
+        """Send a queued feedback for the first time."""
+        try:
+            prepared: Sent[Any] = self._run(sponsoring.prepare(self._state, SignedMessage.of_row(row)))
+        except ContractRevertError as revert:
+            if sponsoring.is_final(revert):
+                self.queue.finish(row, State.FAILED, cost=0, problem=str(revert))
+                self._count("failed", 1)
+            else:
+                self.queue.postpone(row, back_off(row.attempts), str(revert))
+            return
+        except BilateralError as problem:
+            self.queue.postpone(row, back_off(row.attempts), str(problem))
+            return
+        try:
+            nonce = self.queue.assign_nonce(row, prepared.nonce, fees.most(prepared.transaction))
+            self._sign_and_send(row, prepared, nonce)
+        except BudgetSpentError:
+            self.queue.postpone(row, _MOST_SECONDS, "the budget of the day is spent")
+
+    def _sign_and_send(self, row: Row[Any], prepared: Sent[Any], nonce: int, *, is_empty: bool = False) -> None:
+        """Sign a transaction, store it, and only then send it."""
+        signed = self._run(transactions.sign(self._state, prepared, nonce))
+        raw, hash_ = bytes(signed.raw or b""), bytes.fromhex(str(signed.hash)[2:])
+        stored = Signed(hash_, raw, nonce, sponsoring.fees_of(prepared), is_empty, self._clock())
+        self.queue.store_transaction(row, stored, fees.most(prepared.transaction))
+        self._broadcast(row, stored)
+        self._count("submitted", 1)
+
+    def _broadcast(self, row: Row[Any], signed: Signed) -> None:
+        """Send a stored transaction, and say when to send it again if no block takes it."""
+        problem = self._run(sponsoring.broadcast(signed.raw))
+        self.queue.postpone(row, min(self._settings.resend_seconds * 2**row.attempts, _MOST_SECONDS), problem)
+
+    def _watch(self) -> None:
+        """Look at everything that was sent and is not confirmed."""
+        sent = self.queue.sent()
+        if not sent:
+            return
+        hashes = [signed.hash for _, all_signed in sent for signed in all_signed]
+        sight: Sight = self._run(sponsoring.look(self._state, hashes))
+        for row, all_signed in sent:
+            found = next((signed for signed in all_signed if signed.hash in sight.receipts), None)
+            if found is not None:
+                self._in_block(row, found, sight)
+            elif row.state == State.INCLUDED:
+                self.queue.leave_block(row)
+            else:
+                self._pending(row, all_signed, sight)
+
+    def _in_block(self, row: Row[Any], signed: Signed, sight: Sight) -> None:
+        """Handle a transaction that is in a block."""
+        receipt = sight.receipts[signed.hash]
+        block = answers.quantity(receipt.get("blockNumber"))
+        if sight.head - block + 1 < self._chain.confirmations:
+            self.queue.include(row, signed.hash, block)
+            return
+        problem = row.failure if signed.is_empty else self._run(self._outcome(row, signed, receipt))
+        cost, gas = sponsoring.paid(receipt), answers.quantity(receipt.get("gasUsed"))
+        state = State.FAILED if signed.is_empty or problem else State.CONFIRMED
+        self.queue.finish(row, state, cost=cost, problem=problem, gas_used=gas, transaction=signed.hash, block=block)
+        self._count(state.value, 1)
+        self._count("gas_wei", cost)
+
+    def _outcome(self, row: Row[Any], signed: Signed, receipt: Any) -> Any:
+        """Return the operation that judges the receipt of a feedback."""
+        prepared = yield from sponsoring.restore(self._state, SignedMessage.of_row(row), signed.fees)
+        return (yield from sponsoring.outcome(self._state, prepared, signed.hash, receipt))
+
+    def _pending(self, row: Row[Any], all_signed: list[Signed], sight: Sight) -> None:
+        """Handle a feedback that has a nonce, and whose transactions are in no block."""
+        now = self._clock()
+        if sight.used > row.nonce:
+            if row.problem != _NONCE_USED:
+                self.queue.postpone(row, _LAG_SECONDS, _NONCE_USED)
+            elif now >= row.next_at:
+                self.queue.requeue(row, _NONCE_USED)
+        elif now < row.next_at:
+            return
+        elif not all_signed or all_signed[0].nonce != row.nonce:  # the process ended before it had signed
+            self._sign_anew(row, None)
+        elif now - all_signed[0].signed_at >= self._chain.replace_seconds:
+            self._sign_anew(row, all_signed[0])
+        else:
+            self._broadcast(row, all_signed[0])
+
+    def _sign_anew(self, row: Row[Any], former: Signed | None) -> None:
+        """Sign a transaction with the nonce that a feedback has, with higher fees than a former one."""
+        try:
+            prepared, is_empty = self._replacement(row, former)
+            if former is not None:
+                prepared = sponsoring.outbid(self._state, prepared, former.fees)
+            self._sign_and_send(row, prepared, row.nonce, is_empty=is_empty)
+        except (BilateralError, BudgetSpentError) as failure:
+            if former is not None:
+                self._run(sponsoring.broadcast(former.raw))
+            problem = str(failure) or "the budget of the day does not allow the fees"
+            self.queue.postpone(row, back_off(row.attempts), problem)
+
+    def _replacement(self, row: Row[Any], former: Signed | None) -> tuple[Sent[Any], bool]:
+        """Prepare a feedback again; or an empty transaction, and True, if the registry refuses it for good.
+
+        Raises:
+            BilateralError: The node fails, or the registry refuses it for now.
+        """
+        if former is None or not former.is_empty:
+            try:
+                return self._run(sponsoring.prepare(self._state, SignedMessage.of_row(row))), False
+            except ContractRevertError as revert:
+                if not sponsoring.is_final(revert):
+                    raise
+                self.queue.note(row, str(revert))
+        return self._run(sponsoring.prepare_empty(self._state)), True
+
+
+def back_off(attempts: int) -> float:
+    """Return the seconds until the next attempt."""
+    return float(min(_FIRST_SECONDS * 2 ** min(attempts, 16), _MOST_SECONDS))
