@@ -1,0 +1,116 @@
+"""An aggregator takes valid feedback once a payment, whatever its sentiment, and brings it on chain."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from bilateral.index.sponsored import State
+from bilateral.x402.aggregator.records import Filter
+from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
+from bilateral.x402.aggregator.service import Aggregator
+from tests.x402.aggregator.waiting import until
+
+
+def refused(aggregator, content):
+    with pytest.raises(FeedbackRefusedError) as refusal:
+        aggregator.submit(content)
+    return refusal.value
+
+
+def test_feedback_goes_on_chain_at_the_sponsors_cost(web3, any_engine, settings_with, review, given, sponsor):
+    with Aggregator(any_engine, settings_with()) as aggregator:
+        asked = review(value=7)
+        before = web3.eth.get_balance(sponsor.address), web3.eth.get_balance(asked.reviewer.address)
+        taken, is_new = aggregator.submit(asked.content)
+        assert is_new
+        taken = aggregator.wait(taken)
+        done = until(lambda: aggregator.read(taken.id), lambda it: it.state is State.CONFIRMED)
+    assert given(asked.reviewer) == [7]
+    assert done.transaction == taken.transaction
+    receipt = web3.eth.get_transaction_receipt(done.transaction)
+    assert (receipt["from"], receipt["blockNumber"], receipt["gasUsed"]) == (
+        sponsor.address,
+        done.block_number,
+        done.gas_used,
+    )
+    assert before[0] - web3.eth.get_balance(sponsor.address) == done.cost
+    assert before[1] == web3.eth.get_balance(asked.reviewer.address)
+    assert (done.proof, done.file) == ("unbound", "unchecked")
+    assert aggregator.counts["gas_wei"] == done.cost
+    assert aggregator.spent_today(aggregator.settings.chains[0]) == done.cost
+
+
+def test_all_sentiments_are_taken(aggregator, review, given):
+    asked = [review(value=value) for value in (0, 1, 50, 99, 100)]
+    taken = [aggregator.submit(each.content)[0] for each in asked]
+    for each in taken:
+        until(lambda each=each: aggregator.read(each.id), lambda it: it.state is State.CONFIRMED)
+    assert [given(each.reviewer) for each in asked] == [[0], [1], [50], [99], [100]]
+    assert sorted(it.value for it in aggregator.find(Filter())) == [0, 1, 50, 99, 100]
+    tally = {it.band: it.accepted for it in aggregator.tally() if it.accepted}
+    assert tally == {0: {"confirmed": 2}, 5: {"confirmed": 1}, 9: {"confirmed": 2}}
+
+
+def test_same_message_again_gets_the_same_transaction(aggregator, review, given):
+    asked = review()
+    first, is_new = aggregator.submit(asked.content)
+    first = aggregator.wait(first)
+    again, is_new_again = aggregator.submit(asked.content)
+    assert (is_new, is_new_again) == (True, False)
+    assert (again.id, again.transaction) == (first.id, first.transaction)
+    until(lambda: aggregator.read(first.id), lambda it: it.state is State.CONFIRMED)
+    assert aggregator.submit(asked.bound().content)[0].id == first.id
+    assert given(asked.reviewer) == [95]
+
+
+def test_twenty_at_once_give_one_transaction(web3, any_engine, settings_with, review, given, sponsor):
+    asked = review()
+    with Aggregator(any_engine, settings_with()) as aggregator:
+        with ThreadPoolExecutor(20) as pool:
+            found = list(pool.map(aggregator.submit, [asked.content] * 20))
+        assert len({taken.id for taken, _ in found}) == 1
+        assert [is_new for _, is_new in found].count(True) == 1
+        until(lambda: aggregator.read(found[0][0].id), lambda it: it.state is State.CONFIRMED)
+    assert web3.eth.get_transaction_count(sponsor.address) == 1
+    assert given(asked.reviewer) == [95]
+
+
+def test_another_feedback_for_the_payment_is_refused(aggregator, review, given):
+    asked = review()
+    taken, _ = aggregator.submit(asked.content)
+    until(lambda: aggregator.read(taken.id), lambda it: it.state is State.CONFIRMED)
+    refusal = refused(aggregator, asked.but(value=1, index=2).content)
+    assert (refusal.code, refusal.status) == (Code.DUPLICATE_TASK_REF, 409)
+    assert given(asked.reviewer) == [95]
+
+
+def test_each_payment_allows_a_feedback(aggregator, review, given):
+    first = review()
+    taken, _ = aggregator.submit(first.content)
+    until(lambda: aggregator.read(taken.id), lambda it: it.state is State.CONFIRMED)
+    second = review(first.reviewer, value=20)
+    taken, _ = aggregator.submit(second.content)
+    until(lambda: aggregator.read(taken.id), lambda it: it.state is State.CONFIRMED)
+    assert given(first.reviewer) == [95, 20]
+
+
+def test_second_feedback_waits_for_the_first(idle, review):
+    first = review()
+    idle.submit(first.content)
+    refusal = refused(idle, review(first.reviewer).content)
+    assert (refusal.code, refusal.status, refusal.retry_seconds) == (Code.PENDING_FEEDBACK, 409, 5)
+
+
+def test_bodies_bind_the_proof(aggregator, review):
+    assert aggregator.submit(review().bound().content)[0].proof == "bound"
+
+
+def test_feedback_file_is_checked(aggregator, review):
+    assert aggregator.submit(review().with_file().content)[0].file == "checked"
+
+
+def test_feedback_file_that_cannot_be_loaded_is_left_unchecked(aggregator, review):
+    asked = review(uri="https://127.0.0.1:9/feedback.json", hash=bytes(31) + b"\1")
+    assert aggregator.submit(asked.content)[0].file == "unchecked"

@@ -1,0 +1,129 @@
+"""Reviews of paid requests, made by hand: the payment is on chain, and both sides sign as the specification says."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field, replace
+
+from bilateral.contracts import Registry
+from bilateral.documents import DataUriStore, FeedbackFile
+from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.signatures import Domain, Feedback
+from bilateral.x402 import client_message_hash, interaction_hash
+from bilateral.x402.aggregator.messages import Bodies, Submission
+from tests.sdk.client.helpers import plain, send
+from tests.x402.world import NETWORK, SIGNING_KEY
+
+REQUEST, RESPONSE = b'{"city":"Oslo"}', b"snow"
+
+
+@dataclass(frozen=True)
+class Review:
+    """A review that its reviewer signs anew with each change."""
+
+    reviewer: object
+    deployment: object
+    agent: GlobalAgentId
+    task_ref: str
+    value: int = 95
+    index: int = 1
+    decimals: int = 0
+    tags: tuple = ("x402-resource-delivered", "proof-of-participation")
+    uri: str = ""
+    hash: bytes = bytes(32)
+    deadline: int = field(default_factory=lambda: int(time.time()) + 86_400)
+    key: object = SIGNING_KEY
+    response: bytes = RESPONSE
+    bodies: Bodies | None = None
+
+    @classmethod
+    def paid(cls, web3, token, reviewer, pay_to, amount, deployment, agent_id, *, number, **changes):
+        """Pay for a request, and review it."""
+        data = token.encode_abi("transfer", [pay_to, amount])
+        receipt = send(web3, reviewer, token.address, data)
+        agent = GlobalAgentId(deployment.agent_registry, str(agent_id))
+        made = cls(reviewer, deployment, agent, f"{NETWORK}:0x{receipt['transactionHash'].hex().removeprefix('0x')}")
+        registry = plain(web3, Registry.REPUTATION, deployment.reputation)
+        index = registry.functions.getLastIndex(agent_id, reviewer.address).call() + 1
+        return replace(made, **{"index": index, "response": RESPONSE + str(number).encode(), **changes})
+
+    def but(self, **changes):
+        """Return the review with changes, signed anew."""
+        return replace(self, **changes)
+
+    def bound(self):
+        """Return the review with the bodies of the request."""
+        return replace(self, bodies=Bodies(REQUEST, self.response))
+
+    def with_file(self, **changes):
+        """Return the review with a feedback file behind a `data:` URI."""
+        content = FeedbackFile.of(self.file() | changes).to_bytes()
+        stored = DataUriStore().put(content)
+        return replace(self, uri=stored.uri, hash=stored.hash)
+
+    def file(self):
+        """Return the fields of the feedback file."""
+        return {
+            "agentRegistry": str(self.agent.registry),
+            "agentId": int(self.agent.agent),
+            "clientAddress": str(self.account),
+            "createdAt": "2026-01-26T12:00:00Z",
+            "value": self.value,
+            "valueDecimals": self.decimals,
+            "taskRef": self.task_ref,
+            "interactionHash": "0x" + self.interaction_hash.hex(),
+            "agentSignature": self.key.sign(self.interaction_hash).hex(),
+            "clientSignature": self.client_signature.hex(),
+        }
+
+    @property
+    def account(self):
+        return AccountId(self.agent.registry.chain, self.reviewer.address)
+
+    @property
+    def interaction_hash(self):
+        return interaction_hash(self.task_ref, REQUEST, self.response)
+
+    @property
+    def client_signature(self):
+        digest = client_message_hash(self.agent, self.task_ref, self.value)
+        return bytes(self.reviewer.unsafe_sign_hash(digest).signature)
+
+    @property
+    def message(self):
+        """The message that an aggregator takes."""
+        said = Feedback(
+            int(self.agent.agent),
+            self.reviewer.address,
+            self.index,
+            self.value,
+            self.decimals,
+            *self.tags,
+            "https://agent.example/weather",
+            self.uri,
+            self.hash,
+            self.deadline,
+        )
+        domain = Domain(self.deployment.chain_id, self.deployment.reputation)
+        return Submission(
+            agent=self.agent,
+            task_ref=self.task_ref,
+            interaction_hash=self.interaction_hash,
+            agent_signature=self.key.sign(self.interaction_hash),
+            reviewer=self.account,
+            reviewer_signature=self.client_signature,
+            feedback=said,
+            signature=bytes(self.reviewer.sign_message(said.signable(domain)).signature),
+            bodies=self.bodies,
+        )
+
+    @property
+    def object(self):
+        """The message as a JSON object."""
+        return self.message.to_object()
+
+    @property
+    def content(self):
+        """The message as bytes."""
+        return json.dumps(self.object).encode()
