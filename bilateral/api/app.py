@@ -37,7 +37,8 @@ def create_app(settings: ApiSettings) -> FastAPI:
     """Make the application.
 
     Each module of `bilateral.api.routes` with a `router` is part of it. A module may also have a `lifespan`: a function
-    of the application that returns an asynchronous context manager, entered while the application runs.
+    of the application that returns an asynchronous context manager, entered while the application runs. The aggregator
+    is a part if the settings name one.
 
     Args:
         settings: The settings. The database must have the tables of the index.
@@ -49,6 +50,8 @@ def create_app(settings: ApiSettings) -> FastAPI:
         InvalidArgumentError: A setting is invalid.
     """
     modules = [import_module(f"{routes.__name__}.{it.name}") for it in iter_modules(routes.__path__)]
+    if settings.aggregator is not None:
+        modules.append(import_module("bilateral.api.aggregator.routes"))
     service = Service(settings)
 
     @asynccontextmanager

@@ -12,6 +12,7 @@ from limits import parse
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
+from bilateral.api.aggregator import FEEDBACK_PATH, MAX_FEEDBACK
 from bilateral.api.problems import ProblemError
 
 if TYPE_CHECKING:
@@ -92,40 +93,48 @@ class Guard:
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """Read the body; None if the request has none."""
-        declared = None
+        declared, limit = None, self._body_limit(scope)
         for name, value in scope["headers"]:
             if name == b"content-length":
-                declared = int(value) if value.isdigit() and len(value) < 16 else self._settings.max_body + 1  # noqa: PLR2004
+                declared = int(value) if value.isdigit() and len(value) < 16 else limit + 1  # noqa: PLR2004
             elif name == b"transfer-encoding":
                 declared = -1
         if not declared:
             return None
-        if declared > self._settings.max_body:
-            raise self._too_large()
+        if declared > limit:
+            raise _too_large(limit)
         try:
             async with asyncio.timeout(_BODY_SECONDS):
-                return await self._read(receive)
+                return await _read(receive, limit)
         except TimeoutError:
             detail = f"the body did not arrive within {_BODY_SECONDS:g} seconds"
             raise ProblemError(HTTPStatus.REQUEST_TIMEOUT, "body_timeout", detail) from None
 
-    async def _read(self, receive: Receive) -> bytes:
-        """Read the body up to the limit."""
-        body = bytearray()
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return bytes(body)
-            body += message.get("body", b"")
-            if len(body) > self._settings.max_body:
-                raise self._too_large()
-            if not message.get("more_body", False):
-                return bytes(body)
+    def _body_limit(self, scope: Scope) -> int:
+        """Return the largest body of a request. An aggregator takes the bodies of paid requests."""
+        is_evidence = self._settings.aggregator is not None and scope["path"] == FEEDBACK_PATH
+        return max(self._settings.max_body, MAX_FEEDBACK) if is_evidence else self._settings.max_body
 
-    def _too_large(self) -> ProblemError:
-        detail = f"the body has more than {self._settings.max_body} bytes: send less"
-        headers = {"Connection": "close"}
-        return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail, headers=headers)
+
+async def _read(receive: Receive, limit: int) -> bytes:
+    """Read a body up to a limit."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return bytes(body)
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _too_large(limit: int) -> ProblemError:
+    """Return the problem of a body that is too large."""
+    detail = f"the body has more than {limit} bytes: send less"
+    headers = {"Connection": "close"}
+    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail, headers=headers)
 
 
 def client_address(scope: Scope, proxies: tuple[object, ...]) -> str:

@@ -13,6 +13,8 @@ from bilateral.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
+    from bilateral.x402.aggregator.settings import AggregatorSettings
+
 PORT: Final = 8004
 
 
@@ -34,6 +36,7 @@ class ApiSettings:
         max_headers: The largest sum of a request's headers, in bytes.
         max_lag: The blocks by which a chain may be behind its head while the service counts as ready.
         max_silence: The seconds since the index last looked at a chain, while the service counts as ready.
+        aggregator: The aggregator's settings, or the path of their TOML file; None to switch it off.
     """
 
     database: str | None = None
@@ -49,6 +52,7 @@ class ApiSettings:
     max_headers: int = 16 * 1024
     max_lag: int = 20
     max_silence: int = 120
+    aggregator: AggregatorSettings | str | None = None
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""

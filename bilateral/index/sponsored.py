@@ -132,6 +132,7 @@ Index(
 )
 Index("sponsored_feedback_by_state", *(sponsored_feedback.c[name] for name in ("chain_id", "account", "state")))
 Index("sponsored_feedback_by_agent", *(sponsored_feedback.c[name] for name in ("chain_id", "agent_id", "client")))
+Index("sponsored_feedback_by_transaction", sponsored_feedback.c.payment_transaction)
 Index("sponsored_feedback_by_client", sponsored_feedback.c.client)
 Index("sponsored_feedback_by_interaction", sponsored_feedback.c.interaction_hash)
 

@@ -178,9 +178,10 @@ def _wallet_at(state: ClientState, agent: GlobalAgentId, block: int) -> Operatio
     token = agent.agent_id.token_id
     try:
         (wallet,) = yield from registries.call(state, Registry.IDENTITY, "getAgentWallet", token, block=hex(block))
+        if wallet == ZERO:  # ERC-8004's registry answers so for agents that do not exist, too
+            yield from registries.call(state, Registry.IDENTITY, "ownerOf", token)
     except ContractRevertError as error:
-        problem = f"{agent} did not exist at the payment's block: {error}"
-        raise FeedbackRefusedError(Code.UNKNOWN_AGENT, problem) from None
+        raise FeedbackRefusedError(Code.UNKNOWN_AGENT, f"{agent} does not exist: {error}") from None
     if wallet == ZERO:
         raise FeedbackRefusedError(Code.PAYMENT_MISMATCH, f"{agent} had no wallet at the payment's block")
     return str(wallet)

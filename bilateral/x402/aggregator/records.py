@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 SECONDS_A_DAY = 86_400
 
-WAITING = (State.QUEUED, State.SENT)
-"""The states of a feedback that may not have a transaction yet."""
-
 
 @dataclass(frozen=True)
 class Sponsored:
@@ -73,6 +70,11 @@ class Sponsored:
     accepted_at: datetime
     content_hash: bytes
 
+    @property
+    def is_waiting(self) -> bool:
+        """True until it has a transaction, or failed."""
+        return self.transaction is None and self.state in {State.QUEUED, State.SENT}
+
     @classmethod
     def of(cls, row: Row[Any]) -> Sponsored:
         """Read a row."""
@@ -111,14 +113,14 @@ class Filter:
         chain_id: The chain.
         agent_id: The rated agent.
         client: The reviewer, in checksum form.
-        task_ref: The payment.
+        payment_transaction: The hash of the payment's transaction.
         state: The state.
     """
 
     chain_id: int | None = None
     agent_id: int | None = None
     client: str | None = None
-    task_ref: str | None = None
+    payment_transaction: bytes | None = None
     state: State | None = None
 
 
@@ -142,7 +144,7 @@ def list_feedback(
     """
     table = sponsored_feedback
     query = select(table).order_by(table.c.feedback_id.desc()).limit(limit)
-    for name in ("chain_id", "agent_id", "client", "task_ref", "state"):
+    for name in ("chain_id", "agent_id", "client", "payment_transaction", "state"):
         if (wanted := getattr(chosen, name)) is not None:
             query = query.where(table.c[name] == wanted)
     if before is not None:

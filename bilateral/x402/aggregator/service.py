@@ -171,7 +171,7 @@ class Aggregator:
             seconds: The longest wait; by default as the settings say.
         """
         end = time.monotonic() + (self.settings.answer_seconds if seconds is None else seconds)
-        while feedback.transaction is None and feedback.state in records.WAITING and time.monotonic() < end:
+        while feedback.is_waiting and time.monotonic() < end:
             time.sleep(_LOOK_SECONDS)
             feedback = self.read(feedback.id) or feedback
         return feedback
@@ -188,11 +188,16 @@ class Aggregator:
 
     def tally(self) -> list[Tally]:
         """Count feedback and refusals by bands of values."""
-        self._flush_refusals()
+        self.flush_refusals()
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             return records.tally_feedback(connection)
 
-    def queue_length(self) -> dict[tuple[int, str], int]:
+    def read_counts(self) -> Counter[str]:
+        """Return a copy of `counts`."""
+        with self._lock:
+            return Counter(self.counts)
+
+    def count_by_state(self) -> dict[tuple[int, str], int]:
         """Count feedback by chain and state."""
         with self._engine.connect().execution_options(bilateral_reader=True) as connection:
             return records.count_by_state(connection)
@@ -280,10 +285,10 @@ class Aggregator:
     def _keep_counts(self) -> None:
         """Write the counts of refusals from time to time: not with each request, which strangers send."""
         while not self._stop.wait(_FLUSH_SECONDS):
-            self._flush_refusals()
-        self._flush_refusals()
+            self.flush_refusals()
+        self.flush_refusals()
 
-    def _flush_refusals(self) -> None:
+    def flush_refusals(self) -> None:
         """Write the counts of refusals."""
         with self._lock:
             counts, self._refusals = self._refusals, Counter()

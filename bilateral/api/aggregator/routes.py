@@ -1,0 +1,323 @@
+"""Routes of the aggregator, which pays for feedback that clients signed ("feedbackAggregator")."""
+
+from __future__ import annotations
+
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Query, Request, Response
+
+from bilateral.api.aggregator import FEEDBACK_PATH
+from bilateral.api.aggregator.figures import AggregatorFigures
+from bilateral.api.answers import JSON, Format, adapter, answer, answer_page, list_of, one_of
+from bilateral.api.parameters import Cursor, Limit, ListFormat
+from bilateral.api.problems import Problem, ProblemError, not_found
+from bilateral.api.service import service_of
+from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import AgentId, GlobalAgentId, TransactionRef, checksummed
+from bilateral.index.database import open_database
+from bilateral.index.queries.pages import DEFAULT_LIMIT, Page, decode_cursor, encode_cursor
+from bilateral.index.sponsored import State
+from bilateral.x402.aggregator.configuration import read_aggregator_settings
+from bilateral.x402.aggregator.records import Filter, Sponsored, Tally, list_feedback, read_feedback, tally_feedback
+from bilateral.x402.aggregator.refusals import FeedbackRefusedError
+from bilateral.x402.aggregator.service import Aggregator
+from bilateral.x402.aggregator.settings import AggregatorSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fastapi import FastAPI
+
+router = APIRouter(prefix="/v1/aggregator", tags=["aggregator"])
+
+_AT_ONCE: Final = 16
+"""Messages that are checked at once. Others wait: each check asks a node."""
+
+_LOOK_SECONDS: Final = 0.05
+_LIST: Final = "sponsored"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The answer to a message that was taken (the shape of the upstream draft).
+
+    Attributes:
+        status: `submitted` once there is a transaction, `queued` before; later `included`, `confirmed` or `failed`.
+        id: The number of the feedback in the log.
+        settlementRegistry: The reputation registry (CAIP-10).
+        txRef: The transaction; null before there is one.
+        feedbackURI: The URI of the feedback file.
+        proof: `bound` if the agent's signature is proven to be of this payment, else `unbound`.
+        file: `checked` if the feedback file was loaded and fits, else `unchecked`.
+    """
+
+    status: str
+    id: int
+    settlementRegistry: str  # noqa: N815  # the draft's name
+    txRef: str | None  # noqa: N815
+    feedbackURI: str  # noqa: N815
+    proof: str
+    file: str
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """A feedback that this service took.
+
+    Attributes:
+        id: Its number.
+        chain_id: The chain.
+        state: `queued`, `sent`, `included`, `confirmed` or `failed`.
+        agent_id: The rated agent.
+        client: The reviewer.
+        task_ref: The payment.
+        value: The integer value.
+        value_decimals: Its decimals.
+        tag1: The first tag, a stranger's text.
+        tag2: The second tag, a stranger's text.
+        feedback_index: The index of the feedback on chain, from 1.
+        feedback_uri: The URI of the feedback file, a stranger's text.
+        feedback_hash: The file's hash.
+        proof: `bound` or `unbound`.
+        file: `checked` or `unchecked`.
+        transaction: The hash of the latest transaction; null before there is one.
+        block_number: The block that has it.
+        gas_used: The gas that it took.
+        cost: The cost in wei: the largest possible one until the feedback is confirmed.
+        problem: The reason of a failure or delay.
+        accepted_at: The time at which it was taken, in ISO 8601.
+    """
+
+    id: int
+    chain_id: int
+    state: str
+    agent_id: str
+    client: str
+    task_ref: str
+    value: int
+    value_decimals: int
+    tag1: str
+    tag2: str
+    feedback_index: str
+    feedback_uri: str
+    feedback_hash: str
+    proof: str
+    file: str
+    transaction: str | None
+    block_number: int | None
+    gas_used: int | None
+    cost: str
+    problem: str | None
+    accepted_at: str
+
+    @classmethod
+    def of(cls, it: Sponsored) -> LogEntry:
+        """Make an entry of a record."""
+        same = {name: getattr(it, name) for name in cls.__dataclass_fields__}
+        changed = {
+            "state": it.state.value,
+            "agent_id": str(it.agent_id),
+            "feedback_index": str(it.feedback_index),
+            "feedback_hash": "0x" + it.feedback_hash.hex(),
+            "cost": str(it.cost),
+            "accepted_at": it.accepted_at.isoformat().replace("+00:00", "Z"),
+        }
+        return cls(**{**same, **changed})
+
+
+@dataclass(frozen=True)
+class SponsoredTerms:
+    """The terms of one chain.
+
+    Attributes:
+        network: The chain (CAIP-2).
+        identity_registry: The identity registry whose agents are served (CAIP-10).
+        reputation_registry: The reputation registry (CAIP-10).
+        account: The account that pays.
+        tokens: The smallest payment that counts, by token.
+        confirmations: The blocks that must hold or follow a payment.
+        requires_bound_proof: True if messages need `bodies`.
+        budget: The budget of a day, in wei.
+        spent_today: The wei that count for today (UTC).
+    """
+
+    network: str
+    identity_registry: str
+    reputation_registry: str
+    account: str
+    tokens: dict[str, str]
+    confirmations: int
+    requires_bound_proof: bool
+    budget: str
+    spent_today: str
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Run the aggregator while the application runs."""
+    service = app.state.service
+    wanted = service.settings.aggregator
+    settings = wanted if isinstance(wanted, AggregatorSettings) else read_aggregator_settings(Path(wanted))
+    engine = open_database(service.settings.database)
+    aggregator = Aggregator(engine, settings)
+    figures = AggregatorFigures(aggregator)
+    service.metrics.registry.register(figures)
+    app.state.aggregator, app.state.aggregator_limit = aggregator, CapacityLimiter(_AT_ONCE)
+    aggregator.start()
+    try:
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(aggregator.close)
+        service.metrics.registry.unregister(figures)
+        engine.dispose()
+
+
+_BODY: Final = {"application/json": {"schema": {"type": "object", "description": "See docs/x402.md, Aggregator."}}}
+_PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {"model": Problem} for status in (400, 404, 409, 413, 414, 422, 429, 431, 503)
+}
+
+
+@router.post(
+    "/feedback",
+    response_class=Response,
+    status_code=HTTPStatus.CREATED,
+    responses={200: {"model": Receipt}, 201: {"model": Receipt}, 202: {"model": Receipt}, **_PROBLEMS},
+    openapi_extra={"requestBody": {"required": True, "content": _BODY}},
+)
+async def submit_feedback(request: Request) -> Response:
+    """Take a signed feedback on a paid request, and pay the gas.
+
+    201 if it has a transaction, 202 if it is queued, 200 if the same message was taken before.
+    """
+    aggregator, limit = _aggregator(request), request.app.state.aggregator_limit
+    content = await request.body()
+    try:
+        taken, is_new = await to_thread.run_sync(aggregator.submit, content, limiter=limit)
+    except FeedbackRefusedError as refusal:
+        raise _problem(refusal) from None
+    end = time.monotonic() + aggregator.settings.answer_seconds
+    while taken.is_waiting and time.monotonic() < end:
+        await anyio.sleep(_LOOK_SECONDS)
+        later: Sponsored | None = await to_thread.run_sync(aggregator.read, taken.id, limiter=limit)
+        taken = later or taken
+    status = HTTPStatus.OK
+    if is_new:
+        status = HTTPStatus.ACCEPTED if taken.transaction is None else HTTPStatus.CREATED
+    headers = {"Location": f"{FEEDBACK_PATH}/{taken.id}", "Cache-Control": "no-store"}
+    return Response(adapter(Receipt).dump_json(_receipt(aggregator, taken)), status, headers, JSON)
+
+
+@router.get("/feedback", response_class=Response, responses=list_of(LogEntry))
+def list_sponsored_feedback(  # noqa: PLR0913, PLR0917  # parameters of the query
+    request: Request,
+    agent: Annotated[str | None, Query(max_length=200, description="The rated agent, as 8453:247.")] = None,
+    client: Annotated[str | None, Query(max_length=42, description="The reviewer's address.")] = None,
+    task_ref: Annotated[str | None, Query(max_length=200, description="The payment, as eip155:8453:0x….")] = None,
+    state: Annotated[State | None, Query(description="The state.")] = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the public log: all feedback that this service took, the newest first."""
+    chosen = _filter(agent, client, task_ref, state)
+    kind = f"{_LIST} {agent} {client} {task_ref} {state}"
+    before = None if cursor is None else decode_cursor(kind, cursor, int)[0]
+    found = service_of(request).read(list_feedback, chosen, before=before, limit=limit + 1)
+    entries = tuple(map(LogEntry.of, found[:limit]))
+    further = encode_cursor(kind, entries[-1].id) if len(found) > limit else None
+    return answer_page(request, LogEntry, Page(entries, further), shown_as)
+
+
+@router.get("/feedback/{feedback_id}", response_class=Response, responses=one_of(LogEntry, 404))
+def read_sponsored_feedback(request: Request, feedback_id: int) -> Response:
+    """Return one feedback of the log."""
+    in_range = 0 < feedback_id < 1 << 63
+    found = service_of(request).read(read_feedback, feedback_id) if in_range else None
+    if found is None:
+        raise not_found("sponsored_feedback", feedback_id)
+    return answer(request, LogEntry, LogEntry.of(found))
+
+
+@router.get("/tally", response_class=Response, responses=one_of(tuple[Tally, ...]))
+def read_tally(request: Request) -> Response:
+    """Count accepted feedback and refusals by bands of ten values: no sentiment is refused more often."""
+    _aggregator(request).flush_refusals()
+    return answer(request, tuple[Tally, ...], tuple(service_of(request).read(tally_feedback)))
+
+
+@router.get("", response_class=Response, responses=one_of(tuple[SponsoredTerms, ...]))
+def read_terms(request: Request) -> Response:
+    """Return the terms on which this service pays, for each chain."""
+    aggregator = _aggregator(request)
+    found = tuple(
+        SponsoredTerms(
+            network=str(chain.network),
+            identity_registry=str(chain.deployment.agent_registry),
+            reputation_registry=f"{chain.network}:{chain.deployment.reputation}",
+            account=chain.account,
+            tokens={token: str(minimum) for token, minimum in chain.tokens.items()},
+            confirmations=chain.confirmations,
+            requires_bound_proof=chain.requires_bound_proof,
+            budget=str(chain.budget),
+            spent_today=str(aggregator.spent_today(chain)),
+        )
+        for chain in aggregator.settings.chains
+    )
+    return answer(request, tuple[SponsoredTerms, ...], found)
+
+
+def _aggregator(request: Request) -> Aggregator:
+    """Return the aggregator."""
+    found: Aggregator = request.app.state.aggregator
+    return found
+
+
+def _problem(refusal: FeedbackRefusedError) -> ProblemError:
+    """Return the problem of a refusal."""
+    headers = {} if refusal.retry_seconds is None else {"Retry-After": str(refusal.retry_seconds)}
+    return ProblemError(refusal.status, refusal.code.value, str(refusal), headers=headers, **refusal.details)
+
+
+def _receipt(aggregator: Aggregator, taken: Sponsored) -> Receipt:
+    """Return the answer for a feedback."""
+    chain = next(it for it in aggregator.settings.chains if it.chain_id == taken.chain_id)
+    status = taken.state.value
+    if taken.state is State.SENT:
+        status = "queued" if taken.transaction is None else "submitted"
+    return Receipt(
+        status=status,
+        id=taken.id,
+        settlementRegistry=f"{chain.network}:{chain.deployment.reputation}",
+        txRef=None if taken.transaction is None else f"{chain.network}:{taken.transaction}",
+        feedbackURI=taken.feedback_uri,
+        proof=taken.proof,
+        file=taken.file,
+    )
+
+
+def _filter(agent: str | None, client: str | None, task_ref: str | None, state: State | None) -> Filter:
+    """Read the parameters of the log.
+
+    Raises:
+        MalformedIdentifierError: One is malformed.
+        InvalidArgumentError: The agent's chain is missing.
+    """
+    chain_id = agent_id = payment = None
+    if agent is not None:
+        parsed = GlobalAgentId.parse(agent).agent_id if "#" in agent else AgentId.parse(agent)
+        if parsed.chain_id is None:
+            raise InvalidArgumentError(f"agent {agent}: name its chain, as 8453:{agent}")
+        chain_id, agent_id = parsed.chain_id, parsed.token_id
+    if task_ref is not None:
+        payment = bytes.fromhex(TransactionRef.parse(task_ref).transaction.removeprefix("0x"))
+    who = None if client is None else checksummed(client)
+    return Filter(chain_id, agent_id, who, payment, state)

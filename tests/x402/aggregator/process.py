@@ -1,0 +1,123 @@
+"""Aggregators in processes of their own, which end themselves by SIGKILL at a chosen point."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+
+from bilateral.api.app import create_app
+from bilateral.api.settings import ApiSettings
+from bilateral.contracts import Registry
+from bilateral.index.database import open_database
+from bilateral.x402.aggregator.acceptance import Acceptance
+from bilateral.x402.aggregator.queue import WorkQueue
+from bilateral.x402.aggregator.submitter import Submitter
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.x402.aggregator.process"])
+
+POINTS = {
+    "before it is accepted": (Acceptance, "accept", "before"),
+    "after it is accepted": (Acceptance, "accept", "after"),
+    "before it has a nonce": (WorkQueue, "assign_nonce", "before"),
+    "after it has a nonce": (WorkQueue, "assign_nonce", "after"),
+    "before its transaction is stored": (WorkQueue, "store_transaction", "before"),
+    "after its transaction is stored": (WorkQueue, "store_transaction", "after"),
+    "after its transaction is sent": (Submitter, "_broadcast", "after"),
+    "before its block is noted": (WorkQueue, "finish", "before"),
+    "after its block is noted": (WorkQueue, "finish", "after"),
+}
+"""The points at which a process may end: a method, and the moment before or after it."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process that serves an aggregator.
+
+    Attributes:
+        process: The process.
+        url: The URL of its feedback.
+    """
+
+    process: object
+    url: str
+
+    def kill(self):
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.join()
+
+
+def write_settings(folder, settings):
+    """Write settings of one chain as their TOML file, and return its path and the environment that it needs."""
+    (chain,) = settings.chains
+    contracts = {
+        str(Registry.IDENTITY): {"address": chain.deployment.identity, "block": 1},
+        str(Registry.BIDIRECTIONAL): {"address": chain.deployment.reputation, "block": 1},
+    }
+    record = {"chainId": chain.chain_id, "contracts": contracts}
+    (folder / "record.json").write_text(json.dumps(record))
+    path = folder / "aggregator.toml"
+    (token, minimum) = next(iter(chain.tokens.items()))
+    path.write_text(f"""
+answer_seconds = {settings.answer_seconds}
+lease_seconds = {settings.lease_seconds}
+resend_seconds = {settings.resend_seconds}
+allow_private = true
+[[chain]]
+rpc_url = "{chain.rpc_url}"
+deployment = "record.json"
+key_variable = "SPONSOR_KEY"
+budget = "{chain.budget}"
+confirmations = {chain.confirmations}
+poll_seconds = {chain.poll_seconds}
+tokens = {{ "{token}" = {minimum} }}
+""")
+    return path, {"SPONSOR_KEY": chain.signer.key.hex()}
+
+
+@contextmanager
+def running(database, settings, environment, point=None):
+    """Serve an aggregator in a process of its own."""
+    open_database(database).dispose()
+    ours, theirs = CONTEXT.Pipe()
+    process = CONTEXT.Process(target=_serve, args=(database, str(settings), environment, point, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        yield Running(process, f"{ours.recv()}/v1/aggregator/feedback")
+    finally:
+        if process.is_alive():
+            process.kill()
+        process.join()
+        ours.close()
+
+
+def _serve(database, settings, environment, point, connection):
+    """Serve until killed."""
+    os.environ.update(environment)
+    if point is not None:
+        _arm(*POINTS[point])
+    app = create_app(ApiSettings(database=database, rate=None, aggregator=settings))
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", access_log=False)
+    socket = config.bind_socket()
+    socket.listen()
+    connection.send(f"http://127.0.0.1:{socket.getsockname()[1]}")
+    uvicorn.Server(config).run(sockets=[socket])
+
+
+def _arm(owner, name, moment):
+    """Make a method end the process."""
+    method = getattr(owner, name)
+
+    def deadly(*arguments, **options):
+        if moment == "after":
+            method(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(owner, name, deadly)
