@@ -150,6 +150,7 @@ def submission_of(
         feedback=signed.feedback,
         signature=signed.signature,
         bodies=bodies,
+        data_hash=interaction.data_hash,
     )
 
 

@@ -21,10 +21,16 @@ from bilateral.reverts import ContractRevertError
 from bilateral.signatures import Domain
 from bilateral.x402.aggregator.messages import registry_form
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
-from bilateral.x402.checking import MAX_SIGNERS, ZERO
-from bilateral.x402.interactions import client_message_hash, interaction_hash
+from bilateral.x402.checking import MAX_SIGNERS
+from bilateral.x402.interactions import (
+    client_message_hash,
+    draft_data_hash,
+    draft_interaction_hash,
+    interaction_hash,
+)
 from bilateral.x402.keys import find_signer
 from bilateral.x402.payments import TRANSFER, ReceiptLog, address_topic
+from bilateral.x402.readers import ZERO
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState
@@ -91,18 +97,31 @@ def check(
 
 
 def _binding(submission: Submission) -> bool:
-    """Compute the signed hash again, if the client sends the bodies.
+    """Compute the signed hash again: from the bodies, or in the profile `reputation` from their hash.
+
+    Returns:
+        True if the signed hash is of this payment; False if the client sends neither.
 
     Raises:
         FeedbackRefusedError: It is another hash.
     """
-    bodies = submission.bodies
-    if bodies is None:
+    task_ref, bodies, data = submission.task_ref, submission.bodies, submission.data_hash
+    if data is not None:
+        if bodies is not None and draft_data_hash(bodies.request, bodies.response) != data:
+            raise _other_hash("dataHash", "dataHash is not that of these bodies")
+        expected = draft_interaction_hash(task_ref, data)
+    elif bodies is not None:
+        expected = interaction_hash(task_ref, bodies.request, bodies.response)
+    else:
         return False
-    if interaction_hash(submission.task_ref, bodies.request, bodies.response) != submission.interaction_hash:
-        problem = "the signed hash is not that of this payment and these bodies"
-        raise FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem, field="interactionData.interactionHash")
+    if expected != submission.interaction_hash:
+        raise _other_hash("interactionHash", "the signed hash is not that of this payment and these bodies")
     return True
+
+
+def _other_hash(field: str, problem: str) -> FeedbackRefusedError:
+    """Return the refusal of a hash that is not the expected one."""
+    return FeedbackRefusedError(Code.INVALID_AGENT_SIGNATURE, problem, field=f"interactionData.{field}")
 
 
 def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:

@@ -74,6 +74,7 @@ class Submission:
         feedback: The message that the client signed for the registry.
         signature: The client's signature of it.
         bodies: The bodies, if the client sends them.
+        data_hash: The hash of both bodies in the profile `reputation`; None in the profile `8004-reputation`.
     """
 
     agent: GlobalAgentId
@@ -85,6 +86,7 @@ class Submission:
     feedback: Feedback
     signature: bytes
     bodies: Bodies | None = None
+    data_hash: bytes | None = None
 
     @property
     def payment(self) -> TransactionRef:
@@ -138,13 +140,14 @@ class Submission:
         data = read.record(fields.get("interactionData"), "interactionData")
         review = read.record(fields.get("review"), "review")
         sponsored = read.record(fields.get("sponsored"), "sponsored")
-        registry = read.account(data, "agentRegistry", "interactionData.")
+        path = "interactionData."
+        registry = read.account(data, "agentRegistry", path)
         if not registry.chain.is_evm:
             raise FeedbackRefusedError(Code.UNSUPPORTED_NETWORK, f"feedback on {registry.chain} is not sponsored")
-        agent = read.agent(registry, data, "agentId", "interactionData.")
-        task_ref = read.text(data, "taskRef", "interactionData.")
-        payment = read.transaction(data, "taskRef", "interactionData.")
-        network = read.chain(data, "networkId", "interactionData.") if "networkId" in data else registry.chain
+        agent = read.agent(registry, data, "agentId", path)
+        task_ref = read.text(data, "taskRef", path)
+        payment = read.transaction(data, "taskRef", path)
+        network = read.chain(data, "networkId", path) if "networkId" in data else registry.chain
         reviewer = read.account(fields, "reviewerAddress")
         for name, chain in (
             ("interactionData.taskRef", payment.chain),
@@ -156,13 +159,14 @@ class Submission:
         return cls(
             agent=agent,
             task_ref=task_ref,
-            interaction_hash=read.hexadecimal(data, "interactionHash", 32, path="interactionData."),
-            agent_signature=read.hexadecimal(data, "agentSignature", *_AGENT_SIGNATURE_BYTES, path="interactionData."),
+            interaction_hash=read.hexadecimal(data, "interactionHash", 32, path=path),
+            agent_signature=read.hexadecimal(data, "agentSignature", *_AGENT_SIGNATURE_BYTES, path=path),
             reviewer=reviewer,
             reviewer_signature=_signature(fields, "reviewerSignature"),
             feedback=_feedback(agent, reviewer, review, sponsored),
             signature=_signature(sponsored, "signature", "sponsored."),
             bodies=_bodies(fields.get("bodies")),
+            data_hash=None if data.get("dataHash") is None else read.hexadecimal(data, "dataHash", 32, path=path),
         )
 
     def to_object(self) -> dict[str, Any]:
@@ -177,6 +181,7 @@ class Submission:
                 "taskRef": self.task_ref,
                 "interactionHash": "0x" + self.interaction_hash.hex(),
                 "agentSignature": self.agent_signature.hex(),
+                **({} if self.data_hash is None else {"dataHash": "0x" + self.data_hash.hex()}),
             },
             "review": {
                 "value": said.value,

@@ -6,10 +6,10 @@ from alembic import op
 
 from bilateral.index import sponsored
 
-revision = "0003"
-down_revision = "0002"
+revision = "0006"
+down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Create the tables."""
-    sponsored.metadata.create_all(op.get_bind(), checkfirst=False)
+    """Create the tables that the database lacks."""
+    sponsored.metadata.create_all(op.get_bind(), checkfirst=True)

@@ -1,0 +1,334 @@
+"""The aggregator over HTTP: a client pays, verifies, and gives feedback without ether; everybody reads the log."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bilateral.api.settings import ApiSettings
+from bilateral.client import AsyncClient, Client
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.database import open_database
+from bilateral.x402 import DuplicateFeedbackError, declare_8004_reputation
+from bilateral.x402.aggregator.client import (
+    AggregatorFailedError,
+    give_sponsored_feedback,
+    give_sponsored_feedback_async,
+)
+from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies
+from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
+from tests.api.world import served
+from tests.x402.aggregator.waiting import until
+from tests.x402.aggregator.world import Review
+from tests.x402.test_verification import buy
+from tests.x402.world import serving_wsgi
+
+FEEDBACK = "/v1/aggregator/feedback"
+
+
+@pytest.fixture
+def serve(sqlite_url, settings_with):
+    """Serve an aggregator over HTTP, and yield a client of it."""
+
+    @contextmanager
+    def run(database=sqlite_url, **changes):
+        open_database(database).dispose()
+        api = ApiSettings(database=database, rate=None, aggregator=settings_with(**changes))
+        with served(api) as url, httpx.Client(base_url=url, timeout=60) as client:
+            yield client
+
+    return run
+
+
+@pytest.fixture
+def http(serve):
+    with serve() as client:
+        yield client
+
+
+@pytest.fixture
+def reviewer(rpc, deployment, loader, enrich, web3):
+    """Pays for requests, and has no ether."""
+    fresh = enrich()
+    web3.provider.make_request("anvil_setBalance", [fresh.address, "0x0"])
+    return fresh
+
+
+@pytest.fixture
+def registries(rpc, deployment, loader, reviewer):
+    with Client(rpc, signer=reviewer, deployment=deployment, loader=loader, poll_interval=0.02) as client:
+        yield client
+
+
+def confirmed(http, number):
+    return until(lambda: http.get(f"{FEEDBACK}/{number}").json(), lambda it: it["state"] == "confirmed")
+
+
+def test_client_without_ether_pays_verifies_and_reviews(
+    sell, agent, deployment, verifier, reviewer, registries, serve, fresh_postgres
+):
+    with serve(fresh_postgres) as http:
+        url = str(http.base_url.join(FEEDBACK))
+        with sell(declare_8004_reputation(agent, deployment, feedback_aggregator=url)) as shop:
+            paid = buy(shop, reviewer)
+        declared = paid.payment["extensions"]["8004-reputation"]["info"]["feedbackAggregator"]
+        verification = verifier.verify(paid)
+        bodies = Bodies(paid.request, paid.response)
+        taken = give_sponsored_feedback(
+            registries, verification, 12, reviewer, aggregator=declared, bodies=bodies, http=http, comment="too warm"
+        )
+        assert (taken.status, taken.proof, taken.is_new) == ("submitted", "bound", True)
+        entry = confirmed(http, taken.id)
+        assert (entry["file"], entry["transaction"]) == ("checked", taken.transaction)
+    (given_,) = registries.search_feedback(agent, reviewers=[reviewer.address], load_files=True)
+    assert (given_.value, given_.file.comment) == (12, "too warm")
+    with pytest.raises(DuplicateFeedbackError):
+        give_sponsored_feedback(registries, verification, 1, reviewer, aggregator=declared)
+
+
+def test_feedback_is_given_without_blocking(rpc, deployment, shop, verifier, reviewer, http):
+    verification = verifier.verify(buy(shop, reviewer))
+
+    async def give():
+        async with (
+            AsyncClient(rpc, signer=reviewer, deployment=deployment, poll_interval=0.02) as client,
+            httpx.AsyncClient(base_url=http.base_url, timeout=60) as asynchronous,
+        ):
+            return await give_sponsored_feedback_async(
+                client, verification, 80, reviewer, aggregator=FEEDBACK, http=asynchronous
+            )
+
+    taken = asyncio.run(give())
+    assert (taken.status, taken.proof) == ("submitted", "unbound")
+    confirmed(http, taken.id)
+
+
+def test_refusal_reaches_the_client_with_its_code(serve, shop, verifier, reviewer, registries):
+    verification = verifier.verify(buy(shop, reviewer))
+    with serve(requires_bound_proof=True) as http, pytest.raises(FeedbackRefusedError) as refusal:
+        give_sponsored_feedback(registries, verification, 80, reviewer, aggregator=FEEDBACK, http=http)
+    assert refusal.value.code is Code.UNBOUND_PROOF
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"<html>", b'{"status":1}', b"x" * 10**6], ids=range(6))
+def test_server_that_is_no_aggregator_is_named(shop, verifier, reviewer, registries, body):
+    verification = verifier.verify(buy(shop, reviewer))
+
+    def answer(_, start):
+        start("200 OK", [("Content-Length", str(len(body)))])
+        return [body]
+
+    with serving_wsgi(answer) as url, httpx.Client() as http, pytest.raises(AggregatorFailedError):
+        give_sponsored_feedback(registries, verification, 80, reviewer, aggregator=url, http=http)
+
+
+def test_aggregator_without_https_is_not_used_by_default(shop, verifier, reviewer, registries):
+    verification = verifier.verify(buy(shop, reviewer))
+    with pytest.raises(InvalidArgumentError, match="not an https URL"):
+        give_sponsored_feedback(registries, verification, 80, reviewer, aggregator="http://127.0.0.1/")
+
+
+def test_statuses_tell_new_known_and_refused(http, review):
+    asked = review()
+    first = http.post(FEEDBACK, content=asked.content)
+    assert (first.status_code, first.json()["status"]) == (201, "submitted")
+    again = http.post(FEEDBACK, content=asked.content)
+    assert again.status_code == 200
+    assert {**again.json(), "status": ""} == {**first.json(), "status": ""}
+    assert first.headers["location"] == f"{FEEDBACK}/{first.json()['id']}"
+    confirmed(http, first.json()["id"])
+    other = http.post(FEEDBACK, content=asked.but(value=1, index=2).content)
+    assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_TASK_REF")
+    assert other.headers["content-type"] == "application/problem+json"
+    assert other.json()["type"] == "urn:bilateral:problem:DUPLICATE_TASK_REF"
+
+
+def test_answer_names_registry_transaction_and_file(http, review, deployment):
+    found = http.post(FEEDBACK, content=review().with_file().bound().content).json()
+    assert found == found | {
+        "settlementRegistry": f"eip155:31337:{deployment.reputation}",
+        "proof": "bound",
+        "file": "checked",
+    }
+    assert found["txRef"].startswith("eip155:31337:0x")
+    assert found["feedbackURI"].startswith("data:")
+
+
+def test_feedback_that_waits_for_a_transaction_is_answered_as_queued(serve, review, web3):
+    asked = review()
+    with serve(answer_seconds=0.01, lease_seconds=60.0) as http:
+        answers = [http.post(FEEDBACK, content=asked.content)]
+        assert answers[0].status_code in (201, 202)
+        assert answers[0].json()["status"] in ("queued", "submitted")
+        confirmed(http, answers[0].json()["id"])
+
+
+def test_log_shows_all_feedback_page_by_page(http, review):
+    asked = [review(value=value) for value in (90, 3, 55)]
+    numbers = [http.post(FEEDBACK, content=each.content).json()["id"] for each in asked]
+    first = http.get(FEEDBACK, params={"limit": 2}).json()
+    assert [it["id"] for it in first["items"]] == numbers[:0:-1]
+    later = http.post(FEEDBACK, content=review().content).json()["id"]
+    rest = http.get(FEEDBACK, params={"limit": 2, "cursor": first["next"]}).json()
+    assert ([it["id"] for it in rest["items"]], rest["next"]) == (numbers[:1], None)
+    assert [it["value"] for it in first["items"] + rest["items"]] == [55, 3, 90]
+    found = http.get(FEEDBACK, params={"client": asked[1].reviewer.address.lower()}).json()["items"]
+    assert [it["id"] for it in found] == [numbers[1]]
+    found = http.get(FEEDBACK, params={"task_ref": asked[2].task_ref, "agent": f"31337:{asked[2].agent.agent}"}).json()
+    assert [it["id"] for it in found["items"]] == [numbers[2]]
+    for number in (*numbers, later):
+        confirmed(http, number)
+    assert len(http.get(FEEDBACK, params={"state": "confirmed"}).json()["items"]) == 4
+    assert http.get(FEEDBACK, params={"format": "csv"}).text.count("\n") >= 5
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"{FEEDBACK}/999", 404),
+        (f"{FEEDBACK}/{10**30}", 404),
+        (f"{FEEDBACK}/x", 400),
+        (f"{FEEDBACK}?agent=7", 400),
+        (f"{FEEDBACK}?agent=x", 400),
+        (f"{FEEDBACK}?client=x", 400),
+        (f"{FEEDBACK}?task_ref=x", 400),
+        (f"{FEEDBACK}?task_ref=solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:1", 400),
+        (f"{FEEDBACK}?state=x", 400),
+        (f"{FEEDBACK}?cursor=x", 400),
+        (f"{FEEDBACK}?limit=0", 400),
+    ],
+)
+def test_wrong_question_is_a_problem(http, path, status):
+    assert http.get(path).status_code == status
+
+
+def test_terms_and_tally_are_public(http, review, token, sponsor, deployment):
+    number = http.post(FEEDBACK, content=review(value=5).content).json()["id"]
+    entry = confirmed(http, number)
+    assert http.post(FEEDBACK, content=b"{}").status_code == 422
+    (terms,) = http.get("/v1/aggregator").json()
+    assert terms == terms | {
+        "network": "eip155:31337",
+        "identity_registry": str(deployment.agent_registry),
+        "account": sponsor.address,
+        "tokens": {token.address: "1000"},
+        "budget": str(10**18),
+        "spent_today": entry["cost"],
+    }
+    tally = {it["band"]: it for it in http.get("/v1/aggregator/tally").json()}
+    assert tally[0]["accepted"] == {"confirmed": 1}
+    assert tally[-1]["refused"] == {"INVALID_PAYLOAD": 1}
+
+
+def test_figures_are_shown_to_monitors(http, review):
+    number = http.post(FEEDBACK, content=review().content).json()["id"]
+    entry = confirmed(http, number)
+    http.post(FEEDBACK, content=b"{}")
+    figures = dict(line.rsplit(" ", 1) for line in http.get("/metrics").text.splitlines() if line[0] != "#")
+    shown = {name.removeprefix("bilateral_aggregator_"): float(value) for name, value in figures.items()}
+    assert shown == shown | {
+        "accepted_total": 1,
+        "submitted_total": 1,
+        "confirmed_total": 1,
+        "failed_total": 0,
+        'refused_total{code="INVALID_PAYLOAD"}': 1,
+        'feedback{chain_id="31337",state="confirmed"}': 1,
+        "gas_wei_total": float(entry["cost"]),
+        'spent_today_wei{chain_id="31337"}': float(entry["cost"]),
+        'budget_wei{chain_id="31337"}': 1e18,
+        "working": 1,
+    }
+
+
+def test_service_without_an_aggregator_has_no_such_routes(sqlite_url):
+    open_database(sqlite_url).dispose()
+    with served(ApiSettings(database=sqlite_url, rate=None)) as url:
+        assert httpx.get(url + FEEDBACK).status_code == 404
+        assert httpx.post(url + FEEDBACK, content=b"{}").status_code == 404
+
+
+def padded(review, size):
+    """Return a message whose bodies have a size in all."""
+    return json.dumps(review.but(bodies=Bodies(b"", b"x" * size)).object).encode()
+
+
+def test_bodies_up_to_the_limit_are_read(http, review):
+    asked = review()
+    largest = http.post(FEEDBACK, content=padded(asked, MAX_BODIES)).json()
+    assert largest["code"] == "INVALID_AGENT_SIGNATURE"
+    larger = http.post(FEEDBACK, content=padded(asked, MAX_BODIES + 1))
+    assert (larger.status_code, larger.json()["field"]) == (422, "bodies")
+    assert http.post(FEEDBACK, content=b" " * 2 * MAX_BODIES).status_code == 413
+    assert http.post("/v1/aggregator/other", content=b" " * 2**19).status_code == 413
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def paths(value, path=()):
+    """Yield the path of each field of a message."""
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from paths(inner, (*path, name))
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_damaged_message_is_refused_or_taken_with_its_code(idle, damaged, data):
+    message = json.loads(damaged)
+    path = data.draw(st.sampled_from(sorted(paths(message))))
+    place = message
+    for name in path[:-1]:
+        place = place[name]
+    if data.draw(st.booleans()):
+        del place[path[-1]]
+    else:
+        place[path[-1]] = data.draw(JSON)
+    try:
+        idle.submit(json.dumps(message).encode("utf-8", "surrogatepass"))
+    except FeedbackRefusedError as refusal:
+        assert refusal.code in Code
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=200))
+def test_any_bytes_are_refused(idle, content):
+    with pytest.raises(FeedbackRefusedError) as refusal:
+        idle.submit(content)
+    assert refusal.value.code is Code.INVALID_PAYLOAD
+
+
+@pytest.fixture(scope="module")
+def damaged(web3, token, enrich, seller, agent, deployment):
+    return Review.paid(web3, token, enrich(), seller.address, 1000, deployment, agent, number=0).bound().content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"interactionData":{},"interactionData":{}}',
+        b"1e400",
+        b"NaN",
+        b'"\\ud800"',
+        b"\xff\xfe",
+        b"9" * 100_000,
+    ],
+    ids=["brackets", "objects", "twice", "large", "nan", "surrogate", "utf-16", "digits"],
+)
+def test_hostile_json_is_refused(http, content):
+    answer = http.post(FEEDBACK, content=content)
+    assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_PAYLOAD")
