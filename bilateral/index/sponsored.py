@@ -1,7 +1,7 @@
 """The tables of the aggregator, which sends feedback that clients signed. `docs/index.md` is their dictionary.
 
-They hold what this service was told and did, so no rebuild can restore them. They are in the index's database because
-that is the one that an operator keeps and backs up. `bilateral.x402.aggregator` reads and writes them.
+They hold messages and transactions of this service, so no rebuild can restore them. They are in the index's database
+because operators back that up. `bilateral.x402.aggregator` reads and writes them.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Aggregator:
             thread.start()
 
     def close(self) -> None:
-        """Stop the workers, and close the connections to the nodes. What is queued stays queued."""
+        """Stop the workers, and close the connections to the nodes. The queue stays in the database."""
         self._stop.set()
         for chain in self._chains.values():
             chain.wake.set()

@@ -152,7 +152,7 @@ def broadcast(raw: bytes) -> Operation[str | None]:
 
 @dataclass(frozen=True)
 class Sight:
-    """What a node shows of an account's transactions.
+    """The state of an account's transactions, as a node shows it.
 
     Attributes:
         head: The number of the latest block.

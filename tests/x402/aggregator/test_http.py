@@ -117,7 +117,7 @@ def test_refusal_reaches_the_client_with_its_code(serve, shop, verifier, reviewe
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"<html>", b'{"status":1}', b"x" * 10**6], ids=range(6))
-def test_server_that_is_no_aggregator_is_named(shop, verifier, reviewer, registries, body):
+def test_strange_answer_is_named(shop, verifier, reviewer, registries, body):
     verification = verifier.verify(buy(shop, reviewer))
 
     def answer(_, start):

@@ -1,4 +1,4 @@
-"""Each refusal has its code. Nothing that is refused costs the sponsor gas."""
+"""Each refusal has its code, and costs the sponsor no gas."""
 
 from __future__ import annotations
 
