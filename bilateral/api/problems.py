@@ -11,6 +11,7 @@ from fastapi import Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistoryError
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError
 from bilateral.index.readers import QueryTimeoutError, ReadersBusyError
@@ -32,6 +33,9 @@ _STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
     InvalidArgumentError: HTTPStatus.BAD_REQUEST,
     MalformedIdentifierError: HTTPStatus.BAD_REQUEST,
     NotIndexedError: HTTPStatus.NOT_FOUND,
+    CheckError: HTTPStatus.NOT_FOUND,
+    OtherHistoryError: HTTPStatus.CONFLICT,
+    HistoryTooLongError: HTTPStatus.UNPROCESSABLE_ENTITY,
 }
 """The status of the package's errors, by their class or its nearest base. Others are faults of the service."""
 

@@ -14,6 +14,7 @@ from bilateral.checks.errors import (
     BlockNotHeldError,
     CheckError,
     FileNotHeldError,
+    FindingsNotHeldError,
     HistoryTooLongError,
     OtherHistoryError,
     UnknownAgentError,
@@ -23,6 +24,7 @@ from bilateral.checks.moments import snapshot
 from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
 from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings
 from bilateral.checks.server import Payment, check_server
+from bilateral.checks.stored import stored_findings
 from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "FileNotHeldError",
     "Finding",
     "Findings",
+    "FindingsNotHeldError",
     "HistoryTooLongError",
     "Newcomers",
     "OtherHistoryError",
@@ -52,4 +55,5 @@ __all__ = [
     "check_server",
     "read_policy",
     "snapshot",
+    "stored_findings",
 ]

@@ -171,7 +171,7 @@ def _raters(connection: Connection, moment: Moment, kinds: Mapping[str, str], cl
         .limit(20)
     )
     return [
-        {"server": int(row.server_id), "rating": row.rating, "event": evidence_of("ClientRated", row)}
+        {"server": f"{moment.chain_id}:{row.server_id}", "rating": row.rating, "event": evidence_of("ClientRated", row)}
         for row in connection.execute(query)
     ]
 

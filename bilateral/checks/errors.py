@@ -97,6 +97,26 @@ class FileNotHeldError(CheckError):
         self.block = block
 
 
+class FindingsNotHeldError(CheckError):
+    """The stored trust analysis saw later blocks than that of the check.
+
+    Attributes:
+        block: The block of the check.
+        analysed: The last block that the analysis saw.
+    """
+
+    reason = "findings_not_held"
+
+    def __init__(self, block: int, analysed: int) -> None:
+        """Compose the message from both blocks."""
+        super().__init__(
+            f"the findings as of block {block} are not kept: the stored analysis is of block {analysed}, so check "
+            "without findings"
+        )
+        self.block = block
+        self.analysed = analysed
+
+
 class HistoryTooLongError(CheckError):
     """The question needs more events one by one than a check reads.
 

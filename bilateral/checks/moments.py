@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, select, union_all
@@ -141,6 +142,12 @@ def identity_registries(connection: Connection, chain_id: int) -> list[str]:
     table = schema.registry
     query = select(table.c.address).where(table.c.chain_id == chain_id, table.c.kind == IDENTITY)
     return list(connection.execute(query.order_by(table.c.address)).scalars())
+
+
+@cache
+def event_names() -> dict[str, str]:
+    """Return the name in Solidity of each table's events, by the table's name."""
+    return {table.name: event.abi_name for event, table in schema.EVENT_TABLES.items()}
 
 
 def evidence_of(event: str, row: Any) -> EventEvidence:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 from bilateral.checks.verdicts import Check, Reason, Severity, sorted_reasons, verdict_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bilateral.checks.moments import Moment
     from bilateral.checks.policy import Policy
     from bilateral.checks.verdicts import Code, Evidence
@@ -48,8 +46,8 @@ class Reasons:
         *,
         agent: str | None,
         account: str | None,
-        figures: Mapping[str, Any],
-        untrusted: Mapping[str, Any],
+        figures: dict[str, Any],
+        untrusted: dict[str, Any],
         files: int,
     ) -> Check:
         """Return the answer that the reasons make."""

@@ -207,8 +207,8 @@ class Check:
     block_time: int | None
     files: int
     reasons: tuple[Reason, ...]
-    figures: Mapping[str, Any]
-    untrusted: Mapping[str, str]
+    figures: dict[str, Any]
+    untrusted: dict[str, Any]
 
 
 _RANKS: Final = {severity: rank for rank, severity in enumerate((Severity.DECLINE, Severity.CAUTION, Severity.NOTE))}

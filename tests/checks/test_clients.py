@@ -38,7 +38,10 @@ def test_well_rated_client_is_accepted_with_the_figures(rated):
     check = rated.client(policy=TRUSTING, for_server=2)
     assert (check.verdict, codes(check), check.account) == (Verdict.ACCEPT, {}, CLIENT)
     assert (check.figures["rating"]["rating"], check.figures["rating"]["raters"]) == (Decimal("90.00"), 20)
-    assert [(it["server"], it["rating"]) for it in check.figures["rated_by"][:2]] == [(29, 90), (28, 90)]
+    assert [(it["server"], it["rating"]) for it in check.figures["rated_by"][:2]] == [
+        (f"{CHAIN_ID}:29", 90),
+        (f"{CHAIN_ID}:28", 90),
+    ]
 
 
 def test_account_stands_for_the_agent_that_it_acts_as(rated):

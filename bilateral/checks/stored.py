@@ -1,0 +1,92 @@
+"""The findings of the stored trust analysis, as reasons of checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import and_, select
+
+from bilateral.checks.errors import FindingsNotHeldError
+from bilateral.checks.moments import event_names
+from bilateral.checks.seams import Finding
+from bilateral.checks.verdicts import EventEvidence
+from bilateral.index import schema as events
+from bilateral.index.analysis import schema
+from bilateral.index.analysis.schema import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.checks.moments import Moment
+
+_MOST_FINDINGS: Final = 5
+_SHOWN: Final = 3
+
+
+def stored_findings(connection: Connection, moment: Moment, accounts: Sequence[str]) -> list[Finding]:
+    """Return the strongest findings of the stored analysis about some accounts that acted in them, or gain by them.
+
+    An account that a finding is merely about gets no reason: it may not know of the finding.
+
+    Args:
+        connection: A connection of `snapshot`.
+        moment: The moment.
+        accounts: The accounts.
+
+    Raises:
+        FindingsNotHeldError: The stored analysis saw later blocks. An analysis replaces the one before it.
+    """
+    made = schema.analysis
+    newest = (
+        select(made.c.block_number)
+        .where(made.c.chain_id == moment.chain_id, made.c.block_number > moment.block)
+        .order_by(made.c.block_number.desc())
+        .limit(1)
+    )
+    later = connection.execute(newest).scalar_one_or_none()
+    if later is not None:
+        raise FindingsNotHeldError(moment.block, later)
+    member, found = schema.finding_member, schema.finding
+    key = ("chain_id", "identity_registry", "finding_id")
+    query = (
+        select(found.c.finding_id, found.c.detector, found.c.sentence, found.c.identity_registry, member.c.account)
+        .join(member, and_(*(member.c[name] == found.c[name] for name in key)))
+        .where(member.c.chain_id == moment.chain_id, member.c.account.in_(sorted(accounts)))
+        .where(member.c.part.in_([Part.ACTOR, Part.BENEFICIARY]))
+        .order_by(found.c.strength.desc(), found.c.finding_id, member.c.account)
+        .limit(_MOST_FINDINGS * len(set(accounts)) + 1)
+    )
+    known: dict[tuple[str, str], Finding] = {}
+    for row in connection.execute(query):
+        name = (row.identity_registry, row.finding_id)
+        if name not in known and len(known) < _MOST_FINDINGS:
+            evidence = _evidence(connection, moment, *name)
+            known[name] = Finding(row.finding_id, row.account, row.detector, row.sentence, evidence=evidence)
+    return list(known.values())
+
+
+def _evidence(connection: Connection, moment: Moment, identity: str, finding_id: str) -> tuple[EventEvidence, ...]:
+    """Return a few events that a finding rests on."""
+    rested = schema.finding_row
+    query = (
+        select(rested.c.table_name, rested.c.block_number, rested.c.log_index)
+        .where(rested.c.chain_id == moment.chain_id, rested.c.identity_registry == identity)
+        .where(rested.c.finding_id == finding_id, rested.c.log_index.is_not(None))
+        .order_by(rested.c.position)
+        .limit(_SHOWN)
+    )
+    found = []
+    for name, block, log_index in connection.execute(query).all():
+        table = events.metadata.tables.get(name)
+        if table is None or name not in event_names():
+            continue
+        place = select(table.c.registry, table.c.transaction_hash).where(
+            table.c.chain_id == moment.chain_id, table.c.block_number == block, table.c.log_index == log_index
+        )
+        row = connection.execute(place).one_or_none()
+        if row is not None:
+            transaction = "0x" + bytes(row.transaction_hash).hex()
+            found.append(EventEvidence(event_names()[name], row.registry, block, log_index, transaction))
+    return tuple(found)

@@ -1,0 +1,140 @@
+"""Checks over HTTP, on the world that the SDK wrote."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.api.world import ALICE, BOB, CHAIN_ID, ERIN, FORMULA_NAME, FRANK, GRACE, MALLORY, TREASURY
+
+TRUSTED = [("trust_account", it.address) for it in (ERIN, GRACE)]
+
+
+def codes(response):
+    assert response.status_code == 200, response.text
+    return {it["code"]: it["severity"] for it in response.json()["reasons"]}
+
+
+def test_well_rated_server_is_checked_with_its_evidence(api, api_world):
+    response = api.get(
+        "/v1/checks/server",
+        params=[("agent", f"{CHAIN_ID}:1"), ("pay_to", ALICE.address), ("minimum_raters", "2"), *TRUSTED],
+    )
+    assert codes(response) == {
+        "uncertain_rating": "caution",
+        "domain_unproven": "note",
+    }
+    found = response.json()
+    assert (found["verdict"], found["agent"], found["account"]) == ("caution", f"{CHAIN_ID}:1", ALICE.address)
+    assert found["figures"]["rating"]["raters"] == 2
+    assert found["untrusted"]["name"] == "Weather Oracle"
+    with api_world.client() as client:
+        block = client.get_block_number() if hasattr(client, "get_block_number") else found["block"]
+    assert found["block"] <= block
+
+
+def test_payment_to_the_owner_instead_of_the_wallet_is_declined(api, api_world):
+    agent = f"{CHAIN_ID}:{api_world.translator}"
+    declined = api.get("/v1/checks/server", params={"agent": agent, "pay_to": BOB.address})
+    assert (declined.json()["verdict"], codes(declined)["pay_to_differs"]) == ("decline", "decline")
+    (reason,) = [it for it in declined.json()["reasons"] if it["code"] == "pay_to_differs"]
+    assert reason["evidence"][0]["event"] == "MetadataSet"
+    assert reason["evidence"][0]["transaction"].startswith("0x")
+    accepted = api.get("/v1/checks/server", params={"agent": agent, "pay_to": TREASURY.address})
+    assert "pay_to_differs" not in codes(accepted)
+
+
+def test_words_of_a_hostile_agent_stand_under_untrusted_alone(api, api_world):
+    response = api.get("/v1/checks/server", params={"agent": f"{CHAIN_ID}:{api_world.hostile}"})
+    found = response.json()
+    assert found["untrusted"]["name"] == FORMULA_NAME
+    rest = json.dumps({name: value for name, value in found.items() if name != "untrusted"})
+    for word in ("HYPERLINK", "script", "Ignore all", "\\u202e", "=1+1", "javascript"):
+        assert word not in rest
+
+
+def test_missing_file_is_a_reason(api, api_world):
+    found = codes(api.get("/v1/checks/server", params={"agent": f"{CHAIN_ID}:{api_world.lost}"}))
+    assert found["file_unreachable"] == "caution"
+
+
+def test_client_with_a_low_rating_by_the_server_is_declined(api, api_world):
+    client = f"{CHAIN_ID}:{api_world.buyer}"
+    by_bob = api.get("/v1/checks/client", params={"client": client, "server": f"{CHAIN_ID}:{api_world.translator}"})
+    assert codes(by_bob)["low_rating_by_us"] == "decline"
+    by_alice = api.get("/v1/checks/client", params={"client": ERIN.address, "server": ALICE.address})
+    assert codes(by_alice)["rated_by_us"] == "note"
+    assert by_alice.json()["figures"]["given"]["count"] == 15
+
+
+def test_account_without_an_agent_has_an_answer(api):
+    response = api.get("/v1/checks/client", params={"client": GRACE.address, "anonymous": "decline"})
+    assert codes(response)["no_agent"] == "decline"
+
+
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_answer_is_given_again_at_its_block(api, side):
+    params = {"agent" if side == "server" else "client": f"{CHAIN_ID}:1"}
+    first = api.get(f"/v1/checks/{side}", params=params)
+    given = first.json()
+    again = api.get(f"/v1/checks/{side}", params=params | {"at_block": given["block"], "history": given["history"]})
+    assert again.json() == given
+    unchanged = api.get(f"/v1/checks/{side}", params=params, headers={"If-None-Match": first.headers["etag"]})
+    assert unchanged.status_code == 304
+
+
+def test_earlier_block_knows_less(api):
+    params = {"agent": f"{CHAIN_ID}:1"}
+    registered = api.get("/v1/checks/server", params=params).json()["figures"]["registered"]["block"]
+    found = api.get("/v1/checks/server", params=params | {"at_block": registered}).json()
+    assert found["figures"]["rating"]["count"] == 0
+    assert found["figures"]["owner"] == ALICE.address
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "status", "code"),
+    [
+        ("server", {"agent": "31337:99"}, 404, "unknown_agent"),
+        ("server", {"agent": "5:1"}, 404, "unknown_chain"),
+        ("server", {"agent": "31337:1", "at_block": str(2**62)}, 404, "block_not_held"),
+        ("server", {"agent": "31337:1", "history": "0x" + "00" * 32}, 409, "other_history"),
+        ("server", {"agent": "x"}, 400, "malformed_identifier"),
+        ("server", {}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "pay_to": "0x12"}, 400, "malformed_identifier"),
+        ("server", {"agent": "31337:1", "payment_chain": "1"}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "unknown": "1"}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "minimum_rating": "101"}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "minimum_rating": "NaN"}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "tag": "responseTime"}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "tag": "a\0b"}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "newcomers": "maybe"}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "severity": "inactive"}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "severity": "inactive:fatal"}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "trust_account": "0x12"}, 400, "invalid_argument"),
+        ("server", {"agent": "31337:1", "trust_agent": "-1"}, 400, "invalid_argument"),
+        ("client", {"client": "0x12"}, 400, "malformed_identifier"),
+        ("client", {"client": "31337:1", "server": "31337:99"}, 404, "unknown_agent"),
+        ("client", {"client": "0x" + "11" * 20, "chain": "5"}, 404, "unknown_chain"),
+    ],
+)
+def test_wrong_question_is_a_problem(api, path, params, status, code):
+    response = api.get(f"/v1/checks/{path}", params=params)
+    assert (response.status_code, response.json()["code"]) == (status, code), response.text
+
+
+def test_policy_changes_the_verdict(api):
+    params = {"agent": f"{CHAIN_ID}:1", "minimum_rating": "0", "trust_account": FRANK.address, "minimum_raters": "1"}
+    assert api.get("/v1/checks/server", params=params).json()["verdict"] == "accept"
+    assert codes(api.get("/v1/checks/server", params=params | {"minimum_rating": "41"}))["low_rating"] == "decline"
+    lenient = params | {"minimum_rating": "41", "severity": "low_rating:note"}
+    assert api.get("/v1/checks/server", params=lenient).json()["verdict"] == "accept"
+    strict = params | {"require_domain": "true", "validator": MALLORY.address, "minimum_validations": "1"}
+    found = codes(api.get("/v1/checks/server", params=strict))
+    assert (found["domain_unproven"], found["too_few_validations"]) == ("decline", "decline")
+
+
+def test_proof_of_payment_is_asked_for(api):
+    params = [("agent", f"{CHAIN_ID}:1"), ("require_payment_proof", "true"), *TRUSTED]
+    figures = api.get("/v1/checks/server", params=params).json()["figures"]["rating"]
+    assert (figures["count"], figures["raters"]) == (1, 1)
