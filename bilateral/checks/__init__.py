@@ -9,23 +9,27 @@ An answer names the block that it was made at. The same call with `at_block` giv
 
 from __future__ import annotations
 
-from bilateral.checks.client import check_client
-from bilateral.checks.errors import (
-    BlockNotHeldError,
-    CheckError,
-    FileNotHeldError,
-    FindingsNotHeldError,
-    HistoryTooLongError,
-    OtherHistoryError,
-    UnknownAgentError,
-    UnknownChainError,
-)
-from bilateral.checks.moments import snapshot
-from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
-from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings
-from bilateral.checks.server import Payment, check_server
-from bilateral.checks.stored import stored_findings
-from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from bilateral.checks.client import check_client
+    from bilateral.checks.errors import (
+        BlockNotHeldError,
+        CheckError,
+        FileNotHeldError,
+        FindingsNotHeldError,
+        HistoryTooLongError,
+        OtherHistoryError,
+        UnknownAgentError,
+        UnknownChainError,
+    )
+    from bilateral.checks.moments import snapshot
+    from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
+    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings
+    from bilateral.checks.server import Payment, check_server
+    from bilateral.checks.stored import stored_findings
+    from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
 
 __all__ = [
     "BlockNotHeldError",
@@ -57,3 +61,42 @@ __all__ = [
     "snapshot",
     "stored_findings",
 ]
+
+_MODULES: Final = {
+    "BlockNotHeldError": "errors",
+    "BuyerRecord": "seams",
+    "BuyerRecords": "seams",
+    "Check": "verdicts",
+    "CheckError": "errors",
+    "Code": "verdicts",
+    "EventEvidence": "verdicts",
+    "FileEvidence": "verdicts",
+    "FileNotHeldError": "errors",
+    "Finding": "seams",
+    "Findings": "seams",
+    "FindingsNotHeldError": "errors",
+    "HistoryTooLongError": "errors",
+    "Newcomers": "policy",
+    "OtherHistoryError": "errors",
+    "Payment": "server",
+    "Policy": "policy",
+    "Reason": "verdicts",
+    "Severity": "verdicts",
+    "Trust": "policy",
+    "UnknownAgentError": "errors",
+    "UnknownChainError": "errors",
+    "Verdict": "verdicts",
+    "check_client": "client",
+    "check_server": "server",
+    "read_policy": "policy",
+    "snapshot": "moments",
+    "stored_findings": "stored",
+}
+"""The module of each name. Modules are imported when a name is asked for, because the database is slow to import."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of the package when it is first asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

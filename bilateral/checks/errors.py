@@ -16,7 +16,7 @@ class UnknownChainError(CheckError):
         chain_id: The chain; None if the caller named none and the index follows several.
     """
 
-    reason = "unknown_chain"
+    reason = "chain_not_indexed"
 
     def __init__(self, chain_id: int | None, known: list[int]) -> None:
         """Compose the message from the chain and those that the index follows."""

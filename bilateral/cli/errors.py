@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bilateral import errors
+from bilateral.checks.errors import CheckError
 from bilateral.errors import BilateralError
 from bilateral.index import errors as index_errors
 
@@ -29,6 +30,9 @@ class ExitCode(IntEnum):
     UNSETTLED = 9
     UNWRITTEN = 10
     DATABASE = 11
+    CAUTION = 12
+    DECLINE = 13
+    UNANSWERED = 14
     INTERRUPTED = 130
     READER_LEFT = 141
     TERMINATED = 143
@@ -167,6 +171,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.OtherRegistriesError,
         ),
     ),
+    (ExitCode.UNANSWERED, (CheckError,)),
     (ExitCode.DOCUMENT, (errors.DocumentError,)),
     (ExitCode.KEY, (KeyUnavailableError, errors.MissingSignerError, errors.SignerFailedError)),
     (

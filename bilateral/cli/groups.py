@@ -14,6 +14,7 @@ GROUPS: Final = {
     "signals": "Publish what a watchtower measures.",
     "transaction": "Speed up or cancel a pending transaction.",
     "deployment": "Show the registries in use and who can change their code; list the address book.",
+    "check": "Ask before money moves: should I pay this server, should I serve this client?",
     "trust": "Find coordinated and false ratings, and score agents without them.",
     "x402": "Rotate the keys that sign an agent's paid answers.",
     "index": "Index the events of all registries into SQL, and compare the rows with the chain.",

@@ -93,7 +93,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     ] = None,
 ) -> None:
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
-    _require_extra()
+    require_extra()
     from bilateral.index.process import follow_chains  # noqa: PLC0415  # slow to import
 
     settings = _settings(rpc_urls, deployments, settings_file, from_block)
@@ -111,7 +111,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
 @command(app, "status", "bilateral index status", is_local=True)
 def status(invocation: Invocation, database: Database = None) -> None:
     """Show how far the index is, chain by chain."""
-    _require_extra()
+    require_extra()
     with open_index(database) as engine:
         _show_status(invocation, engine)
 
@@ -134,7 +134,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     seed: Annotated[int, typer.Option("--seed", help="The seed of the choice.")] = 0,
 ) -> None:
     """Read blocks again, best from another node, and compare them with the rows."""
-    _require_extra()
+    require_extra()
     from bilateral.index.endpoint import Endpoint  # noqa: PLC0415  # slow to import
     from bilateral.index.source import Source  # noqa: PLC0415
     from bilateral.index.status import chain_statuses  # noqa: PLC0415
@@ -173,7 +173,7 @@ def rebuild(
     database: Database = None,
 ) -> None:
     """Compute the derived tables of a chain anew from its events."""
-    _require_extra()
+    require_extra()
     from bilateral.index.store import ChainStore  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine:
@@ -210,7 +210,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
     ] = None,
 ) -> None:
     """Look for false ratings in the index, and store findings and scores beside the rows that they rest on."""
-    _require_extra()
+    require_extra()
     from bilateral.cli import analysis  # noqa: PLC0415  # slow to import
 
     with open_index(database) as engine:
@@ -220,7 +220,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 @command(app, "schema", "bilateral index schema --database postgresql://index@db/bilateral", is_local=True)
 def migrate(invocation: Invocation, database: Database = None) -> None:
     """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
-    _require_extra()
+    require_extra()
     from bilateral.index.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
     with named_database_errors():
@@ -289,7 +289,7 @@ def _log_steps() -> None:
     logger.propagate = False
 
 
-def _require_extra() -> None:
+def require_extra() -> None:
     """Check that the packages of the extra are installed.
 
     Raises:

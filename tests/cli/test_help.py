@@ -79,7 +79,7 @@ SDK_NAMES = {
 }
 """The parameters of the client for an argument of a command, if they have another name."""
 
-WITHOUT_METHODS = ("index", "trust", "x402")
+WITHOUT_METHODS = ("check", "index", "trust", "x402")
 """Groups whose commands call no methods of the client."""
 
 WITH_SEVERAL_ARGUMENTS = [

@@ -1,0 +1,189 @@
+"""`bilateral check …`: should I pay this server, should I serve this client?"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bilateral.cli.errors import ExitCode, UsageProblemError
+from bilateral.cli.index import Database, open_index, require_extra
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+
+if TYPE_CHECKING:
+    from bilateral.checks import Check, Policy
+
+app = make_group("check")
+
+_EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline": ExitCode.DECLINE}
+_HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
+
+PolicyFile = Annotated[
+    Path | None, typer.Option("--policy", metavar="FILE", help="A policy in TOML, see docs/checks.md.")
+]
+AtBlock = Annotated[
+    int | None, typer.Option("--at-block", min=0, help="The block of the answer; the last indexed one if left out.")
+]
+History = Annotated[
+    str | None,
+    typer.Option("--history", metavar="HASH", help="The history of an earlier answer: refuse another fork."),
+]
+Minimum = Annotated[
+    str | None, typer.Option("--minimum-rating", metavar="RATING", help="The lowest acceptable rating, 0 to 100.")
+]
+TrustAccounts = Annotated[
+    list[str] | None,
+    typer.Option("--trust", metavar="ADDRESS", help="Count the ratings of this account; may be repeated."),
+]
+TrustAgents = Annotated[
+    list[int] | None,
+    typer.Option("--trust-agent", metavar="ID", help="Count the ratings of this agent; may be repeated."),
+]
+NoFindings = Annotated[bool, typer.Option("--no-findings", help="Leave out the findings of trust analysis.")]
+
+
+@command(
+    app,
+    "server",
+    "bilateral check server 8453:247 --pay-to 0x8004B663056A597Dffe9eCcC1965A193B7388713",
+    "bilateral check server 8453:247 --policy policy.toml --json",
+    "bilateral check server 8453:247 --at-block 31204111",
+    is_local=True,
+)
+def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
+    invocation: Invocation,
+    agent: Annotated[
+        str,
+        typer.Argument(metavar="AGENT", help="The server: 8453:247 or eip155:8453:0x…#247.", show_default=False),
+    ],
+    pay_to: Annotated[
+        str | None, typer.Option("--pay-to", metavar="ADDRESS", help="The account that a payment would go to.")
+    ] = None,
+    payment_chain: Annotated[
+        int | None, typer.Option("--payment-chain", min=1, help="The chain of the payment; the agent's if left out.")
+    ] = None,
+    for_client: Annotated[
+        str | None,
+        typer.Option("--for-client", metavar="CLIENT", help="The account or agent that asks, for its own experience."),
+    ] = None,
+    policy: PolicyFile = None,
+    minimum_rating: Minimum = None,
+    trust: TrustAccounts = None,
+    trust_agents: TrustAgents = None,
+    at_block: AtBlock = None,
+    history: History = None,
+    no_findings: NoFindings = False,
+    database: Database = None,
+) -> None:
+    """Check a server before paying it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
+    require_extra()
+    from bilateral.checks import Payment, check_server, snapshot, stored_findings  # noqa: PLC0415  # slow to import
+
+    if pay_to is None and payment_chain is not None:
+        raise UsageProblemError("--payment-chain is of a payment: give --pay-to too")
+    chosen = _policy(policy, minimum_rating, trust, trust_agents)
+    with open_index(database) as engine, snapshot(engine) as connection:
+        found = check_server(
+            connection,
+            agent,
+            payment=None if pay_to is None else Payment(pay_to, payment_chain),
+            policy=chosen,
+            for_client=for_client,
+            at_block=at_block,
+            history=_history(history),
+            findings=None if no_findings else stored_findings,
+        )
+    _show(invocation, found)
+
+
+@command(
+    app,
+    "client",
+    "bilateral check client 8453:12 --for-server 8453:247",
+    "bilateral check client 0x8004B663056A597Dffe9eCcC1965A193B7388713 --chain-id 8453 --minimum-rating 80",
+    is_local=True,
+)
+def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
+    invocation: Invocation,
+    client: Annotated[
+        str, typer.Argument(metavar="CLIENT", help="The client: an account, or an agent.", show_default=False)
+    ],
+    for_server: Annotated[
+        str | None,
+        typer.Option("--for-server", metavar="AGENT", help="The server that asks. Its own rating counts above all."),
+    ] = None,
+    chain_id: Annotated[
+        int | None, typer.Option("--chain-id", min=1, help="The chain of an account, if the index has several.")
+    ] = None,
+    policy: PolicyFile = None,
+    minimum_rating: Minimum = None,
+    trust: TrustAccounts = None,
+    trust_agents: TrustAgents = None,
+    at_block: AtBlock = None,
+    history: History = None,
+    no_findings: NoFindings = False,
+    database: Database = None,
+) -> None:
+    """Check a client before serving it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
+    require_extra()
+    from bilateral.checks import check_client, snapshot, stored_findings  # noqa: PLC0415  # slow to import
+
+    chosen = _policy(policy, minimum_rating, trust, trust_agents)
+    with open_index(database) as engine, snapshot(engine) as connection:
+        found = check_client(
+            connection,
+            client,
+            for_server=for_server,
+            policy=chosen,
+            chain_id=chain_id,
+            at_block=at_block,
+            history=_history(history),
+            findings=None if no_findings else stored_findings,
+        )
+    _show(invocation, found)
+
+
+def _policy(
+    path: Path | None, minimum_rating: str | None, accounts: list[str] | None, agents: list[int] | None
+) -> Policy:
+    """Return the policy of the file, with what the options say."""
+    from bilateral.checks.policy import Policy, policy_of, read_policy  # noqa: PLC0415  # slow to import
+
+    fields: dict[str, Any] = (Policy() if path is None else read_policy(path)).model_dump()
+    if minimum_rating is not None:
+        fields["minimum_rating"] = minimum_rating
+    fields["trust"]["accounts"] = [*fields["trust"]["accounts"], *(accounts or [])]
+    fields["trust"]["agents"] = [*fields["trust"]["agents"], *(agents or [])]
+    return policy_of(fields)
+
+
+def _history(text: str | None) -> bytes | None:
+    """Return the hash that an option gives.
+
+    Raises:
+        UsageProblemError: It is not 32 bytes in hexadecimal digits.
+    """
+    if text is None:
+        return None
+    if not _HASH.fullmatch(text):
+        raise UsageProblemError("--history is 0x and 64 hexadecimal digits, as an earlier answer has it")
+    return bytes.fromhex(text[2:])
+
+
+def _show(invocation: Invocation, found: Check) -> None:
+    """Show an answer, and end with the exit code of its verdict."""
+    view = {
+        "verdict": found.verdict.value,
+        "agent": found.agent,
+        "account": found.account,
+        "name, as it calls itself": found.untrusted.get("name"),
+        "block": found.block,
+        "reasons": {f"{it.severity.value}: {it.code.value}": it.sentence for it in found.reasons},
+        "rating": found.figures.get("rating"),
+    }
+    invocation.output.result(found, title=f"Check of a {found.side}", view=view)
+    if code := _EXITS[found.verdict.value]:
+        raise typer.Exit(code)

@@ -1,0 +1,77 @@
+"""`bilateral check …`, on an index of a ledger."""
+
+from __future__ import annotations
+
+import pytest
+
+from bilateral.index.database import open_database
+from bilateral.index.store import ChainStore
+from tests.checks.conftest import loader  # noqa: F401  # a fixture
+from tests.checks.ledger import CHAIN_ID, Ledger, account, client_rated, feedback, registered
+
+OWNER, OTHER, CLIENT = account(0xA1), account(0xA2), account(0xC1)
+CLIENTS = [account(0xC000 + number) for number in range(20)]
+
+
+@pytest.fixture
+def database(tmp_path, loader):  # noqa: F811  # a fixture
+    url = f"sqlite:///{tmp_path / 'index.sqlite'}"
+    engine = open_database(url)
+    ledger = Ledger(engine, ChainStore(engine, CHAIN_ID), loader)
+    ledger.block(registered(1, OWNER), registered(2, CLIENT))
+    ledger.block(*(feedback(1, client, 95) for client in CLIENTS), client_rated(2, 1, 35))
+    engine.dispose()
+    return url
+
+
+@pytest.fixture
+def policy(tmp_path):
+    path = tmp_path / "policy.toml"
+    listed = ", ".join(f'"{it}"' for it in CLIENTS)
+    path.write_text(f'[trust]\naccounts = [{listed}]\n[severities]\nno_file = "note"\n')
+    return path
+
+
+def test_exit_code_is_the_verdict(bilateral, database, policy):
+    ask = ("check", "server", "1", "--database", database)
+    assert bilateral(*ask).code == 12
+    assert bilateral(*ask, "--policy", policy).code == 0
+    assert bilateral(*ask, "--policy", policy, "--minimum-rating", "96").code == 13
+    assert bilateral(*ask, "--policy", policy, "--pay-to", OWNER).code == 0
+    assert bilateral(*ask, "--policy", policy, "--pay-to", OTHER).code == 13
+
+
+def test_people_see_the_verdict_and_the_reasons(bilateral, database):
+    ran = bilateral("check", "server", "1", "--pay-to", OTHER, "--database", database)
+    assert "decline: pay_to_differs" in ran.out
+    assert f"The payment would go to {OTHER}" in ran.out
+
+
+def test_machines_see_the_evidence_and_can_ask_again(bilateral, database):
+    first = bilateral("check", "client", CLIENT, "--for-server", "1", "--database", database, "--json")
+    assert first.code == 13
+    (reason,) = [it for it in first.json["reasons"] if it["code"] == "low_rating_by_us"]
+    assert (reason["severity"], reason["evidence"][0]["event"]) == ("decline", "ClientRated")
+    moment = ("--at-block", str(first.json["block"]), "--history", first.json["history"])
+    again = bilateral("check", "client", CLIENT, "--for-server", "1", "--database", database, "--json", *moment)
+    assert again.json == first.json
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "arguments"),
+    [
+        (14, "unknown_agent", ["server", "9"]),
+        (14, "chain_not_indexed", ["server", "5:1"]),
+        (14, "block_not_held", ["server", "1", "--at-block", "99"]),
+        (14, "other_history", ["server", "1", "--history", "0x" + "00" * 32]),
+        (3, "malformed_identifier", ["client", "x"]),
+        (3, "invalid_argument", ["server", "1", "--trust", "0x12"]),
+        (3, "invalid_argument", ["server", "1", "--minimum-rating", "101"]),
+        (3, "invalid_argument", ["server", "1", "--policy", "/nonexistent"]),
+        (2, "usage", ["server", "1", "--history", "0x12"]),
+        (2, "usage", ["server", "1", "--payment-chain", "1"]),
+    ],
+    ids=str,
+)
+def test_question_without_an_answer_has_an_exit_code(refused, database, code, reason, arguments):
+    assert refused(code, "check", *arguments, "--database", database)["reason"] == reason
