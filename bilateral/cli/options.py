@@ -341,6 +341,8 @@ def command(  # noqa: PLR0913  # what commands differ in
             output = Output(as_json=as_json)
             try:
                 function(Invocation(Settings(**common), output), **arguments)
+            except typer.Exit:  # the result is shown, and the exit code says more about it
+                raise
             except (BilateralError, KeyboardInterrupt) as error:
                 output.fail(error)
             except Exception as mistake:
