@@ -295,7 +295,7 @@ def show_help(context: typer.Context) -> None:
         raise typer.Exit(ExitCode.USAGE)
 
 
-def command(  # noqa: PLR0913  # what commands differ in
+def command(  # noqa: C901, PLR0913  # what commands differ in
     app: typer.Typer,
     name: str,
     *examples: str,
