@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from typing import TYPE_CHECKING, Any, Final, Self
+import logging
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from x402.http.types import HTTPRequestContext
 from x402.http.x402_http_server_base import x402HTTPServerBase
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from x402.http.types import RouteConfig
 
     from bilateral.x402.exchange import Exchange
+
+logger = logging.getLogger("bilateral.x402")
+
+KeptParts: TypeAlias = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
+"""The status, the headers and the body of a response."""
 
 STREAMS: Final = ("text/event-stream", "application/x-ndjson", "multipart/x-mixed-replace")
 """Content types of responses that clients read while they arrive."""
@@ -144,10 +150,30 @@ class HttpAdapter:
         """
         if payment is None:
             return None
-        found = self.answers.find(payment[0])
+        try:
+            found = self.answers.find(payment[0])
+        except Exception:
+            logger.exception("the store of kept answers fails: the request is served as a new one")
+            return None
         if found is not None and found.request != payment[1]:
             raise Refusal(409, "payment_of_another_request")
         return found
+
+    def keep(self, payment: tuple[bytes, bytes] | None, exchange: Exchange, response: KeptParts) -> None:
+        """Keep a signed answer for a client that loses it. It raises nothing, because the client has paid.
+
+        Args:
+            payment: The hashes of the payment and its request; None if the answer cannot be fetched again.
+            exchange: The exchange.
+            response: Status, headers and body.
+        """
+        if payment is None or not exchange.is_signed:
+            return
+        status, headers, body = response
+        try:
+            self.answers.keep(payment[0], KeptAnswer(payment[1], status, headers, body))
+        except Exception:
+            logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
 
     def sign_settled(self, exchange: Exchange, header: str | None) -> str | None:
         """Sign an exchange that was settled before the application ran.

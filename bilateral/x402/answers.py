@@ -42,13 +42,16 @@ class KeptAnswer:
 
 
 class KeptAnswers:
-    """Paid answers in memory, within limits. Threads may share it.
+    """Paid answers in memory, within limits. Threads may share it. `bilateral.x402.stores` has one for processes.
 
     Args:
         max_bytes: The limit for all bodies together. The oldest answers go first.
         seconds: The time for which an answer is kept.
         clock: Returns seconds that never go back.
     """
+
+    is_blocking = False
+    """True if `keep` and `find` may wait, so that an event loop must call them in a thread."""
 
     def __init__(
         self,
@@ -61,14 +64,18 @@ class KeptAnswers:
         self._bytes = 0
         self._lock = threading.Lock()
 
+    def takes(self, answer: KeptAnswer) -> bool:
+        """Return True if an answer is small enough to be kept."""
+        return len(answer.body) <= min(MAX_KEPT_BODY, self._max_bytes)
+
     def keep(self, payment: bytes, answer: KeptAnswer) -> None:
         """Keep an answer, unless its body exceeds 1 MiB."""
-        if len(answer.body) > min(MAX_KEPT_BODY, self._max_bytes):
+        if not self.takes(answer):
             return
         with self._lock:
             self._drop(payment)
             self._kept[payment] = answer, self._clock() + self._seconds
-            self._bytes += _size(answer)
+            self._bytes += size_of(answer)
             while self._bytes > self._max_bytes or self._kept[next(iter(self._kept))][1] <= self._clock():
                 self._drop(next(iter(self._kept)))
                 if not self._kept:
@@ -87,7 +94,7 @@ class KeptAnswers:
         """Forget an answer."""
         dropped = self._kept.pop(payment, None)
         if dropped is not None:
-            self._bytes -= _size(dropped[0])
+            self._bytes -= size_of(dropped[0])
 
 
 def payment_of(header: str) -> bytes | None:
@@ -119,6 +126,6 @@ def request_of(method: str, target: bytes, body: bytes) -> bytes:
     return keccak(keccak(method.encode()) + keccak(target) + keccak(body))
 
 
-def _size(answer: KeptAnswer) -> int:
+def size_of(answer: KeptAnswer) -> int:
     """Return the memory that an answer takes, about."""
     return len(answer.body) + sum(len(name) + len(value) for name, value in answer.headers) + 256

@@ -9,24 +9,27 @@ response's body is captured. Add it last, so that middleware that compresses sta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import asyncio
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.responses import StreamingResponse
 from x402.http.middleware.fastapi import payment_middleware
 
 from bilateral.x402.adapters import HttpAdapter, Refusal
-from bilateral.x402.answers import KeptAnswer, KeptAnswers
+from bilateral.x402.answers import KeptAnswers
 from bilateral.x402.bodies import MAX_BODY
 from bilateral.x402.errors import BodyTooLargeError
 from bilateral.x402.exchange import CURRENT, Exchange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from x402 import x402ResourceServer
     from x402.http.types import RouteConfig
+
+T = TypeVar("T")
 
 _EXCHANGE: Final = "bilateral.x402.exchange"
 
@@ -44,7 +47,7 @@ class ReputationMiddleware:
         server: The resource server. Register the extension with it.
         limit: The most bytes of a request or response body, decoded.
         answers: Keeps paid answers for clients that lose the connection; by default in memory. Several processes need a
-            common store of this class's shape.
+            `bilateral.x402.stores.StoredAnswers`.
         settings: Further settings of the SDK's `payment_middleware`.
 
     Raises:
@@ -85,7 +88,7 @@ class ReputationMiddleware:
             target = scope["raw_path"].partition(b"?")[0] + b"?" + scope["query_string"]
             exchange.target = target.decode("latin-1").removesuffix("?")
             payment = self._adapter.payment(header.decode("latin-1"), scope["method"], target, exchange.request)
-            kept = self._adapter.kept(payment)
+            kept = None if payment is None else await _call(self._adapter, self._adapter.kept, payment)
         except Refusal as refusal:
             await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
             return
@@ -193,9 +196,9 @@ class _Outgoing:
         headers: Headers = list(start["headers"])
         if self._exchange.settlement is not None:
             headers = self._signed(headers, body)
-        if self._payment is not None and self._exchange.is_signed:
-            key, request = self._payment
-            self._adapter.answers.keep(key, KeptAnswer(request, start["status"], tuple(headers), body))
+        if self._payment is not None:
+            parts = (start["status"], tuple(headers), body)
+            await _call(self._adapter, self._adapter.keep, self._payment, self._exchange, parts)
         await self._send({**start, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 
@@ -217,6 +220,13 @@ def _refuse_streaming(adapter: HttpAdapter, app: Any) -> None:
         response_class = getattr(response_class, "value", response_class)  # FastAPI wraps its default
         if isinstance(response_class, type) and issubclass(response_class, StreamingResponse):
             adapter.refuse_streaming(getattr(route, "methods", None) or {"GET"}, str(getattr(route, "path", "")))
+
+
+async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function that uses the store of kept answers, in a thread if the store may wait."""
+    if adapter.answers.is_blocking:
+        return await asyncio.to_thread(function, *arguments)
+    return function(*arguments)
 
 
 def _header(scope: Scope, name: bytes) -> bytes:

@@ -10,11 +10,14 @@ A declined request is answered with 403, and its payment is not settled.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 from fastapi import HTTPException
 from starlette.requests import Request
 
+from bilateral.errors import BilateralError
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.server import claim_of
 from bilateral.x402.standing import ClientStanding
@@ -23,11 +26,21 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from bilateral.client import Client, Handle, Rating
+    from bilateral.identifiers import GlobalAgentId
+    from bilateral.index.readers import Reader
     from bilateral.x402.verifier import AsyncVerifier
 
+logger = logging.getLogger("bilateral.x402")
 
-def reputable_client(
-    verifier: AsyncVerifier, *, server_agent: int, minimum: int, anonymous: bool = False, newcomers: bool = True
+
+def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
+    verifier: AsyncVerifier,
+    *,
+    server_agent: int,
+    minimum: int,
+    anonymous: bool = False,
+    newcomers: bool = True,
+    index: Reader | None = None,
 ) -> Callable[[Request], Awaitable[ClientStanding | None]]:
     """Return a dependency of FastAPI that serves only reputable clients.
 
@@ -37,6 +50,8 @@ def reputable_client(
         minimum: The lowest rating that this server gave a client which it serves, 0 to 100.
         anonymous: True to serve clients that claim no agent.
         newcomers: False to serve only clients that this server has rated.
+        index: Reads an index, which is asked for the rating before the chain. Owner and wallet are always read from the
+            chain, because they change. If the index fails or lags, the chain answers.
 
     Returns:
         The dependency. Its value is the client's checked standing; None for a client that claims no agent. It raises
@@ -51,7 +66,10 @@ def reputable_client(
                 if anonymous:
                     return None
                 raise _declined("anonymous_client", "this service is for clients that are agents")
-            standing = await verifier.check_client(claim, _payer_of(payload), server_agent)
+            known = None
+            if index is not None:
+                known = await asyncio.to_thread(_indexed_rating, index, verifier, claim.agent, server_agent)
+            standing = await verifier.check_client(claim, _payer_of(payload), server_agent, known_rating=known)
         except InvalidMessageError as error:
             raise _declined("invalid_client_agent", str(error)) from None
         except PaymentRefusedError as error:
@@ -76,6 +94,25 @@ def rate_client(client: Client, standing: ClientStanding, rating: int) -> Handle
         rating: 0 to 100.
     """
     return client.rate_client(standing.agent, rating, owner=standing.owner)
+
+
+def _indexed_rating(index: Reader, verifier: AsyncVerifier, client: GlobalAgentId, server_agent: int) -> int | None:
+    """Return the rating that the index has; None if it has none, or if it fails."""
+    deployment = verifier.deployment_on(str(client.registry.chain))
+    if deployment is None or deployment.reputation is None:
+        return None
+    from bilateral.index.queries.ratings import client_rating  # noqa: PLC0415  # needs the extra `index`
+    from bilateral.index.queries.registries import AgentKey  # noqa: PLC0415
+
+    reputation = deployment.reputation
+    if client.registry != deployment.agent_registry:
+        return None
+    key = AgentKey(deployment.chain_id, deployment.identity, client.agent_id.token_id, (reputation,))
+    try:
+        return index.read(client_rating, key, server_agent, reputation)
+    except BilateralError:
+        logger.warning("the index fails, and the chain is asked instead", exc_info=True)
+        return None
 
 
 def _payer_of(payload: Any) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from x402.schemas import AbortResult
 
 from bilateral.client.operations.registries import agent_of
-from bilateral.errors import InvalidArgumentError
+from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
 from bilateral.x402.errors import InvalidKeyError, InvalidMessageError
 from bilateral.x402.exchange import Exchange, exchange_of, is_tool_call
@@ -198,7 +198,12 @@ class Reputation8004ResourceServerExtension:
         """Reserve a verified authorization, so that it pays for one run of the application."""
         if not context.result.is_valid:
             return None
-        if not self._reservations.take(_payment_key(context), context.payment_payload):
+        try:
+            is_taken = self._reservations.take(_payment_key(context), context.payment_payload)
+        except BilateralError:
+            logger.exception("the store of reservations fails: payments are refused")
+            return AbortResult("reservations_unavailable", "the service cannot take payments now")
+        if not is_taken:
             return AbortResult("payment_in_progress", "this authorization pays for another request")
         exchange = None if is_tool_call(context.transport_context) else exchange_of(None)
         if exchange is not None:
@@ -330,7 +335,10 @@ class Reputation8004ResourceServerExtension:
 
     def _release(self, context: VerifyContext | SettleContext | VerifiedPaymentCanceledContext) -> None:
         """Release the authorization of a request."""
-        self._reservations.release(_payment_key(context), context.payment_payload)
+        try:
+            self._reservations.release(_payment_key(context), context.payment_payload)
+        except BilateralError:
+            logger.exception("the store of reservations fails: an authorization stays reserved until its time ends")
 
 
 class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtension):

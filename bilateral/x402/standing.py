@@ -35,8 +35,17 @@ class ClientStanding:
     rating: int | None
 
 
-def check_client(state: ClientState, claim: ClientAgent, payer: str, server_agent: int) -> Operation[ClientStanding]:
+def check_client(
+    state: ClientState, claim: ClientAgent, payer: str, server_agent: int, known_rating: int | None = None
+) -> Operation[ClientStanding]:
     """Check that the payer speaks for the claimed agent, and read its rating (EIP-8004a, `getClientRating`).
+
+    Args:
+        state: The state of the chain's client.
+        claim: The claim.
+        payer: The account that pays.
+        server_agent: The server's agent.
+        known_rating: The rating, if it is known already; it is final.
 
     Raises:
         PaymentRefusedError: The registry is not on the allow-list, or the payer is not the agent's wallet or owner.
@@ -45,13 +54,15 @@ def check_client(state: ClientState, claim: ClientAgent, payer: str, server_agen
     if claim.agent.registry != deployment_of(state).agent_registry:
         raise PaymentRefusedError("unknown_registry", f"{claim.agent.registry} is not on the allow-list")
     token = claim.agent.agent_id.token_id
-    (owner,), (wallet,), (has_rating, rating) = yield from together(
-        [
-            call(state, Registry.IDENTITY, "ownerOf", token),
-            call(state, Registry.IDENTITY, "getAgentWallet", token),
-            call(state, Registry.BIDIRECTIONAL, "getClientRating", token, server_agent),
-        ]
-    )
+    calls = [
+        call(state, Registry.IDENTITY, "ownerOf", token),
+        call(state, Registry.IDENTITY, "getAgentWallet", token),
+    ]
+    if known_rating is None:
+        calls.append(call(state, Registry.BIDIRECTIONAL, "getClientRating", token, server_agent))
+    (owner,), (wallet,), *read = yield from together(calls)
     if payer.lower() not in {owner.lower(), wallet.lower()}:
         raise PaymentRefusedError("not_the_client_agent", f"{payer} is neither wallet nor owner of {claim.agent}")
-    return ClientStanding(claim.agent, owner, payer, rating if has_rating else None)
+    for has_rating, rating in read:
+        known_rating = rating if has_rating else None
+    return ClientStanding(claim.agent, owner, payer, known_rating)

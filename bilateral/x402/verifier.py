@@ -42,12 +42,14 @@ class _Chains:
     ) -> None:
         self.files, self.terms = files, terms
         self.states: dict[str, ClientState] = {}
+        self.deployments: dict[str, Deployment] = {}
         self.readers: dict[str, RegistryReader] = {}
         for deployment in deployments:
             state = ClientState(given=deployment)
             reader = EvmReader(state)
             self._add(reader)
             self.states[str(reader.chain)] = state
+            self.deployments[str(reader.chain)] = deployment
         for plugged in readers:
             self._add(plugged)
 
@@ -188,6 +190,10 @@ class Verifier:
         """Close the connections."""
         self.close()
 
+    def deployment_on(self, network: str) -> Deployment | None:
+        """Return the trusted deployment on an EVM chain (CAIP-2), or None."""
+        return self._chains.deployments.get(network)
+
     def close(self) -> None:
         """Close the connections to the nodes."""
         for transport in self._transports.values():
@@ -232,20 +238,23 @@ class Verifier:
         self._runners[identity].run(examination.check_agent())
         return examination.result
 
-    def check_client(self, claim: ClientAgent, payer: str, server_agent: int) -> ClientStanding:
+    def check_client(
+        self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None
+    ) -> ClientStanding:
         """Check a client's claim to be an agent, and read the rating that a server gave it.
 
         Args:
             claim: The claim.
             payer: The account that pays, as the facilitator verified it.
             server_agent: The server's agent on the same chain.
+            known_rating: The rating, if an index has it; it is final. Without it, the chain is asked.
 
         Raises:
             PaymentRefusedError: The registry is not on the allow-list, or the payer is not the agent's wallet or owner.
         """
         network = str(claim.agent.registry.chain)
         try:
-            operation = check_client(self._chains.state(network), claim, payer, server_agent)
+            operation = check_client(self._chains.state(network), claim, payer, server_agent, known_rating)
             return self._runners[network].run(operation)
         except BilateralError as error:
             raise _refused(error) from error
@@ -288,6 +297,10 @@ class AsyncVerifier:
         """Close the connections."""
         await self.close()
 
+    def deployment_on(self, network: str) -> Deployment | None:
+        """Return the trusted deployment on an EVM chain (CAIP-2), or None."""
+        return self._chains.deployments.get(network)
+
     async def close(self) -> None:
         """Close the connections to the nodes."""
         for transport in self._transports.values():
@@ -314,11 +327,13 @@ class AsyncVerifier:
         await self._runners[identity].run(examination.check_agent())
         return examination.result
 
-    async def check_client(self, claim: ClientAgent, payer: str, server_agent: int) -> ClientStanding:
+    async def check_client(
+        self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None
+    ) -> ClientStanding:
         """Check a client's claim to be an agent. See `Verifier.check_client`."""
         network = str(claim.agent.registry.chain)
         try:
-            operation = check_client(self._chains.state(network), claim, payer, server_agent)
+            operation = check_client(self._chains.state(network), claim, payer, server_agent, known_rating)
             return await self._runners[network].run(operation)
         except BilateralError as error:
             raise _refused(error) from error

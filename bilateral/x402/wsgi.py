@@ -17,7 +17,7 @@ from urllib.parse import quote
 from x402.http.middleware.flask import payment_middleware
 
 from bilateral.x402.adapters import HttpAdapter, Refusal
-from bilateral.x402.answers import KeptAnswer, KeptAnswers
+from bilateral.x402.answers import KeptAnswers
 from bilateral.x402.bodies import MAX_BODY
 from bilateral.x402.errors import BodyTooLargeError
 from bilateral.x402.exchange import CURRENT, Exchange
@@ -162,9 +162,8 @@ class _Outer:
         status = int(response.status.partition(" ")[0])
         if exchange.settlement is not None:
             self._sign(response, exchange, body)
-        if payment is not None and exchange.is_signed:
-            headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers)
-            self._adapter.answers.keep(payment[0], KeptAnswer(payment[1], status, headers, body))
+        headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers)
+        self._adapter.keep(payment, exchange, (status, headers, body))
         return _answer(start_response, status, response.headers, body)
 
     def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
+
 import httpx
 import pytest
 from fastapi import Depends
+from sqlalchemy import text
 from x402.http.clients.requests import x402_requests
 
 from bilateral.client import Client
+from bilateral.events import ClientRated
 from bilateral.identifiers import GlobalAgentId
+from bilateral.index.database import open_database
+from bilateral.index.process import follow_chains
+from bilateral.index.readers import Reader
+from bilateral.index.schema import EVENT_TABLES
+from bilateral.index.settings import ChainSettings, IndexSettings
 from bilateral.x402 import AsyncVerifier, ClientStanding, PaymentRefusedError, declare_8004_reputation, protect_client
 from bilateral.x402.gate import rate_client, reputable_client
 from bilateral.x402.types import ClientAgent
-from tests.sdk.client.helpers import CHAIN_ID
+from tests.sdk.client.helpers import CHAIN_ID, plain, transact
 from tests.x402 import examples
 from tests.x402.world import paying_client, payment_for
 
@@ -156,3 +166,114 @@ def test_literal_form_of_the_specification_is_accepted(server, buyer, client_age
 
     response = httpx.get(url + "/gated", headers=payment_for(url + "/gated", buyer, change=declare))
     assert (response.status_code, served[-1].agent) == (200, client_agent)
+
+
+@pytest.fixture(scope="module")
+def index_now(rpc, deployment, tmp_path_factory):
+    """Indexes the chain as it is now, and returns a reader of the index."""
+    opened = []
+
+    def make():
+        url = f"sqlite:///{tmp_path_factory.mktemp('index') / 'index.sqlite'}"
+        settings = IndexSettings((ChainSettings((rpc,), (deployment,), 0),), url, poll_seconds=0.05)
+        engine = open_database(url)
+        try:
+            follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+        finally:
+            engine.dispose()
+        opened.append(Reader(url, seconds=30))
+        return opened[-1], url
+
+    yield make
+    for reader in opened:
+        reader.close()
+
+
+class Counting(AsyncVerifier):
+    """A verifier that notes the ratings that the gate knew before it asked the chain."""
+
+    def __init__(self, *arguments, **settings):
+        super().__init__(*arguments, **settings)
+        self.known = []
+
+    async def check_client(self, claim, payer, server_agent, *, known_rating=None):
+        self.known.append(known_rating)
+        return await super().check_client(claim, payer, server_agent, known_rating=known_rating)
+
+
+@pytest.fixture
+def gated(sell, register, seller, publish, deployment, rpc, selling_client):
+    """Opens a server whose gate asks an index; its agent's id, its URL, and the ratings that the index knew."""
+    agent_id = register(seller)
+    selling_client.set_primary_agent(agent_id).wait()
+    publish(agent_id)
+
+    @contextmanager
+    def make(index):
+        verifier = Counting({rpc: deployment})
+        gate = Depends(reputable_client(verifier, server_agent=agent_id, minimum=70, index=index))
+
+        def add(app):
+            @app.get("/gated")
+            async def serve(standing: ClientStanding | None = gate):
+                return {"rating": standing.rating}
+
+        with sell(declare_8004_reputation(agent_id, deployment), register=add) as url:
+            yield agent_id, url, verifier.known
+
+    make.agent_id = agent_id
+    return make
+
+
+@pytest.mark.parametrize(("rating", "status"), [(69, 403), (70, 200)])
+def test_rating_of_the_index_decides(gated, index_now, selling_client, buyer, client_agent, rating, status):
+    selling_client.rate_client(client_agent, rating, server_id=gated.agent_id).wait()
+    reader, _ = index_now()
+    with gated(reader) as (agent_id, url, known):
+        assert pay((agent_id, url, []), "/gated", buyer, claim_of(client_agent)).status_code == status
+    assert known == [rating]
+
+
+def test_chain_decides_where_the_index_lags(gated, index_now, selling_client, buyer, client_agent):
+    reader, _ = index_now()
+    selling_client.rate_client(client_agent, 5, server_id=gated.agent_id).wait()
+    with gated(reader) as (agent_id, url, known):
+        response = pay((agent_id, url, []), "/gated", buyer, claim_of(client_agent))
+    assert (response.json()["detail"]["error"], known) == ("low_rating", [None])
+
+
+def test_chain_decides_where_the_index_fails(gated, index_now, selling_client, buyer, client_agent):
+    selling_client.rate_client(client_agent, 5, server_id=gated.agent_id).wait()
+    reader, database = index_now()
+    engine = open_database(database)
+    with engine.begin() as connection:
+        connection.execute(text(f"DROP TABLE {EVENT_TABLES[ClientRated].name}"))
+    engine.dispose()
+    with gated(reader) as (agent_id, url, known):
+        response = pay((agent_id, url, []), "/gated", buyer, claim_of(client_agent))
+    assert (response.json()["detail"]["error"], known) == ("low_rating", [None])
+
+
+def test_owner_is_read_from_the_chain_whatever_the_index_says(
+    gated, index_now, selling_client, buyer, client_agent, web3, deployment, stranger
+):
+    selling_client.rate_client(client_agent, 100, server_id=gated.agent_id).wait()
+    reader, _ = index_now()
+    identity = plain(web3, "IdentityRegistry", deployment.identity)
+    move = identity.functions.transferFrom(buyer.address, stranger.address, int(client_agent.agent))
+    transact(web3, move, buyer)
+    with gated(reader) as (agent_id, url, _):
+        response = pay((agent_id, url, []), "/gated", buyer, claim_of(client_agent))
+    assert response.json()["detail"]["error"] == "not_the_client_agent"
+
+
+def test_index_of_another_chain_or_registry_knows_nothing(gated, index_now, buyer, client_agent):
+    reader, _ = index_now()
+    with gated(reader) as (agent_id, url, known):
+        elsewhere = examples.CLIENT_PAYLOAD["8004-reputation"]
+        response = pay((agent_id, url, []), "/gated", buyer, elsewhere)
+        assert response.json()["detail"]["error"] == "unsupported_network"
+        fake = GlobalAgentId.parse(f"eip155:{CHAIN_ID}:{examples.IDENTITY}#{client_agent.agent}")
+        response = pay((agent_id, url, []), "/gated", buyer, claim_of(fake))
+        assert response.json()["detail"]["error"] == "unknown_registry"
+    assert known == [None, None]

@@ -106,6 +106,26 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     return page_of(rows, limit, _rating, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 
+def client_rating(connection: Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
+    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none.
+
+    Args:
+        connection: The database.
+        key: The client.
+        server_id: The id of the server's token in the same identity registry.
+        reputation: The address of the reputation registry that counts.
+    """
+    table, subject = _SIDES[Side.CLIENT]
+    it = table.c
+    statement = (
+        select(it.rating)
+        .where(it.chain_id == key.chain_id, it.registry == reputation)
+        .where(it[subject] == key.agent_id, it.server_id == server_id)
+        .limit(1)
+    )
+    return connection.execute(statement).scalar_one_or_none()
+
+
 def _part(side: Side, key: AgentKey, direction: Direction, last: tuple[Any, ...] | None, limit: int) -> Select[Any]:
     """Return the statement for the ratings of one side."""
     table, subject = _SIDES[side]

@@ -1,0 +1,237 @@
+"""Kept answers and reservations in a database, for a service with several processes. It needs the extra `index`.
+
+    answers, reservations = StoredAnswers(url), StoredReservations(url)
+    extension = Reputation8004ResourceServerExtension(key, reservations=reservations)
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server, answers=answers)
+
+The database is SQLite or PostgreSQL. The tables are made if they are missing.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from bilateral.errors import MissingExtraError
+
+_MISSING = [name for name in ("platformdirs", "sqlalchemy") if find_spec(name) is None]
+if _MISSING:
+    raise MissingExtraError("index", _MISSING)
+
+from sqlalchemy import (  # noqa: E402  # after the check
+    BigInteger,
+    Column,
+    Double,
+    Index,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+)
+from sqlalchemy.exc import IntegrityError  # noqa: E402
+
+from bilateral.index.database import connect_engine, named_database_errors  # noqa: E402
+from bilateral.x402.answers import MAX_KEPT_BODY, SECONDS, KeptAnswer, KeptAnswers, size_of  # noqa: E402
+from bilateral.x402.reservations import MAX_RESERVATIONS, Reservations  # noqa: E402
+from bilateral.x402.reservations import SECONDS as RESERVED_SECONDS  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Engine
+
+_METADATA: Final = MetaData()
+
+_ANSWER: Final = Table(
+    "x402_kept_answer",
+    _METADATA,
+    Column("payment", LargeBinary(32), primary_key=True),
+    Column("request", LargeBinary(32), nullable=False),
+    Column("status", BigInteger, nullable=False),
+    Column("headers", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("expires", Double, nullable=False),
+    Index("x402_kept_answer_expires", "expires"),
+)
+_RESERVATION: Final = Table(
+    "x402_reservation",
+    _METADATA,
+    Column("authorization_key", LargeBinary(32), primary_key=True),
+    Column("expires", Double, nullable=False),
+    Index("x402_reservation_expires", "expires"),
+)
+
+
+class StoredAnswers(KeptAnswers):
+    """Paid answers in a database, within limits. Processes and threads may share it.
+
+    Args:
+        url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
+        max_bytes: The limit for all answers together. The oldest go first.
+        seconds: The time for which an answer is kept.
+        clock: Returns the time in Unix seconds. All processes need the same.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+
+    is_blocking = True
+
+    def __init__(
+        self,
+        url: str,
+        max_bytes: int = 1024 * MAX_KEPT_BODY,
+        seconds: float = SECONDS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(max_bytes, seconds, clock)
+        self._engine = _opened(url)
+
+    def keep(self, payment: bytes, answer: KeptAnswer) -> None:
+        """Keep an answer, unless its body exceeds 1 MiB.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be written.
+        """
+        if not self.takes(answer):
+            return
+        now, it = self._clock(), _ANSWER.c
+        values = {
+            "payment": payment,
+            "request": answer.request,
+            "status": answer.status,
+            "headers": json.dumps([[name.decode("latin-1"), text.decode("latin-1")] for name, text in answer.headers]),
+            "body": answer.body,
+            "size": size_of(answer),
+            "expires": now + self._seconds,
+        }
+        with named_database_errors(), self._engine.begin() as connection:
+            connection.execute(delete(_ANSWER).where((it.payment == payment) | (it.expires <= now)))
+            connection.execute(insert(_ANSWER).values(values))
+            total = connection.execute(select(func.coalesce(func.sum(it.size), 0))).scalar_one()
+            oldest = connection.execute(select(it.payment, it.size).order_by(it.expires, it.payment)) if total else ()
+            for key, size in oldest:
+                if total <= self._max_bytes:
+                    break
+                connection.execute(delete(_ANSWER).where(it.payment == key))
+                total -= size
+
+    def find(self, payment: bytes) -> KeptAnswer | None:
+        """Return the answer that a payment bought, or None.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be read.
+        """
+        it = _ANSWER.c
+        statement = select(it.request, it.status, it.headers, it.body)
+        statement = statement.where(it.payment == payment, it.expires > self._clock())
+        with named_database_errors(), self._engine.begin() as connection:
+            row = connection.execute(statement).first()
+        if row is None:
+            return None
+        headers = tuple((name.encode("latin-1"), text.encode("latin-1")) for name, text in json.loads(row.headers))
+        return KeptAnswer(bytes(row.request), row.status, headers, bytes(row.body))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
+class StoredReservations(Reservations):
+    """Authorizations in use, in a database. Processes and threads may share it.
+
+    Args:
+        url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
+        limit: The number of reservations at most.
+        seconds: The duration of a reservation.
+        clock: Returns the time in Unix seconds. All processes need the same.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        limit: int = MAX_RESERVATIONS,
+        seconds: float = RESERVED_SECONDS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(limit, seconds, clock)
+        self._engine = _opened(url)
+        self._own: dict[bytes, object] = {}
+        self._own_lock = threading.Lock()
+
+    def take(self, key: bytes, holder: object) -> bool:
+        """Reserve an authorization for a request. See `Reservations.take`.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be written.
+        """
+        now, it = self._clock(), _RESERVATION.c
+        try:
+            with named_database_errors(), self._engine.begin() as connection:
+                connection.execute(delete(_RESERVATION).where(it.expires <= now))
+                if connection.execute(select(func.count()).select_from(_RESERVATION)).scalar_one() >= self._limit:
+                    return False
+                values = {"authorization_key": key, "expires": now + self._seconds}
+                _insert(connection, values)
+        except _TakenError:
+            return False
+        with self._own_lock:
+            self._own.pop(key, None)
+            self._own[key] = holder
+            while len(self._own) > self._limit:
+                del self._own[next(iter(self._own))]
+        return True
+
+    def release(self, key: bytes, holder: object) -> None:
+        """Release an authorization, if this request holds it.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be written.
+        """
+        with self._own_lock:
+            if self._own.get(key) is not holder:
+                return
+            del self._own[key]
+        with named_database_errors(), self._engine.begin() as connection:
+            connection.execute(delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
+class _TakenError(Exception):
+    """Another request has reserved the authorization."""
+
+
+def _insert(connection: Any, values: dict[str, Any]) -> None:
+    """Insert a reservation.
+
+    Raises:
+        _TakenError: There is one.
+    """
+    try:
+        connection.execute(insert(_RESERVATION).values(values))
+    except IntegrityError:
+        raise _TakenError from None
+
+
+def _opened(url: str) -> Engine:
+    """Open a database, and make the tables that it lacks."""
+    engine = connect_engine(url)
+    with named_database_errors():
+        _METADATA.create_all(engine)
+    return engine

@@ -1,0 +1,222 @@
+"""Processes share kept answers and reservations by a database, SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pgserver
+import pytest
+from fastapi import FastAPI
+from flask import Flask
+from sqlalchemy import create_engine, text
+from x402 import x402ResourceServer, x402ResourceServerSync
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
+from bilateral.x402.answers import KeptAnswer
+from bilateral.x402.asgi import ReputationMiddleware
+from bilateral.x402.stores import StoredAnswers, StoredReservations
+from bilateral.x402.wsgi import protect_flask
+from scripts._x402 import serving
+from tests.x402.test_reservations import Clock, answer
+from tests.x402.world import SIGNING_KEY, payment_for, proof, refusal, resource_server, route, serving_wsgi
+
+KEYS = [number.to_bytes(32) for number in range(5)]
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    """The URL of a PostgreSQL server."""
+    server = pgserver.get_server(tmp_path_factory.mktemp("x402-postgres"), cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    """The URL of a database without our rows."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'answers.sqlite'}"
+        return
+    found = request.getfixturevalue("postgres")
+    yield found
+    engine = create_engine(found.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        connection.execute(text("DROP TABLE IF EXISTS x402_kept_answer, x402_reservation"))
+    engine.dispose()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def open_store(url, clock):
+    """Opens a store of a class, as each process does."""
+    opened = []
+
+    def make(kind, **settings):
+        opened.append(kind(url, clock=clock, **settings))
+        return opened[-1]
+
+    yield make
+    for store in opened:
+        store.close()
+
+
+def kept(size=10):
+    return KeptAnswer(
+        b"r" * 32, 200, ((b"payment-response", b"proof"), (b"x", b"\xe6")), bytes(range(256)) + b"a" * size
+    )
+
+
+def test_answer_is_found_by_another_process_for_its_time(open_store, clock):
+    one, other = (open_store(StoredAnswers, seconds=10) for _ in range(2))
+    one.keep(KEYS[0], kept())
+    clock.now = 9.99
+    assert other.find(KEYS[0]) == kept()
+    assert other.find(KEYS[1]) is None
+    clock.now = 10
+    assert other.find(KEYS[0]) is None
+
+
+def test_answer_is_replaced(open_store):
+    store = open_store(StoredAnswers)
+    store.keep(KEYS[0], kept(1))
+    store.keep(KEYS[0], kept(2))
+    assert store.find(KEYS[0]) == kept(2)
+
+
+def test_oldest_answers_go_first_and_expired_ones_before(open_store, clock):
+    store = open_store(StoredAnswers, max_bytes=1200, seconds=10)
+    for number in range(4):
+        clock.now = number
+        store.keep(KEYS[number], answer(200, b"r" * 32))
+    assert [store.find(key) is not None for key in KEYS] == [False, False, True, True, False]
+    clock.now = 13
+    store.keep(KEYS[4], answer(200, b"r" * 32))
+    assert [store.find(key) is not None for key in KEYS] == [False, False, False, False, True]
+
+
+def test_large_answer_is_not_kept(open_store):
+    store = open_store(StoredAnswers)
+    store.keep(KEYS[0], answer(1024 * 1024, b"r" * 32))
+    store.keep(KEYS[1], answer(1024 * 1024 + 1, b"r" * 32))
+    assert [store.find(key) is not None for key in KEYS[:2]] == [True, False]
+
+
+def test_authorization_is_reserved_once_among_processes(open_store, clock):
+    one, other = (open_store(StoredReservations, seconds=10) for _ in range(2))
+    holder, stranger = object(), object()
+    assert one.take(KEYS[0], holder)
+    assert not other.take(KEYS[0], stranger)
+    assert not one.take(KEYS[0], holder)
+    other.release(KEYS[0], stranger)
+    one.release(KEYS[0], stranger)
+    assert not other.take(KEYS[0], stranger)
+    one.release(KEYS[0], holder)
+    assert other.take(KEYS[0], stranger)
+    one.release(KEYS[0], holder)
+    assert not one.take(KEYS[0], holder)
+    clock.now = 10
+    assert one.take(KEYS[0], holder)
+
+
+def test_reservations_are_limited(open_store):
+    store = open_store(StoredReservations, limit=2)
+    assert [store.take(key, key) for key in KEYS[:3]] == [True, True, False]
+    store.release(KEYS[0], KEYS[0])
+    assert store.take(KEYS[2], KEYS[2])
+
+
+def test_simultaneous_requests_of_processes_reserve_once(open_store):
+    stores = [open_store(StoredReservations) for _ in range(4)]
+    start = threading.Barrier(8)
+
+    def take(number):
+        start.wait()
+        return stores[number % 4].take(KEYS[0], object())
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(take, range(8))) == [False] * 7 + [True]
+
+
+@pytest.mark.parametrize("kind", [StoredAnswers, StoredReservations])
+def test_other_databases_are_refused(kind):
+    with pytest.raises(InvalidArgumentError, match="sqlite or postgresql"):
+        kind("mysql://localhost/answers")
+
+
+@pytest.fixture
+def workers(url, facilitator, token, seller, agent, deployment):
+    """Two servers of one service, an ASGI and a WSGI application, with common stores; their URLs and runs."""
+    runs, hold = [], threading.Event()
+    hold.set()
+    routes = {"* /*": route(token.address, seller.address, declare_8004_reputation(agent, deployment))}
+
+    def forecast():
+        runs.append(1)
+        hold.wait(30)
+        return {"weather": "snow"}
+
+    stores = [StoredAnswers(url), StoredReservations(url), StoredAnswers(url), StoredReservations(url)]
+    app, flask = FastAPI(), Flask("shop")
+    app.get("/weather")(forecast)
+    flask.get("/weather")(forecast)
+    extensions = [Reputation8004ResourceServerExtension(SIGNING_KEY, reservations=it) for it in stores[1::2]]
+    server = resource_server(x402ResourceServer, facilitator, extensions[0])
+    app.add_middleware(ReputationMiddleware, routes=routes, server=server, answers=stores[0])
+    protect_flask(flask, routes, resource_server(x402ResourceServerSync, facilitator, extensions[1]), answers=stores[2])
+    with serving(app) as one, serving_wsgi(flask) as other:
+        yield one, other, runs, hold, stores
+    for store in stores:
+        store.close()
+
+
+def test_lost_answer_is_fetched_from_another_process(workers, buyer):
+    one, other, runs, *_ = workers
+    headers = payment_for(one + "/weather", buyer, identifier="a-secret-of-16-or-more")
+    first, again = (httpx.get(url + "/weather", headers=headers, timeout=30) for url in (one, other))
+    assert (again.status_code, again.content, proof(again)) == (200, first.content, proof(first))
+    assert runs == [1]
+
+
+def test_one_authorization_sent_to_two_processes_runs_the_application_once(workers, buyer):
+    one, other, runs, hold, _ = workers
+    hold.clear()
+    headers = payment_for(one + "/weather", buyer)
+    with ThreadPoolExecutor(2) as pool:
+        pending = pool.submit(httpx.get, one + "/weather", headers=headers, timeout=60)
+        while not runs:
+            assert not pending.done()
+        refused = httpx.get(other + "/weather", headers=headers, timeout=60)
+        hold.set()
+        assert pending.result().status_code == 200
+    assert (refused.status_code, refusal(refused)) == (402, "payment_in_progress")
+    assert runs == [1]
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_store_of_answers_that_fails_takes_no_answer_away(workers, buyer):
+    one, other, _, _, stores = workers
+    with stores[0]._engine.begin() as connection:
+        connection.execute(text("DROP TABLE x402_kept_answer"))
+    for url in (one, other):
+        headers = payment_for(url + "/weather", buyer, identifier="a-secret-of-16-or-more")
+        response = httpx.get(url + "/weather", headers=headers, timeout=30)
+        assert response.status_code == 200
+        assert proof(response)
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_store_of_reservations_that_fails_takes_no_money(workers, buyer, token):
+    one, other, runs, _, stores = workers
+    with stores[1]._engine.begin() as connection:
+        connection.execute(text("DROP TABLE x402_reservation"))
+    for url in (one, other):
+        response = httpx.get(url + "/weather", headers=payment_for(url + "/weather", buyer), timeout=30)
+        assert (response.status_code, refusal(response)) == (402, "reservations_unavailable")
+    assert (runs, token.functions.balanceOf(buyer.address).call()) == ([], 10**9)
