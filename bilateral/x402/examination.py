@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bilateral.errors import BilateralError, DocumentError, MalformedDocumentError
 from bilateral.node.steps import Blocking
+from bilateral.text import printable
 from bilateral.x402 import verdicts
 from bilateral.x402.checking import MAX_SIGNERS, authentic_file, service_wallet
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
@@ -120,9 +121,9 @@ class Examination:
                 if operation is not None:
                     yield from operation
             except _Stopped as stopped:
-                self._checks[name] = Check(name, stopped.outcome, stopped.problem)
+                self._checks[name] = Check(name, stopped.outcome, _shown(stopped.problem))
             except BilateralError as error:
-                self._checks[name] = Check(name, Outcome.UNCHECKED, f"{type(error).__name__}: {error}")
+                self._checks[name] = Check(name, Outcome.UNCHECKED, _shown(f"{type(error).__name__}: {error}"))
 
     def _read_settlement(self) -> None:
         """Read `PAYMENT-RESPONSE`."""
@@ -283,6 +284,11 @@ class Examination:
         if self._payment_chain() == self._reader.chain:
             return payment.block
         return (yield from self._reader.block_at(payment.time))
+
+
+def _shown(problem: str) -> str:
+    """Escape a problem that holds a stranger's text."""
+    return problem if problem.isprintable() else printable(problem)
 
 
 def _failed(problem: str) -> _Stopped:

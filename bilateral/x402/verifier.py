@@ -15,6 +15,7 @@ from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIden
 from bilateral.identifiers import ChainId
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
+from bilateral.text import quoted
 from bilateral.x402.checking import FileCache, PaidRequest, Terms, check_before_payment
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.examination import Examination
@@ -68,7 +69,9 @@ class _Chains:
         """
         if network not in self.readers:
             known = ", ".join(self.readers) or "none"
-            raise PaymentRefusedError("unsupported_network", f"{network[:80]} cannot be checked; known: {known}")
+            raise PaymentRefusedError(
+                "unsupported_network", f"{quoted(network[:80])} cannot be checked; known: {known}"
+            )
         return self.readers[network]
 
     def state(self, network: str) -> ClientState:

@@ -149,6 +149,7 @@ def sell(facilitator, token, seller):
         pay_to=seller.address,
         register=lambda _: None,
         kind=Reputation8004ResourceServerExtension,
+        **extra,
     ):
         app = FastAPI()
 
@@ -162,7 +163,7 @@ def sell(facilitator, token, seller):
 
         register(app)
         server = resource_server(x402ResourceServer, facilitator, kind(key))
-        routes = {"* /*": route(token.address, pay_to, extensions)}
+        routes = {"* /*": route(token.address, pay_to, extensions, **extra)}
         app.add_middleware(GZipMiddleware, minimum_size=1000)
         app.add_middleware(ReputationMiddleware, routes=routes, server=server)
         with serving(app) as url:

@@ -56,6 +56,24 @@ def test_file_of_a_server_is_loaded_again_after_five_minutes(web, trusting, monk
     assert cache.load(url).content == b"third"
 
 
+def test_unchanged_file_is_not_sent_again(web, trusting):
+    cache, url, sent = FileCache(trusting), web.url + "/a.json", []
+
+    def answer(handler):
+        is_known = handler.headers.get("if-none-match") == '"one"'
+        sent.append(is_known)
+        handler.send_response(304 if is_known else 200)
+        handler.send_header("etag", '"one"')
+        handler.send_header("content-length", "0" if is_known else "2")
+        handler.end_headers()
+        if not is_known:
+            handler.wfile.write(b"{}")
+
+    web.routes["/a.json"] = answer
+    assert cache.load(url).content == cache.load(url, is_fresh=True).content == b"{}"
+    assert sent == [False, True]
+
+
 def test_file_within_its_uri_is_kept(trusting):
     cache = FileCache(trusting)
     assert cache.load("data:,text") is cache.load("data:,text", is_fresh=True)

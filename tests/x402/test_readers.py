@@ -79,9 +79,9 @@ class Ledger:
 
     def find_payment(self, accepted, payload, transaction, confirmations):  # noqa: ARG002  # a reader's arguments
         payer, payee, amount = yield from self._look(lambda: self.payments.get(transaction, ("", "", 0)))
-        if amount < int(accepted["amount"]) or payee != accepted["payTo"]:
+        if str(amount) != accepted.get("amount") or payee != accepted.get("payTo"):
             raise PaymentProblemError("the transaction does not transfer the amount")
-        return Payment(payer, payee, accepted["asset"], amount, 7, 0, datetime.now(UTC))
+        return Payment(payer, payee, str(accepted.get("asset")), amount, 7, 0, datetime.now(UTC))
 
     def block_at(self, moment):  # noqa: ARG002  # a reader's arguments
         return (yield from self._look(lambda: 7))
