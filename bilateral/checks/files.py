@@ -70,8 +70,8 @@ class RegistrationFacts:
 
 def registration_of(
     connection: Connection, moment: Moment, identity: str, agent_id: int, uri: str
-) -> RegistrationFacts | None:
-    """Return an agent's registration file as of a block.
+) -> RegistrationFacts:
+    """Return an agent's registration file as of a block. It is `waiting` until the index has seen it.
 
     Args:
         connection: The connection.
@@ -79,9 +79,6 @@ def registration_of(
         identity: The identity registry.
         agent_id: The agent.
         uri: Its URI as of the block.
-
-    Returns:
-        The file; None if the index did not find it in the events yet.
 
     Raises:
         FileNotHeldError: Its content of then was replaced.
@@ -95,11 +92,10 @@ def registration_of(
         .limit(1)
     )
     file_id = connection.execute(query).scalar_one_or_none()
-    if file_id is None:
-        return None
-    sight = sights(connection, moment, {bytes(file_id)})[bytes(file_id)]
-    if sight.uri != uri:  # the event that set the URI is not scanned yet
-        return None
+    known = {} if file_id is None else sights(connection, moment, {bytes(file_id)})
+    sight = next(iter(known.values()), None)
+    if sight is None or sight.uri != uri:  # the event that set the URI is not scanned yet
+        return RegistrationFacts(Sight(0, uri, State.WAITING, None, None, None))
     if sight.state is not State.LOADED or sight.content_hash is None:
         return RegistrationFacts(sight)
     read = schema.registration_file

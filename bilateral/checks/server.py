@@ -166,7 +166,7 @@ def _judge_file(
         reasons.add(Code.NO_FILE, "The agent names no registration file.", event)
         return None
     facts = registration_of(connection, party.moment, party.identity, party.agent_id, uri)
-    if facts is None or facts.sight.state is State.WAITING:
+    if facts.sight.state is State.WAITING:
         reasons.add(Code.FILE_NOT_LOADED, "The index had not fetched the registration file by the block.", event)
         return facts
     sight = facts.sight

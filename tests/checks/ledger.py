@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from sqlalchemy import insert
 
 from bench.index.generator import ADDRESSES, encoded
@@ -33,10 +35,10 @@ def account(number):
 class Ledger:
     """Blocks an hour apart, and checks of their agents."""
 
-    def __init__(self, engine, store, loader):
+    def __init__(self, engine, store, loader, clock=time.time):
         self.engine, self.store, self.loader = engine, store, loader
-        self.scan = ReferenceScan(engine, CHAIN_ID, loader)
-        self.queue = FileQueue(engine)
+        self.scan = ReferenceScan(engine, CHAIN_ID, loader, clock=clock)
+        self.queue = FileQueue(engine, clock=clock)
         self.extraction = Extraction(CHAIN_ID, REGISTRIES)
         self.fork = 0
         store.begin(self._block(0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +19,8 @@ MOST_HOSTS: Final = 3
 _WELL_KNOWN: Final = "/.well-known/agent-registration.json"
 _HTTPS_PORT: Final = 443
 _MAX_HOST: Final = 290
+_NAME: Final = re.compile("[a-z0-9._:-]+")
+"""The characters of names in the DNS and of addresses. Answers to people and models show hosts."""
 
 
 def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
@@ -31,14 +34,17 @@ def well_known_uri(host: str) -> str:
 
 
 def secure_host(uri: str) -> str | None:
-    """Return the host of an https URI, with a port that is not 443; None for other URIs."""
+    """Return the host of an https URI, with a port that is not 443; None for other URIs, and hosts of no URL."""
     if uri[:8].lower() != "https://":
         return None
     try:
         host, port = host_of(uri)
+        name = f"[{host}]" if ":" in host else host  # IPv6
+        name = name if port == _HTTPS_PORT else f"{name}:{port}"
+        is_same = host_of(well_known_uri(name)) == (host, port)
     except UnsupportedUriError:
         return None
-    return None if len(host) > _MAX_HOST else host if port == _HTTPS_PORT else f"{host}:{port}"
+    return name if is_same and len(name) <= _MAX_HOST and _NAME.fullmatch(host) else None
 
 
 def host_rows(key: Mapping[str, bytes], services: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

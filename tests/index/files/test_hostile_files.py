@@ -8,6 +8,8 @@ import pytest
 
 from bilateral.documents import document_hash
 from bilateral.index.files import schema
+from bilateral.index.files.hosts import secure_host, well_known_uri
+from bilateral.index.files.loading import host_of_file
 from bilateral.index.files.reading import read_content
 from bilateral.index.files.schema import Kind
 from tests.index.files.conftest import feedback_given, registered, registration
@@ -170,3 +172,29 @@ def test_all_fields_of_a_feedback_file_are_read():
         "interaction_hash": "ab",
         "agent_signature": "cd",
     }
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "host"),
+    [
+        ("https://a.example/mcp", "a.example"),
+        ("HTTPS://A.example:443/mcp", "a.example"),
+        ("https://a.example:8443", "a.example:8443"),
+        ("https://user:secret@a.example/", "a.example"),
+        ("https://[::1]/", "[::1]"),
+        ("https://[::1]:8443/", "[::1]:8443"),
+        ("https://bücher.example/", "xn--bcher-kva.example"),
+        ("http://a.example", None),
+        ("https://", None),
+        ("https://a b/", None),
+        ("https://a.example:99999/", None),
+        ("https://" + "a" * 300, None),
+        ("https://[::1", None),
+        ("javascript:alert(1)", None),
+        ("", None),
+    ],
+)
+def test_host_of_a_service_is_one_that_can_be_fetched_or_none(endpoint, host):
+    assert secure_host(endpoint) == host
+    if host is not None:
+        assert host_of_file(well_known_uri(host)) is not None
