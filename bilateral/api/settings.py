@@ -47,7 +47,7 @@ class ApiSettings:
     connections: int = 8
     rate: str | None = "1200/minute"
     trusted_proxies: tuple[str, ...] = ()
-    max_body: int = 256 * 1024
+    max_body: int = 1024 * 1024
     max_url: int = 8 * 1024
     max_headers: int = 16 * 1024
     max_lag: int = 20

@@ -27,8 +27,10 @@ from sqlalchemy import (
 from bilateral.contracts import selectors
 from bilateral.events import (
     EVENTS,
+    Approval,
     ClientRated,
     FeedbackRevoked,
+    MetadataSet,
     NewAuthorizedFeedback,
     NewFeedback,
     ResponseAppended,
@@ -300,6 +302,8 @@ for _event, _columns in {
     NewAuthorizedFeedback: ("agent_id", "client_address"),
     ValidationRequest: ("request_hash",),
     ValidationResponse: ("request_hash",),
+    Approval: ("agent_id",),
+    MetadataSet: ("agent_id",),
 }.items():
     _table = EVENT_TABLES[_event]
     Index(f"{_table.name}_by_subject", *(_table.c[name] for name in ("chain_id", "registry", *_columns)))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 READ_TABLES: Final = (
     schema.registration_file,
+    schema.registration_card,
     schema.registration_service,
     schema.registration_capability,
     schema.registration_claim,
@@ -43,6 +44,28 @@ _CAPABILITIES: Final = {
     "oasf": (("oasf_skill", "skills"), ("oasf_domain", "domains")),
 }
 """The lists of a service, by its kind: the capability, and the names of its list."""
+
+_CARD_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
+    "mcp": {"endpoint": "mcp_endpoint", "version": "mcp_version"},
+    "a2a": {"endpoint": "a2a_endpoint", "version": "a2a_version"},
+    "web": {"endpoint": "web_endpoint"},
+    "oasf": {"endpoint": "oasf_endpoint", "version": "oasf_version"},
+    "email": {"endpoint": "email_endpoint"},
+    "ens": {"endpoint": "ens"},
+    "did": {"endpoint": "did"},
+}
+"""The columns of `registration_card`, by a service's kind and part."""
+
+_CARD_LISTS: Final[Mapping[str, str]] = {
+    "trust": "supported_trusts",
+    "mcp_tool": "mcp_tools",
+    "mcp_prompt": "mcp_prompts",
+    "mcp_resource": "mcp_resources",
+    "a2a_skill": "a2a_skills",
+    "oasf_skill": "oasf_skills",
+    "oasf_domain": "oasf_domains",
+}
+"""The columns of `registration_card`, by the kind of a capability."""
 
 
 def read_content(kind: Kind, content_hash: bytes, content: bytes) -> ReadRows:
@@ -94,10 +117,26 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
             "image": fields.text("image", limit=MAX_URI),
             "active": fields.flag("active"),
             "x402_support": fields.flag("x402Support", "x402support"),
-            "problems": _listed(problems),
+            "problems": listed(problems),
         }
     ]
+    rows[schema.registration_card] = [
+        {**key, **_card(services, rows[schema.registration_capability])},
+    ]
     return rows
+
+
+def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return services and capabilities side by side. Of several services of a kind the last one counts."""
+    columns = dict.fromkeys(name for names in _CARD_SERVICES.values() for name in names.values())
+    for service in services:
+        for part, name in _CARD_SERVICES.get(service["name"].lower(), {}).items():
+            columns[name] = service[part] or columns[name]
+    shown = ("name", "endpoint", "version")
+    columns["services"] = listed([{part: it[part] for part in shown if it[part] is not None} for it in services])
+    for kind, name in _CARD_LISTS.items():
+        columns[name] = listed([it["value"] for it in capabilities if it["kind"] == kind])
+    return columns
 
 
 def _services(
@@ -145,11 +184,11 @@ def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
         "mcp_tool": mcp.text("tool"),
         "mcp_prompt": mcp.text("prompt"),
         "mcp_resource": mcp.text("resource", limit=MAX_URI),
-        "a2a_skills": _listed(a2a.names("skills")),
+        "a2a_skills": listed(a2a.names("skills")),
         "a2a_context_id": a2a.text("contextId"),
         "a2a_task_id": a2a.text("taskId"),
-        "oasf_skills": _listed(oasf.names("skills")),
-        "oasf_domains": _listed(oasf.names("domains")),
+        "oasf_skills": listed(oasf.names("skills")),
+        "oasf_domains": listed(oasf.names("domains")),
         "payment_from": payment.text("fromAddress"),
         "payment_to": payment.text("toAddress"),
         "payment_chain_id": payment.text("chainId"),
@@ -160,10 +199,10 @@ def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
         "client_signature": fields.text("clientSignature", limit=MAX_URI),
         "problems": "",
     }
-    row["problems"] = _listed(problems)
+    row["problems"] = listed(problems)
     return {schema.feedback_file: [row]}
 
 
-def _listed(texts: list[str]) -> str:
-    """Return texts as a JSON list."""
-    return json.dumps(texts, ensure_ascii=False)
+def listed(entries: list[Any]) -> str:
+    """Return texts as a JSON list, in the form in which columns hold it."""
+    return json.dumps(entries, ensure_ascii=False)

@@ -191,6 +191,26 @@ registration_file: Final = Table(
     Column("problems", Text, nullable=False),
 )
 
+registration_card: Final = Table(
+    "registration_card",
+    metadata,
+    _content_column(is_key=True),
+    *(
+        Column(name, Text)
+        for name in (
+            *("mcp_endpoint", "mcp_version", "a2a_endpoint", "a2a_version", "web_endpoint", "oasf_endpoint"),
+            *("oasf_version", "email_endpoint", "ens", "did"),
+        )
+    ),
+    *(
+        Column(name, Text, nullable=False)
+        for name in (
+            *("services", "supported_trusts", "mcp_tools", "mcp_prompts", "mcp_resources", "a2a_skills"),
+            *("oasf_skills", "oasf_domains"),
+        )
+    ),
+)
+
 registration_service: Final = Table(
     "registration_service",
     metadata,

@@ -1,0 +1,270 @@
+"""Execution of queries: what is selected becomes one statement for each root field, and its JSON the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLError,
+    GraphQLIncludeDirective,
+    GraphQLObjectType,
+    GraphQLSkipDirective,
+    OperationDefinitionNode,
+    OperationType,
+    SelectionSetNode,
+    execute,
+    get_named_type,
+    validate,
+)
+from graphql.execution.values import get_argument_values, get_directive_values, get_variable_values
+
+from bilateral.api.graphql.limits import (
+    MAX_CONDITIONS,
+    MAX_FIRST,
+    MAX_SKIP,
+    SizeOfQuery,
+    check_variables,
+    count_conditions,
+    parsed,
+)
+from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
+from bilateral.api.graphql.rules import RULES
+from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
+from bilateral.index.queries.entities import Page, Selected
+from bilateral.index.queries.entities_rows import chains_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.index.queries.registries import Registries
+
+_MAX_ERRORS: Final = 5
+
+
+@dataclass(frozen=True)
+class GraphqlRequest:
+    """A request.
+
+    Attributes:
+        query: The text.
+        variables: The variables.
+        operation: The name of the operation, if the text has several.
+    """
+
+    query: str
+    variables: Mapping[str, Any]
+    operation: str | None = None
+
+
+class Checked:
+    """A request that is valid and within the limits.
+
+    Args:
+        request: The request.
+
+    Raises:
+        GraphQLError: It is malformed, invalid or too large. `errors` has all of them.
+    """
+
+    def __init__(self, request: GraphqlRequest) -> None:
+        """See the class."""
+        check_variables(request.variables)
+        self._document = parsed(request.query)
+        SizeOfQuery(self._document, request.variables).check()
+        errors = validate(graphql_schema(), self._document, RULES, max_errors=_MAX_ERRORS, hide_suggestions=True)
+        if errors:
+            raise InvalidQueryError(errors)
+        self._operation = _operation(self._document, request.operation)
+        self._raw_variables = dict(request.variables)
+        definitions = self._operation.variable_definitions or ()
+        found = get_variable_values(graphql_schema(), definitions, self._raw_variables, max_errors=_MAX_ERRORS)
+        if isinstance(found, list):
+            raise InvalidQueryError(found)
+        self._variables = found
+        self._fragments = {
+            it.name.value: it for it in self._document.definitions if isinstance(it, FragmentDefinitionNode)
+        }
+        self._conditions = 0
+        self._roots = list(self._root_fields())
+
+    def answer(self, connection: Connection, registries: Registries, chain_id: int | None) -> bytes:
+        """Answer the request.
+
+        Args:
+            connection: The database.
+            registries: The indexed registries.
+            chain_id: The only chain; all chains for None.
+
+        Raises:
+            GraphQLError: The block that was asked for is not indexed.
+        """
+        chains = chains_of(registries, chain_id)
+        parts = []
+        for root in self._roots:
+            root.require_block(connection, chains)
+            parts.append(f'"{root.key}":{root.answer(connection, chains)}')
+        return f'{{"data":{{{",".join(parts)}}}}}'.encode()
+
+    def _root_fields(self) -> Iterator[Root]:
+        """Yield the fields at the root."""
+        query = graphql_schema().query_type
+        assert query is not None  # noqa: S101  # the schema has one
+        collected = self._collected([self._operation.selection_set], query)
+        introspected = self._introspected([node for nodes in collected.values() for node in nodes])
+        for key, nodes in collected.items():
+            name = nodes[0].name.value
+            if name == "__typename":
+                yield Known(key, query.name)
+            elif name.startswith("__"):
+                yield Known(key, introspected.get(key))
+            else:
+                yield self._root(key, nodes, query)
+
+    def _root(self, key: str, nodes: list[FieldNode], query: GraphQLObjectType) -> Root:
+        """Return one field at the root."""
+        name = nodes[0].name.value
+        arguments = get_argument_values(query.fields[name], nodes[0], self._variables)
+        block = arguments.get("block") or {}
+        type_ = get_named_type(query.fields[name].type)
+        assert isinstance(type_, GraphQLObjectType)  # noqa: S101  # the schema is made of entities
+        if name == "_meta":
+            return Meta(key, block, self._names([it.selection_set for it in nodes if it.selection_set], type_))
+        selection = self._selected(nodes, type_)
+        if "id" in arguments:
+            return One(key, block, type_.name, selection, arguments["id"])
+        return Many(key, block, type_.name, selection, self._page(arguments))
+
+    def _names(self, sets: list[SelectionSetNode], type_: Any) -> dict[str, Any]:
+        """Return names of fields by response keys, nested."""
+        found: dict[str, Any] = {}
+        for key, nodes in self._collected(sets, type_).items():
+            name = nodes[0].name.value
+            inner = [node.selection_set for node in nodes if node.selection_set]
+            nested = self._names(inner, get_named_type(type_.fields[name].type)) if inner else None
+            found[key] = (name, nested)
+        return found
+
+    def _selected(self, nodes: list[FieldNode], type_: GraphQLObjectType) -> tuple[Selected, ...]:
+        """Return what fields of one response key select of an entity."""
+        sets = [node.selection_set for node in nodes if node.selection_set]
+        found = []
+        for key, same in self._collected(sets, type_).items():
+            name = same[0].name.value
+            if name == "__typename":
+                found.append(Selected(key, name))
+                continue
+            field = type_.fields[name]
+            named = get_named_type(field.type)
+            if not isinstance(named, GraphQLObjectType):
+                found.append(Selected(key, name))
+                continue
+            page = None
+            if is_derived(entity_types()[type_.name].fields[name]):
+                page = self._page(get_argument_values(field, same[0], self._variables))
+            found.append(Selected(key, name, self._selected(same, named), page))
+        return tuple(found)
+
+    def _collected(self, sets: Sequence[SelectionSetNode], type_: GraphQLObjectType) -> dict[str, list[FieldNode]]:
+        """Return the fields of selections by response key, with those of fragments."""
+        found: dict[str, list[FieldNode]] = {}
+        seen: set[str] = set()
+        stack = [node for selection in reversed(sets) for node in reversed(selection.selections)]
+        while stack:
+            node = stack.pop()
+            if not self._is_included(node):
+                continue
+            if isinstance(node, FieldNode):
+                found.setdefault((node.alias or node.name).value, []).append(node)
+                continue
+            if isinstance(node, FragmentSpreadNode):
+                if node.name.value in seen:
+                    continue
+                seen.add(node.name.value)
+                fragment: Any = self._fragments[node.name.value]
+            else:
+                fragment = node
+            condition = fragment.type_condition
+            if condition is None or condition.name.value == type_.name:
+                stack += reversed(fragment.selection_set.selections)
+        return found
+
+    def _is_included(self, node: Any) -> bool:
+        """Return True unless @skip or @include leaves a selection out."""
+        if not node.directives:
+            return True
+        skip = get_directive_values(GraphQLSkipDirective, node, self._variables)
+        include = get_directive_values(GraphQLIncludeDirective, node, self._variables)
+        return not (skip and skip["if"]) and (include is None or bool(include["if"]))
+
+    def _page(self, arguments: Mapping[str, Any]) -> Page:
+        """Return the part of a list that arguments ask for.
+
+        Raises:
+            GraphQLError: A number is out of range, or the filter has too many conditions.
+        """
+        first, skip = arguments.get("first"), arguments.get("skip")
+        first, skip = FIRST if first is None else first, 0 if skip is None else skip
+        if not 1 <= first <= MAX_FIRST:
+            raise GraphQLError(f"The value of the `first` argument must be between 1 and {MAX_FIRST}, but is {first}")
+        if not 0 <= skip <= MAX_SKIP:
+            raise GraphQLError(
+                f"The value of the `skip` argument must be between 0 and {MAX_SKIP}, but is {skip}: "
+                "filter by the last id or time that you have, and skip less"
+            )
+        where = arguments.get("where") or {}
+        self._conditions += count_conditions(where)
+        if self._conditions > MAX_CONDITIONS:
+            raise GraphQLError(f"the filters have more than {MAX_CONDITIONS} conditions: ask for less at once")
+        return Page(where, arguments.get("orderBy"), arguments.get("orderDirection") == "desc", first, skip)
+
+    def _introspected(self, nodes: list[FieldNode]) -> Mapping[str, Any]:
+        """Return what the schema says about itself, by response key."""
+        asked = tuple(it for it in nodes if it.name.value in ("__schema", "__type"))
+        if not asked:
+            return {}
+        operation = OperationDefinitionNode(
+            operation=OperationType.QUERY,
+            variable_definitions=self._operation.variable_definitions,
+            selection_set=SelectionSetNode(selections=asked),
+        )
+        document = DocumentNode(definitions=(operation, *self._fragments.values()))
+        result: Any = execute(graphql_schema(), document, variable_values=self._raw_variables)
+        return result.data or {}
+
+
+class InvalidQueryError(GraphQLError):
+    """A query is invalid.
+
+    Attributes:
+        errors: All that is wrong.
+    """
+
+    def __init__(self, errors: Sequence[GraphQLError]) -> None:
+        """Take over the errors."""
+        super().__init__(errors[0].message)
+        self.errors = tuple(errors)
+
+
+def _operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode:
+    """Return the operation that is asked for.
+
+    Raises:
+        GraphQLError: There is none, there are several, or it is not a query.
+    """
+    operations = [it for it in document.definitions if isinstance(it, OperationDefinitionNode)]
+    if name is not None:
+        operations = [it for it in operations if it.name is not None and it.name.value == name]
+    if not operations:
+        raise GraphQLError("the text has no operation" if name is None else f"the text has no operation {name[:80]!r}")
+    if len(operations) > 1:
+        raise GraphQLError("the text has several operations: name one by operationName")
+    if operations[0].operation is not OperationType.QUERY:
+        raise GraphQLError("only queries are served: this service cannot be written to, and pushes nothing")
+    return operations[0]

@@ -1,0 +1,283 @@
+"""Limits of a query, checked before it is validated or executed: its size is computed from the types of the schema."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from graphql import (
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLError,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    InlineFragmentNode,
+    IntValueNode,
+    ListValueNode,
+    ObjectValueNode,
+    OperationDefinitionNode,
+    VariableNode,
+    get_named_type,
+    parse,
+)
+
+from bilateral.api.graphql.schema import FIRST, graphql_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from graphql import DocumentNode, SelectionSetNode, ValueNode
+
+MAX_DEPTH: Final = 8
+"""Levels of selected entities."""
+
+MAX_OBJECTS: Final = 150_000
+"""Entities that a query may declare, by `first` of its lists. Published SDKs declare up to 103,000."""
+
+MAX_SELECTIONS: Final = 2_000
+"""Fields, with those of fragments as often as they are spread."""
+
+MAX_TOKENS: Final = 15_000
+"""Words and marks of the text."""
+
+MAX_ALIASES: Final = 30
+"""Fields with a name of their own."""
+
+MAX_ROOT_FIELDS: Final = 20
+"""Fields of the query itself: each is a statement."""
+
+MAX_ITEMS: Final = 10_000
+"""Entries of all lists together, in the text and in the variables."""
+
+MAX_CONDITIONS: Final = 300
+"""Conditions of all filters together."""
+
+MAX_FIRST: Final = 1_000
+MAX_SKIP: Final = 100_000
+
+_MAX_BRACKETS: Final = 60
+"""Brackets that are open at once: the parser calls itself for each."""
+
+_MAX_VARIABLE_DEPTH: Final = 20
+_STRINGS: Final = re.compile(r'"""(?:\\"""|[\s\S])*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|#[^\n]*')
+_CLOSING: Final = {"}": "{", "]": "[", ")": "("}
+
+
+class LimitError(GraphQLError):
+    """A query exceeds a limit."""
+
+
+@dataclass(frozen=True)
+class _Size:
+    """The size of a selection.
+
+    Attributes:
+        depth: Its levels of entities.
+        objects: The entities that it declares, for one entity around it.
+        selections: Its fields.
+        aliases: Its fields with a name of their own.
+    """
+
+    depth: int = 0
+    objects: int = 0
+    selections: int = 0
+    aliases: int = 0
+
+
+def parsed(text: str) -> DocumentNode:
+    """Parse a query.
+
+    Args:
+        text: The query.
+
+    Raises:
+        LimitError: It has too many tokens, or is nested too deeply.
+        GraphQLError: It is malformed.
+    """
+    depth = deepest = 0
+    for mark in re.findall(r"[][(){}]", _STRINGS.sub("", text)):
+        depth += -1 if mark in _CLOSING else 1
+        deepest = max(deepest, depth)
+    if deepest > _MAX_BRACKETS:
+        raise LimitError(f"the query opens {deepest} brackets at once, and {_MAX_BRACKETS} are allowed")
+    try:
+        return parse(text, no_location=False, max_tokens=MAX_TOKENS)
+    except RecursionError:
+        raise LimitError("the query is nested too deeply") from None
+
+
+def check_variables(variables: Mapping[str, Any]) -> None:
+    """Check the depth and the number of entries of variables.
+
+    Raises:
+        LimitError: There are too many.
+    """
+    entries, items = [(variables, 1)], 0
+    while entries:
+        value, depth = entries.pop()
+        if depth > _MAX_VARIABLE_DEPTH:
+            raise LimitError(f"the variables are nested deeper than {_MAX_VARIABLE_DEPTH} levels")
+        if isinstance(value, dict | list):
+            items += len(value)
+            entries += [(it, depth + 1) for it in (value.values() if isinstance(value, dict) else value)]
+    if items > MAX_ITEMS + MAX_CONDITIONS:
+        raise LimitError(f"the variables have {items} entries, and {MAX_ITEMS} are allowed")
+
+
+class SizeOfQuery:
+    """Measures the operations of a document.
+
+    Args:
+        document: The document.
+        variables: The variables, not yet checked.
+    """
+
+    def __init__(self, document: DocumentNode, variables: Mapping[str, Any]) -> None:
+        """See the class."""
+        self._variables = variables
+        self._document = document
+        self._fragments = {it.name.value: it for it in document.definitions if isinstance(it, FragmentDefinitionNode)}
+        self._known: dict[str, _Size] = {}
+        self._open: set[str] = set()
+        self._items = 0
+
+    def check(self) -> None:
+        """Check all operations and fragments.
+
+        Raises:
+            LimitError: One exceeds a limit.
+        """
+        schema = graphql_schema()
+        for definition in self._document.definitions:
+            if isinstance(definition, OperationDefinitionNode):
+                size = self._size(definition.selection_set, schema.query_type)
+                fields = self._count_root(definition.selection_set, set())
+                self._refuse(size, fields)
+        for name in self._fragments:
+            self._refuse(self._of_fragment(name), 0)
+        if self._items > MAX_ITEMS:
+            raise LimitError(f"the lists of the query have {self._items} entries, and {MAX_ITEMS} are allowed")
+
+    def _refuse(self, size: _Size, root_fields: int) -> None:
+        """Refuse a size that exceeds a limit."""
+        for what, found, allowed in (
+            ("levels", size.depth, MAX_DEPTH),
+            ("selected fields", size.selections, MAX_SELECTIONS),
+            ("aliases", size.aliases, MAX_ALIASES),
+            ("fields at its root", root_fields, MAX_ROOT_FIELDS),
+            ("declared objects", size.objects, MAX_OBJECTS),
+        ):
+            if found > allowed:
+                shown = found if found < 10**12 else "more than a billion"
+                raise LimitError(f"the query has {shown} {what}, and {allowed} are allowed: ask for less at once")
+
+    def _size(self, selection: SelectionSetNode, parent: Any) -> _Size:
+        """Return the size of a selection."""
+        depth = objects = selections = aliases = 0
+        for node in selection.selections:
+            if isinstance(node, FieldNode):
+                size = self._of_field(node, parent)
+            elif isinstance(node, FragmentSpreadNode):
+                size = self._of_fragment(node.name.value)
+            elif isinstance(node, InlineFragmentNode):
+                size = self._size(node.selection_set, self._type_of(node, parent))
+            else:
+                continue
+            depth = max(depth, size.depth)
+            objects, selections, aliases = (
+                objects + size.objects,
+                selections + size.selections,
+                aliases + size.aliases,
+            )
+        return _Size(depth, objects, selections, aliases)
+
+    def _of_fragment(self, name: str) -> _Size:
+        """Return the size of a fragment, computed once."""
+        fragment = self._fragments.get(name)
+        if fragment is None:
+            return _Size()
+        if name in self._open:
+            raise LimitError(f"the fragment {name} contains itself")
+        if name not in self._known:
+            self._open.add(name)
+            type_ = graphql_schema().type_map.get(fragment.type_condition.name.value)
+            self._known[name] = self._size(fragment.selection_set, type_)
+            self._open.discard(name)
+        return self._known[name]
+
+    def _of_field(self, node: FieldNode, parent: Any) -> _Size:
+        """Return the size of a field."""
+        aliases = int(node.alias is not None)
+        field = parent.fields.get(node.name.value) if isinstance(parent, GraphQLObjectType) else None
+        for argument in node.arguments or ():
+            self._count_items(argument.value)
+        if node.name.value.startswith("__") or field is None or node.selection_set is None:
+            inner = _Size() if node.selection_set is None else self._size(node.selection_set, None)
+            return _Size(0, 0, 1 + inner.selections, aliases + inner.aliases)
+        type_ = field.type.of_type if isinstance(field.type, GraphQLNonNull) else field.type
+        inner = self._size(node.selection_set, get_named_type(field.type))
+        times = self._first(node) if isinstance(type_, GraphQLList) else 1
+        objects = times * (1 + inner.objects)
+        return _Size(1 + inner.depth, objects, 1 + inner.selections, aliases + inner.aliases)
+
+    def _first(self, node: FieldNode) -> int:
+        """Return the number of entries of a list that a query declares."""
+        for argument in node.arguments or ():
+            if argument.name.value == "first":
+                value: Any = argument.value
+                if isinstance(value, VariableNode):
+                    given = self._variables.get(value.name.value, MAX_FIRST)
+                    return given if type(given) is int and 0 <= given <= MAX_FIRST else MAX_FIRST
+                if isinstance(value, IntValueNode) and len(value.value) < 6:  # noqa: PLR2004  # more is refused later
+                    return min(max(int(value.value), 0), MAX_FIRST)
+                return MAX_FIRST
+        return FIRST
+
+    def _count_items(self, value: ValueNode) -> None:
+        """Count the entries of lists in a literal."""
+        if isinstance(value, ListValueNode):
+            self._items += len(value.values)
+            for it in value.values:
+                self._count_items(it)
+        elif isinstance(value, ObjectValueNode):
+            for entry in value.fields:
+                self._count_items(entry.value)
+
+    def _count_root(self, selection: SelectionSetNode, seen: set[str]) -> int:
+        """Return the number of fields at the root, with those of fragments."""
+        number = 0
+        for node in selection.selections:
+            if isinstance(node, FieldNode):
+                number += 1
+            elif isinstance(node, InlineFragmentNode):
+                number += self._count_root(node.selection_set, seen)
+            elif isinstance(node, FragmentSpreadNode) and node.name.value not in seen:
+                seen.add(node.name.value)
+                fragment = self._fragments.get(node.name.value)
+                number += 0 if fragment is None else self._count_root(fragment.selection_set, seen)
+        return number
+
+    def _type_of(self, node: InlineFragmentNode, parent: Any) -> Any:
+        """Return the type that an inline fragment is about."""
+        condition = node.type_condition
+        return parent if condition is None else graphql_schema().type_map.get(condition.name.value)
+
+
+def count_conditions(where: Any) -> int:
+    """Return the number of conditions of a filter. Each entry of a list that must be contained is one."""
+    if isinstance(where, list):
+        return sum(count_conditions(it) for it in where)
+    if not isinstance(where, dict):
+        return 1
+    number = 0
+    for name, operand in where.items():
+        if name in ("and", "or") or name.endswith("_"):
+            number += 1 + (count_conditions(operand) if operand else 0)
+        elif isinstance(operand, list) and "contains" in name:
+            number += max(1, len(operand))
+        else:
+            number += 1
+    return number

@@ -1,0 +1,163 @@
+"""The fields at the root of a query, each with the statement that answers it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from graphql import GraphQLError
+from sqlalchemy import select
+
+from bilateral.index import schema
+from bilateral.index.queries.entities import Page, Selected, read_list, read_one
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection, Row
+
+    from bilateral.index.queries.entities_rows import ChainRegistries
+
+
+@dataclass(frozen=True)
+class Root(ABC):
+    """A field at the root.
+
+    Attributes:
+        key: Its name in the answer.
+    """
+
+    key: str
+
+    def require_block(self, connection: Connection, chains: Sequence[ChainRegistries]) -> None:  # noqa: B027
+        """Check that the index has the block that the field asks for.
+
+        Raises:
+            GraphQLError: It has not, or it has left the block behind.
+        """
+
+    @abstractmethod
+    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> str:
+        """Return the field's value as JSON."""
+
+
+@dataclass(frozen=True)
+class Known(Root):
+    """A value that needs no database."""
+
+    value: Any
+
+    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> str:  # noqa: ARG002  # see the base
+        """See `Root.answer`."""
+        return msgspec.json.encode(self.value).decode()
+
+
+@dataclass(frozen=True)
+class _AtBlock(Root):
+    """A field that may name a block.
+
+    Attributes:
+        block: `number`, `number_gte` or `hash`.
+    """
+
+    block: Mapping[str, Any]
+
+    def require_block(self, connection: Connection, chains: Sequence[ChainRegistries]) -> None:
+        """See `Root.require_block`."""
+        wanted = {name: value for name, value in self.block.items() if value is not None}
+        if not wanted:
+            return
+        for chain in _heads(connection, chains):
+            if chain.block_number < wanted.get("number_gte", 0):
+                raise GraphQLError(
+                    f"the index has blocks of chain {chain.chain_id} up to {chain.block_number}, and block "
+                    f"{wanted['number_gte']} is not yet available: try again later"
+                )
+            number, hash_ = wanted.get("number", chain.block_number), wanted.get("hash")
+            known = chain.block_hash.hex()
+            if number != chain.block_number or (hash_ is not None and hash_.lower().removeprefix("0x") != known):
+                raise GraphQLError(
+                    f"only the last indexed block is served, of chain {chain.chain_id} block {chain.block_number}: "
+                    "leave `block` out, or give `number_gte`"
+                )
+
+
+@dataclass(frozen=True)
+class One(_AtBlock):
+    """One entity.
+
+    Attributes:
+        entity: Its type.
+        selection: The fields that are asked for.
+        entity_id: Its id.
+    """
+
+    entity: str
+    selection: tuple[Selected, ...]
+    entity_id: str
+
+    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> str:
+        """See `Root.answer`."""
+        return read_one(connection, chains, self.entity, self.selection, self.entity_id)
+
+
+@dataclass(frozen=True)
+class Many(_AtBlock):
+    """A list of entities.
+
+    Attributes:
+        entity: Their type.
+        selection: The fields that are asked for.
+        page: The part of the list.
+    """
+
+    entity: str
+    selection: tuple[Selected, ...]
+    page: Page
+
+    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> str:
+        """See `Root.answer`."""
+        return read_list(connection, chains, self.entity, self.selection, self.page)
+
+
+@dataclass(frozen=True)
+class Meta(_AtBlock):
+    """The progress of the index: of all chains, the one that is furthest behind in time.
+
+    Attributes:
+        names: The fields that are asked for, by their names in the answer; each with those inside of it.
+    """
+
+    names: Mapping[str, Any] = field(default_factory=dict)
+
+    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> str:
+        """See `Root.answer`."""
+        heads = _heads(connection, chains)
+        if not heads:
+            return "null"
+        last = min(heads, key=lambda it: it.block_time)
+        block = {
+            "hash": f"0x{last.block_hash.hex()}",
+            "number": last.block_number,
+            "timestamp": last.block_time,
+            "parentHash": None,
+            "__typename": "_Block_",
+        }
+        deployment = "bilateral-" + "-".join(str(it.chain_id) for it in heads)
+        found = {"block": block, "deployment": deployment, "hasIndexingErrors": False, "__typename": "_Meta_"}
+        return msgspec.json.encode(_picked(found, self.names)).decode()
+
+
+def _picked(values: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are asked for."""
+    return {key: _picked(values[name], inner) if inner else values[name] for key, (name, inner) in names.items()}
+
+
+def _heads(connection: Connection, chains: Sequence[ChainRegistries]) -> list[Row[Any]]:
+    """Return the last indexed block of each chain."""
+    columns = schema.chain.c
+    query = select(columns.chain_id, columns.block_number, columns.block_hash, columns.block_time)
+    found = query.where(columns.chain_id.in_([it.chain_id for it in chains])).order_by(columns.chain_id)
+    return list(connection.execute(found))

@@ -1,0 +1,70 @@
+"""The rules of a valid query: those of the GraphQL standard, with the exceptions that published SDKs need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from graphql import (
+    GraphQLError,
+    GraphQLID,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLString,
+    get_named_type,
+    specified_rules,
+    type_from_ast,
+)
+from graphql.validation import FieldsOnCorrectTypeRule, VariablesInAllowedPositionRule
+from graphql.validation.rules.variables_in_allowed_position import allowed_variable_usage
+
+if TYPE_CHECKING:
+    from graphql import FieldNode, GraphQLType, OperationDefinitionNode
+
+
+class KnownFieldsRule(FieldsOnCorrectTypeRule):
+    """Fields exist. The words are those of graph-node, which published SDKs look for."""
+
+    def enter_field(self, node: FieldNode, *_args: Any) -> None:
+        """Check one field."""
+        parent = self.context.get_parent_type()
+        if parent and not self.context.get_field_def():
+            self.report_error(GraphQLError(f"Type `{parent.name}` has no field `{node.name.value}`", node))
+
+
+class VariablesAsIdsRule(VariablesInAllowedPositionRule):
+    """Variables have the types of their places. A `String` may stand for an `ID`: a published SDK declares it so."""
+
+    def leave_operation_definition(self, operation: OperationDefinitionNode, *_args: Any) -> None:
+        """Check the variables of one operation."""
+        schema = self.context.schema
+        for usage in self.context.get_recursive_variable_usages(operation):
+            node, expected = usage.node, usage.type
+            definition = self.var_def_map.get(node.name.value)
+            given = None if definition is None else type_from_ast(schema, definition.type)
+            if definition is None or given is None or expected is None:
+                continue
+            as_id = _with_ids(given) if get_named_type(expected) is GraphQLID else given
+            default = definition.default_value
+            if not allowed_variable_usage(schema, as_id, default, expected, usage.default_value):
+                message = (
+                    f"Variable '${node.name.value}' of type '{given}' used in position expecting type '{expected}'."
+                )
+                self.report_error(GraphQLError(message, [definition, node]))
+
+
+def _with_ids(given: GraphQLType) -> Any:
+    """Return a type with `ID` for `String`."""
+    if isinstance(given, GraphQLNonNull):
+        return GraphQLNonNull(_with_ids(given.of_type))
+    if isinstance(given, GraphQLList):
+        return GraphQLList(_with_ids(given.of_type))
+    return GraphQLID if given is GraphQLString else given
+
+
+_OWN: Final[dict[Any, Any]] = {
+    FieldsOnCorrectTypeRule: KnownFieldsRule,
+    VariablesInAllowedPositionRule: VariablesAsIdsRule,
+}
+
+RULES: Final = tuple(_OWN.get(rule, rule) for rule in specified_rules)
+"""The rules by which queries are validated."""

@@ -1,0 +1,180 @@
+"""The GraphQL schema: queries, filters and orders, made of the list of entities by the rules of graph-node."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from graphql import (
+    GraphQLEnumType,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLScalarType,
+    build_schema,
+    get_named_type,
+)
+
+from bilateral.api.graphql.scalars import SCALARS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from graphql import GraphQLField, GraphQLSchema
+
+ENTITY_LIST: Final = Path(__file__).with_name("entities.graphql")
+"""The list of entities."""
+
+PLURALS: Final = {
+    "Agent": ("agents",),
+    "Feedback": ("feedbacks",),
+    "FeedbackResponse": ("feedbackResponses",),
+    "Validation": ("validations",),
+    "AgentMetadata": ("agentMetadatas", "agentMetadata_collection"),
+    "Protocol": ("protocols",),
+    "AgentRegistrationFile": ("agentRegistrationFiles",),
+    "FeedbackFile": ("feedbackFiles",),
+}
+"""The names of the root fields that list entities. graph-node has one of the two of `AgentMetadata`."""
+
+FIRST: Final = 100
+"""The entries of a list whose query does not say `first`."""
+
+_EQUALITY: Final = ("", "_not", "_in", "_not_in")
+_ORDERED: Final = ("", "_not", "_gt", "_lt", "_gte", "_lte", "_in", "_not_in")
+_CONTAINED: Final = ("_contains", "_not_contains")
+_MATCHED: Final = (
+    *("_contains", "_contains_nocase", "_not_contains", "_not_contains_nocase"),
+    *("_starts_with", "_starts_with_nocase", "_not_starts_with", "_not_starts_with_nocase"),
+    *("_ends_with", "_ends_with_nocase", "_not_ends_with", "_not_ends_with_nocase"),
+)
+_LIST: Final = ("", "_not", *_CONTAINED)
+_TEXT_LIST: Final = (*_LIST, "_contains_nocase", "_not_contains_nocase")
+
+_PRELUDE: Final = """
+enum OrderDirection { asc desc }
+enum _SubgraphErrorPolicy_ { allow deny }
+input Block_height { hash: Bytes number: Int number_gte: Int }
+input BlockChangedFilter { number_gte: Int! }
+type _Block_ { hash: Bytes number: Int! timestamp: Int parentHash: Bytes }
+type _Meta_ { block: _Block_! deployment: String! hasIndexingErrors: Boolean! }
+"""
+
+_AT: Final = "block: Block_height, subgraphError: _SubgraphErrorPolicy_! = deny"
+
+
+@cache
+def entity_types() -> dict[str, GraphQLObjectType]:
+    """Return the types of the list of entities, by name."""
+    scalars = "\n".join(f"scalar {name}" for name in SCALARS)
+    listed = build_schema(scalars + "\ntype Query { none: Int }\n" + ENTITY_LIST.read_text())
+    return {name: found for name in PLURALS if isinstance(found := listed.type_map[name], GraphQLObjectType)}
+
+
+def is_derived(field: GraphQLField) -> bool:
+    """Return True if a field lists the entities that name its own one."""
+    node = field.ast_node
+    return node is not None and any(it.name.value == "derived" for it in node.directives or ())
+
+
+@cache
+def graphql_schema() -> GraphQLSchema:
+    """Return the schema of the API."""
+    schema = build_schema(schema_text())
+    for name, scalar in SCALARS.items():
+        found = schema.type_map[name]
+        if isinstance(found, GraphQLScalarType):
+            scalar.adorn(found)
+    return schema
+
+
+@cache
+def schema_text() -> str:
+    """Return the schema of the API as text."""
+    types = entity_types()
+    parts = [*(f"scalar {name}" for name in SCALARS), _PRELUDE]
+    queries = ["_meta(block: Block_height): _Meta_"]
+    for name, entity in types.items():
+        singular = name[0].lower() + name[1:]
+        queries.append(f"{singular}(id: ID!, {_AT}): {name}")
+        queries += [f"{plural}({_arguments(name)}, {_AT}): [{name}!]!" for plural in PLURALS[name]]
+        parts += [_object(entity), _filter(entity), _orders(entity)]
+    for enum in {get_named_type(it.type) for entity in types.values() for it in entity.fields.values()}:
+        if isinstance(enum, GraphQLEnumType):
+            parts.append(f"enum {enum.name} {{ {' '.join(enum.values)} }}")
+    parts.append("type Query {\n  " + "\n  ".join(queries) + "\n}")
+    return "\n\n".join(parts)
+
+
+def _arguments(entity: str) -> str:
+    """Return the arguments of a list."""
+    order = f"orderBy: {entity}_orderBy, orderDirection: OrderDirection"
+    return f"skip: Int = 0, first: Int = {FIRST}, {order}, where: {entity}_filter"
+
+
+def _object(entity: GraphQLObjectType) -> str:
+    """Return an entity's type."""
+    lines = []
+    for name, field in entity.fields.items():
+        arguments = f"({_arguments(get_named_type(field.type).name)})" if is_derived(field) else ""
+        lines.append(f"  {name}{arguments}: {field.type}")
+    return f"type {entity.name} {{\n" + "\n".join(lines) + "\n}"
+
+
+def _filter(entity: GraphQLObjectType) -> str:
+    """Return the input type that filters an entity."""
+    lines = [line for name, field in entity.fields.items() for line in _filter_lines(name, field)]
+    lines += ["_change_block: BlockChangedFilter", f"and: [{entity.name}_filter]", f"or: [{entity.name}_filter]"]
+    return f"input {entity.name}_filter {{\n  " + "\n  ".join(lines) + "\n}"
+
+
+def _filter_lines(name: str, field: GraphQLField) -> Iterator[str]:
+    """Yield the entries of a filter for one field."""
+    named = get_named_type(field.type)
+    type_ = field.type.of_type if isinstance(field.type, GraphQLNonNull) else field.type
+    is_list = isinstance(type_, GraphQLList)
+    if isinstance(named, GraphQLObjectType):
+        if not is_list:
+            yield from (f"{name}{end}: {_operand('String', end)}" for end in (*_ORDERED, *_MATCHED))
+        yield f"{name}_: {named.name}_filter"
+    elif is_list:
+        ends = _TEXT_LIST if named.name == "String" else _LIST
+        yield from (f"{name}{end}: [{named.name}!]" for end in ends)
+    else:
+        yield from (f"{name}{end}: {_operand(named.name, end)}" for end in _operators(named))
+
+
+def _operators(named: object) -> tuple[str, ...]:
+    """Return the ends of the names of a scalar's or enum's filters."""
+    if isinstance(named, GraphQLEnumType):
+        return _EQUALITY
+    name = str(named)
+    return {"Boolean": _EQUALITY, "Bytes": (*_ORDERED, *_CONTAINED), "String": (*_ORDERED, *_MATCHED)}.get(
+        name, _ORDERED
+    )
+
+
+def _operand(type_name: str, end: str) -> str:
+    """Return the type of a filter's operand."""
+    return f"[{type_name}!]" if end in ("_in", "_not_in") else type_name
+
+
+def _orders(entity: GraphQLObjectType) -> str:
+    """Return the fields that sort an entity."""
+    names = list(_sortable(entity))
+    for name, field in entity.fields.items():
+        named = get_named_type(field.type)
+        if isinstance(named, GraphQLObjectType) and not is_derived(field):
+            names += [name, *(f"{name}__{it}" for it in _sortable(named))]
+    if entity.name == "Agent":
+        names.append("name")  # what a published SDK sends for the name in the registration file
+    return f"enum {entity.name}_orderBy {{ {' '.join(names)} }}"
+
+
+def _sortable(entity: GraphQLObjectType) -> Iterator[str]:
+    """Yield the fields with one value."""
+    for name, field in entity.fields.items():
+        type_ = field.type.of_type if isinstance(field.type, GraphQLNonNull) else field.type
+        if not isinstance(type_, GraphQLList | GraphQLObjectType):
+            yield name

@@ -1,0 +1,92 @@
+"""Routes of GraphQL: one for each chain, and one for all of them."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+import msgspec
+from anyio import to_thread
+from fastapi import APIRouter, Path, Request, Response
+from graphql import GraphQLError
+
+from bilateral.api.graphql.execution import Checked, GraphqlRequest, InvalidQueryError
+from bilateral.api.problems import ProblemError, not_found
+from bilateral.api.service import Service, service_of
+from bilateral.index.readers import QueryTimeoutError
+
+router = APIRouter(tags=["graphql"])
+
+_MEDIA_TYPE: Final = "application/json"
+_LARGEST_CHAIN: Final = 2**63 - 1
+_TEXT: Final = {"type": "string"}
+_SHAPE: Final = {
+    "type": "object",
+    "required": ["query"],
+    "properties": {
+        "query": _TEXT,
+        "variables": {"type": ["object", "null"]},
+        "operationName": {"type": ["string", "null"]},
+    },
+}
+_OPTIONS: Final[dict[str, Any]] = {
+    "response_class": Response,
+    "responses": {
+        200: {
+            "description": "The answer, or `errors`",
+            "content": {_MEDIA_TYPE: {"schema": {"type": "object"}}},
+        },
+    },
+    "openapi_extra": {"requestBody": {"required": True, "content": {_MEDIA_TYPE: {"schema": _SHAPE}}}},
+}
+
+
+class _Posted(msgspec.Struct):
+    """The body of a request."""
+
+    query: str
+    variables: dict[str, Any] | None = None
+    operationName: str | None = None  # noqa: N815  # the name that clients send
+
+
+@router.post("/graphql/{chain}", **_OPTIONS)
+async def query_chain(request: Request, chain: Annotated[int, Path(ge=0, le=_LARGEST_CHAIN)]) -> Response:
+    """Answer a GraphQL query about one chain."""
+    return await _answer(request, chain)
+
+
+@router.post("/graphql", **_OPTIONS)
+async def query_all_chains(request: Request) -> Response:
+    """Answer a GraphQL query about all indexed chains."""
+    return await _answer(request, None)
+
+
+async def _answer(request: Request, chain_id: int | None) -> Response:
+    """Answer a request in a thread, because its statements wait for the database."""
+    body = await request.body()
+    return Response(await to_thread.run_sync(_answered, service_of(request), body, chain_id), media_type=_MEDIA_TYPE)
+
+
+def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
+    """Return the answer to a body."""
+    registries = service.registries()
+    if chain_id is not None and chain_id not in registries.by_chain:
+        raise not_found("chain", chain_id)
+    try:
+        posted = msgspec.json.decode(body, type=_Posted)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        detail = f"the body is not a GraphQL request in JSON: {problem}"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_body", detail) from None
+    try:
+        checked = Checked(GraphqlRequest(posted.query, posted.variables or {}, posted.operationName))
+        return service.read(checked.answer, registries, chain_id)
+    except GraphQLError as problem:
+        return _errors(problem)
+    except QueryTimeoutError as problem:
+        return _errors(GraphQLError(str(problem)))
+
+
+def _errors(problem: GraphQLError) -> bytes:
+    """Return the answer that says what is wrong with a query."""
+    found = problem.errors if isinstance(problem, InvalidQueryError) else (problem,)
+    return msgspec.json.encode({"errors": [it.formatted for it in found]})

@@ -1,0 +1,225 @@
+"""Entities of the GraphQL schema as JSON: one statement answers a list of entities with all that is selected of them.
+
+A page of keys comes first: filters, order, `first` and `skip` look at them alone. Each key's row becomes a JSON object,
+and what it links to becomes an object or list inside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, select, true
+
+from bilateral.index.queries import entities_agents, entities_feedback, entities_validations
+from bilateral.index.queries.entities_dialects import entity_dialect
+from bilateral.index.queries.entities_rows import ENTITIES, ChainRegistries, Rows, Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select
+
+    Condition = ColumnElement[bool]
+
+MODULES: Final = (entities_agents, entities_feedback, entities_validations)
+"""The modules whose rows are in `ENTITIES`."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """The part of a list that is asked for.
+
+    Attributes:
+        where: The filter, as the schema's input types parse it.
+        order_by: The field that sorts, or a reference's field such as `registrationFile__name`; None for the id.
+        descending: True for the greatest first.
+        first: The largest number of entries.
+        skip: The number of entries to leave out before them.
+    """
+
+    where: Mapping[str, Any] = field(default_factory=dict)
+    order_by: str | None = None
+    descending: bool = False
+    first: int = 100
+    skip: int = 0
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A field that is asked for.
+
+    Attributes:
+        key: Its name in the answer.
+        name: Its name in the schema, or `__typename`.
+        selection: The fields of the entities behind it; empty for a value.
+        page: The part of the list, if it is a list of entities.
+    """
+
+    key: str
+    name: str
+    selection: tuple[Selected, ...] = ()
+    page: Page | None = None
+
+
+def read_list(
+    connection: Connection,
+    chains: Sequence[ChainRegistries],
+    entity: str,
+    selection: Sequence[Selected],
+    page: Page,
+) -> str:
+    """Return a list of entities as JSON, by one statement.
+
+    Args:
+        connection: The database.
+        chains: The chains and their registries, see `chains_of`.
+        entity: The type of the entities.
+        selection: The fields.
+        page: The part of the list.
+    """
+    scope = Scope(entity_dialect(connection), tuple(chains))
+    statement = select(cast(_listed(ENTITIES[entity](scope), selection, page), Text))
+    return str(connection.execute(statement).scalar_one())
+
+
+def read_one(
+    connection: Connection,
+    chains: Sequence[ChainRegistries],
+    entity: str,
+    selection: Sequence[Selected],
+    entity_id: str,
+) -> str:
+    """Return one entity as JSON, by one statement; `null` if there is none.
+
+    Args:
+        connection: The database.
+        chains: The chains and their registries, see `chains_of`.
+        entity: The type of the entity.
+        selection: The fields.
+        entity_id: Its id.
+    """
+    scope = Scope(entity_dialect(connection), tuple(chains))
+    rows = ENTITIES[entity](scope)
+    rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))
+    found = connection.execute(select(cast(_object(rows, selection), Text))).scalar_one()
+    return "null" if found is None else str(found)
+
+
+def _rows_of(rows: Rows, statement: Select[Any]) -> Select[Any]:
+    """Read a statement from the rows of an entity. What else it names belongs to the statements around it."""
+    return statement.select_from(rows.source).correlate_except(*_leaves(rows.source))
+
+
+def _leaves(source: Any) -> list[Any]:
+    """Return the tables of a join, and the join."""
+    if not hasattr(source, "left"):
+        return [source]
+    return [source, *_leaves(source.left), *_leaves(source.right)]
+
+
+def _listed(rows: Rows, selection: Sequence[Selected], page: Page) -> ScalarSelect[Any]:
+    """Return a list of entities as JSON."""
+    keys = [column.label(f"key{at}") for at, column in enumerate(rows.key)]
+    found = _rows_of(rows, select(*keys)).where(*rows.conditions, _condition(rows, page.where))
+    found = found.order_by(*_order(rows, page)).limit(page.first).offset(page.skip)
+    numbered = found.subquery()
+    again = type(rows)(rows.scope)
+    # The first condition names the chains, so that PostgreSQL looks into their partitions only. The others hold.
+    again.conditions = again.conditions[:1]
+    again.conditions += [column == key for column, key in zip(again.key, numbered.c, strict=True)]
+    return select(rows.scope.dialect.json_list(_object(again, selection))).select_from(numbered).scalar_subquery()
+
+
+def _object(rows: Rows, selection: Sequence[Selected]) -> ScalarSelect[Any]:
+    """Return the first of some rows as a JSON object."""
+    members = [(it.key, _member(rows, it)) for it in selection]
+    shown = select(rows.scope.dialect.members(members))
+    return _rows_of(rows, shown).where(*rows.conditions).limit(1).scalar_subquery()
+
+
+def _member(rows: Rows, selected: Selected) -> ColumnElement[Any]:
+    """Return one field of a JSON object."""
+    if selected.name == "__typename":
+        return literal_column(f"'{rows.entity}'", Text)
+    if selected.page is not None:
+        return _listed(rows.lists[selected.name](), selected.selection, selected.page)
+    if selected.selection:
+        return _object(rows.links[selected.name](), selected.selection)
+    return rows.value(selected.name).shown(rows.scope.dialect)
+
+
+def _linked(rows: Rows, expression: Any) -> ScalarSelect[Any]:
+    """Return an expression over the row that a row names."""
+    return _rows_of(rows, select(expression)).where(*rows.conditions).limit(1).scalar_subquery()
+
+
+def _order(rows: Rows, page: Page) -> list[ColumnElement[Any]]:
+    """Return the order of a list: by a field, then by the id, both in one direction."""
+    name = rows.sort_aliases.get(page.order_by or "id", page.order_by or "id")
+    keys = rows.order(name)
+    if keys is None:
+        reference, _, of_reference = name.partition("__")
+        dialect = rows.scope.dialect
+        if reference in rows.links:
+            linked = rows.links[reference]()
+            key = _linked(linked, linked.value(of_reference or "id").sort_key(dialect))
+            keys = [(key.desc() if page.descending else key.asc())]
+            keys = [keys[0].nulls_first() if page.descending else keys[0].nulls_last()]
+            return [*keys, *_order(rows, Page(descending=page.descending))]
+        value = rows.value(name)
+        keys = [value.sort_key(dialect)]
+        if value.is_nullable:
+            # As PostgreSQL does: NULL is greater than all values.
+            ordered = [(it.desc().nulls_first() if page.descending else it.asc().nulls_last()) for it in keys]
+            return [*ordered, *_order(rows, Page(descending=page.descending))]
+    if name != "id":
+        return [*_directed(keys, page), *_order(rows, Page(descending=page.descending))]
+    return _directed(keys, page)
+
+
+def _directed(keys: Sequence[ColumnElement[Any]], page: Page) -> list[ColumnElement[Any]]:
+    return [it.desc() if page.descending else it.asc() for it in keys]
+
+
+def _condition(rows: Rows, where: Mapping[str, Any]) -> Condition:
+    """Return the condition of a filter."""
+    return and_(true(), *(_test(rows, name, operand) for name, operand in where.items()))
+
+
+def _test(rows: Rows, name: str, operand: Any) -> Condition:
+    """Return the condition of one entry of a filter."""
+    if name == "and":
+        return and_(true(), *(_condition(rows, it) for it in operand or ()))
+    if name == "or":
+        return or_(false(), *(_condition(rows, it) for it in operand)) if operand is not None else true()
+    if name == "_change_block":
+        return true() if rows.block is None or operand is None else and_(rows.block >= operand["number_gte"])
+    if name.endswith("_"):
+        return true() if operand is None else _has(_children(rows, name[:-1]), operand)
+    of, _, operator = name.partition("_")
+    if of in rows.links:
+        return _test_reference(rows, of, operator, operand)
+    return rows.value(of).test(rows.scope.dialect, operator, operand)
+
+
+def _children(rows: Rows, name: str) -> Rows:
+    """Return the rows that a row names, or that name it."""
+    return (rows.links.get(name) or rows.lists[name])()
+
+
+def _has(children: Rows, where: Mapping[str, Any]) -> Condition:
+    """Return true if there is a linked row that a filter lets pass."""
+    found: Select[Any] = select(literal_column("1")).where(*children.conditions, _condition(children, where))
+    return exists(_rows_of(children, found))
+
+
+def _test_reference(rows: Rows, name: str, operator: str, operand: Any) -> Condition:
+    """Return the condition of a filter on the id of the entity that a row names."""
+    linked = rows.links[name]()
+    if operand is None:
+        found = _has(linked, {})
+        return ~found if operator == "" else found
+    # "Not" is true of rows that name another entity, and not of those that name none.
+    return _has(linked, {f"id_{operator}".rstrip("_"): operand})

@@ -1,0 +1,338 @@
+"""Values of entities: how each type of GraphQL is shown, compared and sorted in SQL."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from eth_utils.address import to_checksum_address
+from sqlalchemy import Text, and_, false, func, literal, or_, true
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlalchemy import ColumnElement, ScalarSelect
+
+    from bilateral.index.queries.entities_dialects import EntityDialect
+
+    Condition = ColumnElement[bool]
+
+_LARGEST: Final = 2**63 - 1
+_WIDEST: Final = 2**256
+_ADDRESS_DIGITS: Final = 40
+_MICROSECONDS: Final = 10**6
+
+
+class Value:
+    """The values of one field, as an expression over the rows of an entity.
+
+    Args:
+        expression: The expression.
+        is_nullable: True if it may be NULL.
+    """
+
+    def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False) -> None:
+        """See the class."""
+        self.expression = expression
+        self.is_nullable = is_nullable
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """Return the value in the form that a JSON function takes."""
+        return self.expression
+
+    def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """Return the expression that sorts the rows."""
+        return self.expression
+
+    def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """Return the condition of a filter.
+
+        Args:
+            dialect: The engine.
+            operator: The end of the filter's name, such as `gte` or `not_in`; empty for equality.
+            operand: The operand, as the scalars of the schema parse it.
+        """
+        if operand is None:
+            return self.is_missing(dialect) if operator == "" else ~self.is_missing(dialect)
+        if operator in ("", "in"):
+            return self.equals(dialect, operand if operator else [operand])
+        if operator in ("not", "not_in"):
+            return and_(
+                ~self.is_missing(dialect), ~self.equals(dialect, operand if operator == "not_in" else [operand])
+            )
+        if operator in _ORDERS:
+            return self.compare(dialect, operator, operand)
+        return self.match(dialect, operator, operand)
+
+    def is_missing(self, dialect: EntityDialect) -> Condition:
+        """Return true if there is no value."""
+        return self.expression.is_(None) if self.is_nullable else false()
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        """Return true if the value is one of some operands."""
+        return self.expression.in_([self.bound(it) for it in operands])
+
+    def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """Return true if the value is less or greater than an operand."""
+        return _ORDERS[operator](self.sort_key(dialect), self.bound(operand))
+
+    def match(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """Return true if the value contains, begins or ends with an operand."""
+        raise NotImplementedError(operator)
+
+    def bound(self, operand: Any) -> Any:
+        """Return an operand in the form of the expression."""
+        return operand
+
+
+_ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {
+    "gt": lambda value, operand: value > operand,
+    "lt": lambda value, operand: value < operand,
+    "gte": lambda value, operand: value >= operand,
+    "lte": lambda value, operand: value <= operand,
+}
+
+
+class Whole(Value):
+    """An integer of at most 64 bits. `is_text`: it is shown as text."""
+
+    unit: ClassVar[int] = 1
+
+    def __init__(self, expression: ColumnElement[Any], *, is_nullable: bool = False, is_text: bool = True) -> None:
+        """See the class."""
+        super().__init__(expression, is_nullable=is_nullable)
+        self._is_text = is_text
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """See `Value.shown`."""
+        shown = self.expression if self.unit == 1 else self.expression * self.unit
+        return dialect.whole(shown) if self._is_text else shown
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        """See `Value.equals`."""
+        whole = [it for it in operands if it % self.unit == 0]
+        return super().equals(dialect, [it for it in whole if abs(it) // self.unit <= _LARGEST])
+
+    def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """See `Value.compare`."""
+        # Against x/unit: > and <= take the floor, >= and < the ceiling.
+        floor = operand // self.unit
+        bound = floor if operator in ("gt", "lte") else -(-operand // self.unit)
+        if bound > _LARGEST or bound < -_LARGEST:
+            is_true = (bound > 0) == (operator in ("lt", "lte"))
+            return ~self.is_missing(dialect) if is_true else false()
+        return _ORDERS[operator](self.expression, bound)
+
+    def bound(self, operand: Any) -> Any:
+        """See `Value.bound`."""
+        return int(operand) // self.unit
+
+
+class Moment(Whole):
+    """A time in Unix seconds, which the type `Timestamp` shows in microseconds."""
+
+    unit = _MICROSECONDS
+
+
+class Wide(Value):
+    """An unsigned integer of up to 256 bits, in a column of the type `WideInteger`."""
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """See `Value.shown`."""
+        return dialect.whole(self.expression)
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        """See `Value.equals`."""
+        return super().equals(dialect, [it for it in operands if 0 <= it < _WIDEST])
+
+    def bound(self, operand: Any) -> Any:
+        """See `Value.bound`."""
+        return min(max(int(operand), -1), _WIDEST)
+
+
+class FixedPoint(Value):
+    """A fixed-point number: an integer and the number of its decimals."""
+
+    def __init__(self, value: ColumnElement[Any], decimals: ColumnElement[Any]) -> None:
+        """See the class."""
+        super().__init__(value)
+        self._decimals = decimals
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """See `Value.shown`."""
+        return dialect.decimal_text(self.expression, self._decimals)
+
+    def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """See `Value.sort_key`."""
+        return dialect.decimal_key(self.expression, self._decimals)
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        """See `Value.equals`."""
+        return self.sort_key(dialect).in_([dialect.decimal_operand(Decimal(it)) for it in operands])
+
+    def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """See `Value.compare`."""
+        return _ORDERS[operator](self.sort_key(dialect), dialect.decimal_operand(Decimal(operand)))
+
+
+class Flag(Value):
+    """A truth value."""
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """See `Value.shown`."""
+        return dialect.flag(self.expression)
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        """See `Value.equals`."""
+        wanted = set(operands)
+        if len(wanted) > 1:
+            return ~self.is_missing(dialect)
+        return or_(false(), *(self.expression.is_(true()) if it else self.expression.is_(false()) for it in wanted))
+
+
+class String(Value):
+    """A text."""
+
+    def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """See `Value.sort_key`."""
+        return dialect.ordered(self.expression)
+
+    def match(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """See `Value.match`."""
+        place, negated, folded = _match(operator)
+        text: ColumnElement[Any] = self.expression
+        needle = str(operand)
+        if folded:
+            needle = needle.lower()
+            text = dialect.lower(text, needle)
+        if place == "contains":
+            found: Condition = dialect.position(text, literal(needle, Text)) > 0
+        elif place == "starts_with":
+            found = func.substr(text, 1, len(needle)) == needle
+        else:
+            start = func.length(text) - len(needle) + 1
+            found = and_(start > 0, func.substr(text, start) == needle)
+        return and_(~self.is_missing(dialect), ~found if negated else found)
+
+
+class Id(String):
+    """The id of an entity.
+
+    Args:
+        expression: The id as text.
+        finder: Returns the condition that the id is one of several, in a form that indexes serve.
+        is_nullable: True if it may be NULL.
+    """
+
+    def __init__(
+        self,
+        expression: ColumnElement[Any],
+        finder: Callable[[Sequence[str]], Condition] | None = None,
+        *,
+        is_nullable: bool = False,
+    ) -> None:
+        """See the class."""
+        super().__init__(expression, is_nullable=is_nullable)
+        self._finder = finder
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        """See `Value.equals`."""
+        if self._finder is None or self.is_nullable:
+            return super().equals(dialect, operands)
+        return self._finder(operands)
+
+
+class Address(Value):
+    """An address. Operands are compared whatever their case."""
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """See `Value.shown`."""
+        return func.lower(self.expression, type_=Text)
+
+    def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """See `Value.sort_key`."""
+        return dialect.ordered(func.lower(self.expression, type_=Text))
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        """See `Value.equals`."""
+        found = [checksum for it in operands if (checksum := checksum_address(it)) is not None]
+        return self.expression.in_(found)
+
+    def match(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """See `Value.match`."""
+        found = dialect.position(dialect.address_bytes(self.expression), literal(_bytes(operand))) > 0
+        return and_(~self.is_missing(dialect), ~found if _match(operator)[1] else found)
+
+    def bound(self, operand: Any) -> Any:
+        """See `Value.bound`."""
+        return f"0x{_bytes(operand).hex()}"
+
+
+class Blob(Value):
+    """Bytes."""
+
+    def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
+        """See `Value.shown`."""
+        return dialect.hexadecimal(self.expression)
+
+    def match(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """See `Value.match`."""
+        found = dialect.position(self.expression, literal(_bytes(operand))) > 0
+        return and_(~self.is_missing(dialect), ~found if _match(operator)[1] else found)
+
+    def bound(self, operand: Any) -> Any:
+        """See `Value.bound`."""
+        return _bytes(operand)
+
+
+class Entries(Value):
+    """A list of texts or addresses.
+
+    Args:
+        shown: The list as JSON.
+        has: Returns the condition that the list has an entry; in any case if the second argument is true.
+        same: Returns the condition that the list is another one.
+    """
+
+    def __init__(
+        self,
+        shown: ColumnElement[Any] | ScalarSelect[Any],
+        has: Callable[[str, bool], Condition],
+        same: Callable[[Sequence[str]], Condition],
+    ) -> None:
+        """See the class."""
+        super().__init__(shown)
+        self._has = has
+        self._same = same
+
+    def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
+        """See `Value.equals`."""
+        return or_(false(), *(self._same(it) for it in operands))
+
+    def match(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """See `Value.match`."""
+        _, negated, folded = _match(operator)
+        found = and_(true(), *(self._has(it, folded) for it in operand))
+        return ~found if negated else found
+
+
+def checksum_address(text: str) -> str | None:
+    """Return an address in checksum form; None if the text is none."""
+    digits = text[2:] if text[:2] in ("0x", "0X") else text
+    if len(digits) != _ADDRESS_DIGITS:
+        return None
+    try:
+        return str(to_checksum_address(f"0x{digits}"))
+    except ValueError:
+        return None
+
+
+def _bytes(text: str) -> bytes:
+    """Return the bytes of a text that the scalar `Bytes` accepted."""
+    return bytes.fromhex(text[2:] if text[:2] in ("0x", "0X") else text)
+
+
+def _match(operator: str) -> tuple[str, bool, bool]:
+    """Return the place, the negation and the folding that an operator such as `not_contains_nocase` names."""
+    negated, folded = operator.startswith("not_"), operator.endswith("_nocase")
+    return operator.removeprefix("not_").removesuffix("_nocase"), negated, folded
