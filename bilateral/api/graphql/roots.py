@@ -124,7 +124,7 @@ class Many(_AtBlock):
 
 @dataclass(frozen=True)
 class Meta(_AtBlock):
-    """The progress of the index: of all chains, the one that is furthest behind in time.
+    """The progress of the index: that of the chain that is furthest behind in time.
 
     Attributes:
         names: The fields that are asked for, by their names in the answer; each with those inside of it.

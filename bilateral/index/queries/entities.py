@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, select, true
 
-from bilateral.index.queries import entities_agents, entities_feedback, entities_validations
+from bilateral.index.queries import entities_agents, entities_feedback, entities_files, entities_validations
 from bilateral.index.queries.entities_dialects import entity_dialect
 from bilateral.index.queries.entities_rows import ENTITIES, ChainRegistries, Rows, Scope
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Condition = ColumnElement[bool]
 
-MODULES: Final = (entities_agents, entities_feedback, entities_validations)
+MODULES: Final = (entities_agents, entities_files, entities_feedback, entities_validations)
 """The modules whose rows are in `ENTITIES`."""
 
 
@@ -108,7 +108,7 @@ def read_one(
 
 
 def _rows_of(rows: Rows, statement: Select[Any]) -> Select[Any]:
-    """Read a statement from the rows of an entity. What else it names belongs to the statements around it."""
+    """Read a statement from the rows of an entity. Other tables that it names are of the statements around it."""
     return statement.select_from(rows.source).correlate_except(*_leaves(rows.source))
 
 

@@ -1,4 +1,4 @@
-"""Rows of the entities of identity registries: agents, their registration files and their metadata."""
+"""Rows of the entities of identity registries: agents and their metadata."""
 
 from __future__ import annotations
 
@@ -14,23 +14,19 @@ from sqlalchemy import (
     exists,
     false,
     func,
-    literal,
     literal_column,
     or_,
     select,
-    tuple_,
 )
 
-from bilateral.events import Approval, FeedbackRevoked, MetadataSet, NewFeedback, Registered, URIUpdated
+from bilateral.events import Approval, FeedbackRevoked, MetadataSet, NewFeedback
 from bilateral.index import schema
-from bilateral.index.files import schema as files
 from bilateral.index.files.reading import listed
 from bilateral.index.queries.entities_rows import ENTITIES, Rows, lowered, parsed_agent, text_of
 from bilateral.index.queries.entities_values import (
     Address,
     Blob,
     Entries,
-    Flag,
     Id,
     String,
     Value,
@@ -49,8 +45,6 @@ if TYPE_CHECKING:
     Condition = ColumnElement[bool]
 
 _ZERO_ADDRESS = "0x" + "00" * 20
-_CID_START = 8
-"""The position behind `ipfs://`."""
 
 
 def agent_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
@@ -131,7 +125,7 @@ class AgentRows(Rows):
     @property
     def links(self) -> Mapping[str, Callable[[], Rows]]:
         """See `Rows.links`."""
-        return {"registrationFile": lambda: RegistrationFileRows(self.scope).of(self.agent)}
+        return {"registrationFile": partial(self._listed, "AgentRegistrationFile")}
 
     @property
     def lists(self) -> Mapping[str, Callable[[], Rows]]:
@@ -145,7 +139,9 @@ class AgentRows(Rows):
 
     def of(self, rows: FromClause) -> AgentRows:
         """Keep the agent that rows of a table are about."""
-        self.conditions += [self.agent.c.chain_id == rows.c.chain_id, self.agent.c.agent_id == rows.c.agent_id]
+        registry = self.scope.registry("identity", rows.c.chain_id)
+        self.conditions += [self.agent.c.chain_id == rows.c.chain_id, self.agent.c.identity_registry == registry]
+        self.conditions += [self.agent.c.agent_id == rows.c.agent_id]
         return self
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
@@ -160,23 +156,32 @@ class AgentRows(Rows):
     def _events(self, table: FromClause, kind: str) -> list[Condition]:
         """Return the conditions that events of a registry are about the agent."""
         return [
-            self.scope.of(kind, table.c.chain_id, table.c.registry),
             table.c.chain_id == self.agent.c.chain_id,
+            table.c.registry == self.scope.registry(kind, self.agent.c.chain_id),
             table.c.agent_id == self.agent.c.agent_id,
         ]
 
     def _latest(self, event: Any, kind: str) -> ColumnElement[int]:
         """Return the time of the last event of a type about the agent; 0 without one."""
         table = schema.EVENT_TABLES[event].alias()
-        found = select(func.max(table.c.block_time)).where(*self._events(table, kind)).correlate(self.agent)
-        return func.coalesce(found.scalar_subquery(), 0)
+        # Blocks are not sorted here: SQLite would walk through all blocks to find the last one with such an event.
+        found = select(func.max(table.c.block_time)).where(*self._events(table, kind))
+        return func.coalesce(found.correlate(self.agent).scalar_subquery(), 0)
 
     def _last_activity(self) -> ColumnElement[int]:
-        return self.scope.dialect.greatest(self.agent.c.registered_at, self._latest(NewFeedback, "reputation"))
+        return self.scope.dialect.greatest(self.agent.c.registered_at, self._last_feedback())
+
+    def _last_feedback(self) -> ColumnElement[int]:
+        """Return the time of the last feedback to the agent; 0 without any. An index sorts an agent's feedback."""
+        table = schema.EVENT_TABLES[NewFeedback].alias()
+        found = select(table.c.block_time).where(*self._events(table, "reputation"))
+        last = found.order_by(table.c.block_number.desc(), table.c.log_index.desc()).limit(1)
+        return func.coalesce(last.correlate(self.agent).scalar_subquery(), 0)
 
     def _updated_at(self) -> ColumnElement[int]:
-        events = ((NewFeedback, "reputation"), (FeedbackRevoked, "reputation"), (Approval, "identity"))
-        return self.scope.dialect.greatest(self.agent.c.updated_at, *(self._latest(*it) for it in events))
+        events = ((FeedbackRevoked, "reputation"), (Approval, "identity"))
+        latest = (self._last_feedback(), *(self._latest(*it) for it in events))
+        return self.scope.dialect.greatest(self.agent.c.updated_at, *latest)
 
     def _total_feedback(self) -> ColumnElement[int]:
         table = schema.summary.alias()
@@ -215,169 +220,6 @@ class AgentRows(Rows):
         return Entries(shown, has, same)
 
 
-class RegistrationFileRows(Rows):
-    """The rows of `AgentRegistrationFile`: the files behind the present URIs of agents, as far as they are loaded."""
-
-    entity: ClassVar = "AgentRegistrationFile"
-
-    def __init__(self, scope: Scope) -> None:
-        """See the class."""
-        super().__init__(scope)
-        self.agent = agent = schema.agent.alias()
-        self.named = named = files.file_reference.alias()
-        self.file = file = files.file.alias()
-        self.read = read = files.registration_file.alias()
-        self.card = card = files.registration_card.alias()
-        later = files.file_reference.alias()
-        # A literal: SQLite uses a partial index only if the statement itself says its condition.
-        kind: ColumnElement[str] = literal_column("'registration'")
-        is_named = and_(
-            named.c.chain_id == agent.c.chain_id,
-            named.c.registry == agent.c.identity_registry,
-            named.c.agent_id == agent.c.agent_id,
-            named.c.kind == kind,
-        )
-        replaced = (
-            exists()
-            .where(
-                later.c.chain_id == named.c.chain_id,
-                later.c.registry == named.c.registry,
-                later.c.agent_id == named.c.agent_id,
-                later.c.kind == kind,
-                tuple_(later.c.block_number, later.c.log_index) > tuple_(named.c.block_number, named.c.log_index),
-            )
-            .correlate(named)
-        )
-        self.source = (
-            agent.join(named, is_named)
-            .join(file, file.c.file_id == named.c.file_id)
-            .join(read, read.c.content_hash == file.c.content_hash)
-            .join(card, card.c.content_hash == file.c.content_hash)
-        )
-        self.conditions = [
-            scope.of("identity", agent.c.chain_id, agent.c.identity_registry),
-            ~replaced,
-            file.c.uri == agent.c.uri,
-            file.c.state == literal_column("'loaded'"),
-        ]
-        self.key = (named.c.chain_id, named.c.block_number, named.c.log_index)
-        self.block = named.c.block_number
-
-    def of(self, rows: FromClause) -> RegistrationFileRows:
-        """Keep the file of the agent of a row."""
-        pairs = zip(schema.agent.primary_key, schema.agent.primary_key, strict=True)
-        self.conditions += [self.agent.c[it.name] == rows.c[of.name] for it, of in pairs]
-        return self
-
-    @property
-    def aliases(self) -> Mapping[str, str]:
-        """See `Rows.aliases`."""
-        return {"x402support": "x402Support"}
-
-    @property
-    def fields(self) -> Mapping[str, Callable[[], Value]]:
-        """See `Rows.fields`."""
-        read, card, agent = self.read.c, self.card.c, self.agent
-        texts = {
-            "name": read.name,
-            "description": read.description,
-            "image": read.image,
-            "endpointsRawJson": card.services,
-            "mcpEndpoint": card.mcp_endpoint,
-            "mcpVersion": card.mcp_version,
-            "a2aEndpoint": card.a2a_endpoint,
-            "a2aVersion": card.a2a_version,
-            "webEndpoint": card.web_endpoint,
-            "oasfEndpoint": card.oasf_endpoint,
-            "oasfVersion": card.oasf_version,
-            "emailEndpoint": card.email_endpoint,
-            "ens": card.ens,
-            "did": card.did,
-        }
-        lists = {
-            "supportedTrusts": ("trust", card.supported_trusts),
-            "mcpTools": ("mcp_tool", card.mcp_tools),
-            "mcpPrompts": ("mcp_prompt", card.mcp_prompts),
-            "mcpResources": ("mcp_resource", card.mcp_resources),
-            "a2aSkills": ("a2a_skill", card.a2a_skills),
-            "oasfSkills": ("oasf_skill", card.oasf_skills),
-            "oasfDomains": ("oasf_domain", card.oasf_domains),
-        }
-        return {
-            "id": lambda: Id(self._id()),
-            "cid": lambda: String(self._cid()),
-            "agentId": lambda: Id(agent_id_text(agent, self.scope), agent_finder(agent)),
-            "active": lambda: Flag(read.active, is_nullable=True),
-            "x402Support": lambda: Flag(read.x402_support, is_nullable=True),
-            "hasOASF": lambda: Flag(or_(card.oasf_skills != "[]", card.oasf_domains != "[]")),
-            "agentWallet": lambda: Address(agent.c.wallet, is_nullable=True),
-            "agentWalletChainId": lambda: Whole(
-                case((agent.c.wallet.is_not(None), agent.c.chain_id)), is_nullable=True
-            ),
-            "createdAt": lambda: Whole(self._event("block_time")),
-            **{name: _text_field(column) for name, column in texts.items()},
-            **{name: self._list_field(kind, column) for name, (kind, column) in lists.items()},
-        }
-
-    def _list_field(self, kind: str, column: ColumnElement[str]) -> Callable[[], Value]:
-        """Return a list of capabilities."""
-        table = files.registration_capability
-
-        def has(entry: str, folded: bool) -> Condition:  # see `Entries`
-            found = table.alias()
-            value: ColumnElement[Any] = found.c.value
-            if folded:
-                entry = entry.lower()
-                value = self.scope.dialect.lower(value, entry)
-            is_of_file = found.c.content_hash == self.card.c.content_hash
-            return exists().where(is_of_file, found.c.kind == kind, value == entry).correlate(self.card)
-
-        return lambda: Entries(self.scope.dialect.embedded(column), has, lambda it: column == listed(list(it)))
-
-    def _event(self, name: str) -> ColumnElement[Any]:
-        """Return a column of the event that named the file."""
-        found = []
-        for event in (Registered, URIUpdated):
-            table, named = schema.EVENT_TABLES[event].alias(), self.named
-            is_event = (table.c[it] == named.c[it] for it in ("chain_id", "block_number", "log_index"))
-            found.append(select(table.c[name]).where(*is_event).correlate(named).scalar_subquery())
-        return func.coalesce(*found)
-
-    def _cid(self) -> Any:
-        return file_cid(self.file.c.uri, self._transaction(), self.named.c.log_index)
-
-    def _id(self) -> Any:
-        return file_id(self.file.c.uri, self._transaction(), self.named.c.log_index)
-
-    def _transaction(self) -> ColumnElement[str]:
-        return self.scope.dialect.hexadecimal(self._event("transaction_hash"))
-
-
-def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
-    """Return the CID of a file, as the public subgraph has it: data URIs and web addresses are named by their event."""
-    place = text_of(transaction, cast(log_index, Text))
-    return case(
-        (starts_with(uri, "ipfs://"), func.substr(uri, _CID_START)),
-        (starts_with(uri, "data:"), literal("datauri:") + place),
-        else_=literal("uri:") + place,
-    )
-
-
-def file_id(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:
-    """Return the id of a file, as the public subgraph has it."""
-    index = cast(log_index, Text)
-    return case(
-        (starts_with(uri, "ipfs://"), text_of(transaction, func.substr(uri, _CID_START))),
-        (starts_with(uri, "data:"), text_of(transaction, literal("datauri"), index)),
-        else_=text_of(transaction, literal("uri"), index),
-    )
-
-
-def _text_field(column: ColumnElement[str]) -> Callable[[], Value]:
-    """Return a text that may be missing."""
-    return lambda: String(column, is_nullable=True)
-
-
 class MetadataRows(Rows):
     """The rows of `AgentMetadata`."""
 
@@ -396,7 +238,10 @@ class MetadataRows(Rows):
 
     def of(self, rows: FromClause) -> MetadataRows:
         """Keep the metadata of the agent of a row."""
-        self.conditions += [self.metadata.c.chain_id == rows.c.chain_id, self.metadata.c.agent_id == rows.c.agent_id]
+        table = self.metadata.c
+        registry = self.scope.registry("identity", rows.c.chain_id)
+        self.conditions += [table.chain_id == rows.c.chain_id, table.identity_registry == registry]
+        self.conditions += [table.agent_id == rows.c.agent_id]
         return self
 
     @property

@@ -118,7 +118,7 @@ class EntityDialect(ABC):
 
     @abstractmethod
     def integer_in_text(self, text: ColumnElement[str]) -> ColumnElement[int]:
-        """Return the integer of at most 18 digits that a text is; NULL if it is none."""
+        """Return the integer of at most 18 digits that a text is; NULL for other texts."""
 
     @abstractmethod
     def has_entry(self, listed: ColumnElement[str], value: str, *, folded: bool) -> ColumnElement[bool]:

@@ -10,7 +10,8 @@ from bilateral.events import FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index import schema
 from bilateral.index.files import schema as files
 from bilateral.index.files.reading import listed
-from bilateral.index.queries.entities_agents import AgentRows, agent_id_text, file_cid, file_id, uri_type
+from bilateral.index.queries.entities_agents import AgentRows, agent_id_text, uri_type
+from bilateral.index.queries.entities_files import file_cid, file_id, text_field
 from bilateral.index.queries.entities_rows import Rows, lowered, parsed_feedback, text_of
 from bilateral.index.queries.entities_values import (
     Address,
@@ -42,8 +43,8 @@ _KEY = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
 
 
 def _place(rows: FromClause) -> ColumnElement[Any]:
-    """Return the place of an event in its chain."""
-    return tuple_(rows.c.block_number, rows.c.log_index)
+    """Return the place of an event in its chain. The sum keeps SQLite from walking through all later blocks by it."""
+    return tuple_(rows.c.block_number + 0, rows.c.log_index)
 
 
 def _same(rows: FromClause, others: FromClause) -> list[Condition]:
@@ -102,7 +103,9 @@ class FeedbackRows(Rows):
 
     def of(self, rows: FromClause) -> FeedbackRows:
         """See `Rows.of`: the row is an agent."""
-        self.conditions += [self.given.c.chain_id == rows.c.chain_id, self.given.c.agent_id == rows.c.agent_id]
+        registry = self.scope.registry("reputation", rows.c.chain_id)
+        self.conditions += [self.given.c.chain_id == rows.c.chain_id, self.given.c.registry == registry]
+        self.conditions += [self.given.c.agent_id == rows.c.agent_id]
         return self
 
     def of_response(self, rows: FromClause) -> FeedbackRows:
@@ -287,7 +290,7 @@ class FeedbackFileRows(Rows):
                 dialect.integer_in_text(read.value_decimals), is_nullable=True, is_text=False
             ),
             "createdAt": lambda: Whole(given.block_time),
-            **{name: _text_field(column) for name, column in texts.items()},
+            **{name: text_field(column) for name, column in texts.items()},
             **{name: self._list_field(column) for name, column in lists.items()},
         }
 
@@ -304,8 +307,3 @@ class FeedbackFileRows(Rows):
             return dialect.has_entry(text, entry, folded=folded)
 
         return lambda: Entries(dialect.embedded(text), has, lambda it: text == listed(list(it)))
-
-
-def _text_field(column: ColumnElement[str]) -> Callable[[], Value]:
-    """Return a text that may be missing."""
-    return lambda: String(column, is_nullable=True)

@@ -1,12 +1,14 @@
 """Rows of entities: the tables behind each type of the GraphQL schema, its fields, and its links to other types."""
 
+# ruff: noqa: ARG002  # rows without an order of their own ignore the field
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from sqlalchemy import Text, and_, false, func, literal_column, or_
+from sqlalchemy import Text, and_, case, false, func, literal, literal_column, null, or_
 
 from bilateral.contracts import Registry
 
@@ -63,6 +65,18 @@ class Scope:
         """
         found = [(it.chain_id, address) for it in self.chains if (address := getattr(it, kind)) is not None]
         return or_(false(), *(and_(chain_id == chain, registry == address) for chain, address in found))
+
+    def registry(self, kind: str, chain_id: ColumnElement[Any]) -> ColumnElement[str]:
+        """Return the address of the registry of a row's chain, so that rows of its events are found by an index.
+
+        Args:
+            kind: `identity`, `reputation` or `validation`.
+            chain_id: The chain of the row.
+        """
+        found = [(it.chain_id, address) for it in self.chains if (address := getattr(it, kind)) is not None]
+        if len(found) == 1:
+            return literal(found[0][1])
+        return case(*((chain_id == chain, address) for chain, address in found)) if found else null()
 
     @property
     def is_one_chain(self) -> bool:
@@ -171,13 +185,13 @@ def lowered(expression: ColumnElement[Any]) -> ColumnElement[str]:
 
 
 def parsed_agent(text: str) -> tuple[int, int] | None:
-    """Return chain and token of an agent's id such as `8453:247`; None if the text is no such id."""
+    """Return chain and token of an agent's id such as `8453:247`; None for another text."""
     chain, _, agent = text.partition(":")
     return None if (it := _number(chain, _LARGEST_CHAIN)) is None or (of := _number(agent)) is None else (it, of)
 
 
 def parsed_feedback(text: str) -> tuple[int, int, str, int] | None:
-    """Return chain, token, client and index of a feedback's id; None if the text is no such id."""
+    """Return chain, token, client and index of a feedback's id; None for another text."""
     parts = text.split(":")
     if len(parts) != 4 or parts[2] != parts[2].lower():  # noqa: PLR2004  # chain, agent, client, index
         return None

@@ -1,5 +1,7 @@
 """Values of entities: how each type of GraphQL is shown, compared and sorted in SQL."""
 
+# ruff: noqa: ARG002  # every value takes the engine, though some values do not need it
+
 from __future__ import annotations
 
 from decimal import Decimal
@@ -317,7 +319,7 @@ class Entries(Value):
 
 
 def checksum_address(text: str) -> str | None:
-    """Return an address in checksum form; None if the text is none."""
+    """Return an address in checksum form; None for another text."""
     digits = text[2:] if text[:2] in ("0x", "0X") else text
     if len(digits) != _ADDRESS_DIGITS:
         return None

@@ -20,7 +20,6 @@ def registries(api_reader):
 @pytest.fixture(scope="session")
 def query(api_reader, registries):
     """Answer a query, as the route does. Errors are raised."""
-
     # A second chain, without rows: queries about all chains take another way than those about one.
     (known,) = registries.by_chain.values()
     several = Registries({**registries.by_chain, 1: [replace(it, chain_id=1) for it in known]})

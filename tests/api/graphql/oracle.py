@@ -56,7 +56,7 @@ def lists_of(entity):
 
 
 def everything(query):
-    """Return all rows of all entities, with the ids of what they refer to."""
+    """Return all rows of all entities, with the ids of the entities that they name."""
     rows = {}
     for entity in PLURALS:
         parts = [*values_of(entity), *(f"{it} {{ id }}" for it in references_of(entity))]
@@ -177,7 +177,7 @@ class Generator:
     """
 
     def __init__(self, seed, rows, schema):
-        self.random = random.Random(seed)
+        self.random = random.Random(seed)  # noqa: S311  # tests repeat
         self._rows = rows
         self._schema = schema
 
@@ -187,7 +187,14 @@ class Generator:
         where = self.where(entity, 2)
         order_by = self.random.choice(list(self._schema.type_map[f"{entity}_orderBy"].values))
         descending = self.random.random() < 0.5
-        return entity, where, order_by, descending, self.random.choice([1, 2, 5, 1000]), self.random.choice([0, 0, 1, 3])
+        return (
+            entity,
+            where,
+            order_by,
+            descending,
+            self.random.choice([1, 2, 5, 1000]),
+            self.random.choice([0, 0, 1, 3]),
+        )
 
     def where(self, entity, depth):
         """Return a filter."""

@@ -8,7 +8,7 @@ from bilateral.api.graphql.schema import PLURALS, graphql_schema
 from tests.api.graphql.oracle import BY_BLOCK, Generator, Oracle, everything
 from tests.api.world import CHAIN_ID
 
-PAGES = 120
+PAGES = 60
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def rows(query):
 
 
 @pytest.mark.parametrize("chain_id", [CHAIN_ID, None], ids=["one chain", "all chains"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_pages_equal_those_of_plain_python(query, rows, chain_id, seed):
     oracle, generator = Oracle(rows), Generator(seed, rows, graphql_schema())
     full = 0
@@ -27,9 +27,10 @@ def test_pages_equal_those_of_plain_python(query, rows, chain_id, seed):
         if is_by_block:
             first, skip = 1000, 0
         plural, direction = PLURALS[entity][0], "desc" if descending else "asc"
+        times = "createdAt" if is_by_block else ""
         text = (
             f"query ($where: {entity}_filter) {{ {plural}(where: $where, orderBy: {order_by}, "
-            f"orderDirection: {direction}, first: {first}, skip: {skip}) {{ id {'createdAt' if is_by_block else ''} }} }}"
+            f"orderDirection: {direction}, first: {first}, skip: {skip}) {{ id {times} }} }}"
         )
         found = query(text, {"where": where}, chain=chain_id)[plural]
         expected = oracle.page(entity, where, order_by, descending, first, skip)

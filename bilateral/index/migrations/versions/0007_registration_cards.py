@@ -13,8 +13,8 @@ from bilateral.index.files.reading import read_content
 from bilateral.index.files.schema import Kind
 from bilateral.index.schema import EVENT_TABLES
 
-revision = "0003"
-down_revision = "0002"
+revision = "0007"
+down_revision = "0006"
 
 _AT_ONCE: Final = 200
 
