@@ -214,7 +214,8 @@ class SizeOfQuery:
         field = parent.fields.get(node.name.value) if isinstance(parent, GraphQLObjectType) else None
         for argument in node.arguments or ():
             self._count_items(argument.value)
-        if node.name.value.startswith("__") or field is None or node.selection_set is None:
+        is_introspection = node.name.value.startswith("__") or str(parent).startswith("__")
+        if is_introspection or field is None or node.selection_set is None:
             inner = _Size() if node.selection_set is None else self._size(node.selection_set, None)
             return _Size(0, 0, 1 + inner.selections, aliases + inner.aliases)
         type_ = field.type.of_type if isinstance(field.type, GraphQLNonNull) else field.type

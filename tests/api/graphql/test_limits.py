@@ -1,0 +1,133 @@
+"""Queries that ask for too much are refused before a statement runs, each at the first value beyond its limit."""
+
+from __future__ import annotations
+
+import pytest
+from graphql import GraphQLError, get_introspection_query
+
+from bilateral.api.graphql import limits
+from bilateral.api.graphql.execution import Checked, GraphqlRequest
+
+
+def check(text, variables=None):
+    return Checked(GraphqlRequest(text, variables or {}))
+
+
+def nested(levels):
+    """Return a query with so many levels of entities: feedback and its agent, in turn."""
+    text = "id"
+    for level in range(levels - 1):
+        text = f"agent {{ {text} }}" if level % 2 else f"feedback(first: 1) {{ {text} }}"
+    root = "feedbacks" if levels % 2 else "agents"
+    return f"{{ {root}(first: 1) {{ {text} }} }}"
+
+
+def filtered(conditions):
+    return "{ agents(where: {or: [" + '{id: "1:1"}' * conditions + "]}) { id } }"
+
+
+def fields(number):
+    """Return a query with so many fields: lists of a hundred each, the last one with the rest."""
+    sizes = [100] * 19 + [number - 1900]
+    return "{ " + " ".join(f"a{at}: agents {{ {'id ' * (size - 1)} }}" for at, size in enumerate(sizes)) + " }"
+
+
+def aliases(number):
+    return "{ agents { " + " ".join(f"a{it}: id" for it in range(number)) + " } }"
+
+
+def roots(number):
+    return "{ " + "agents { id } " * number + "}"
+
+
+def entries(number):
+    return "{ agents(where: {id_in: [" + '"1:1" ' * number + "]}) { id } }"
+
+
+def objects(number):
+    """Return a query that declares so many objects, of which 1,000 are agents."""
+    return f"{{ agents(first: 1000) {{ feedback(first: {number // 1000 - 1}) {{ id }} }} }}"
+
+
+@pytest.mark.parametrize(
+    ("make", "allowed", "refused"),
+    [
+        (nested, limits.MAX_DEPTH, limits.MAX_DEPTH + 1),
+        (objects, limits.MAX_OBJECTS, limits.MAX_OBJECTS + 1000),
+        (fields, limits.MAX_SELECTIONS, limits.MAX_SELECTIONS + 1),
+        (aliases, limits.MAX_ALIASES, limits.MAX_ALIASES + 1),
+        (roots, limits.MAX_ROOT_FIELDS, limits.MAX_ROOT_FIELDS + 1),
+        (entries, limits.MAX_ITEMS, limits.MAX_ITEMS + 1),
+        (filtered, limits.MAX_CONDITIONS - 1, limits.MAX_CONDITIONS),
+    ],
+    ids=["depth", "objects", "fields", "aliases", "roots", "entries", "conditions"],
+)
+def test_limit_lets_its_last_value_pass(make, allowed, refused):
+    check(make(allowed))
+    with pytest.raises(GraphQLError, match=r"allowed|more than"):
+        check(make(refused))
+
+
+@pytest.mark.parametrize(
+    ("argument", "allowed", "refused"),
+    [("first", 1000, 1001), ("first", 1, 0), ("skip", 100_000, 100_001), ("skip", 0, -1)],
+)
+def test_pages_have_the_bounds_of_graph_node(argument, allowed, refused):
+    check(f"{{ agents({argument}: {allowed}) {{ id }} }}")
+    with pytest.raises(
+        GraphQLError, match=f"The value of the `{argument}` argument must be between .*, but is {refused}"
+    ):
+        check(f"{{ agents({argument}: {refused}) {{ id }} }}")
+
+
+def test_largest_query_of_published_sdks_passes():
+    check(
+        "query F($w: Feedback_filter, $first: Int!) { feedbacks(where: $w, first: $first, orderBy: createdAt, "
+        "orderDirection: desc) { id agent { id } feedbackFile { id } responses { id responder } } }",
+        {"first": 1000, "w": {"agent_in": [f"31337:{it}" for it in range(10_000)]}},
+    )
+
+
+HOSTILE = {
+    "depth by fragments": "{ agents { ...A } } fragment A on Agent { feedback { ...F } } "
+    "fragment F on Feedback { agent { feedback { agent { feedback { agent { feedback { agent { id } } } } } } } }",
+    "a fragment in itself": "{ agents { ...A } } fragment A on Agent { feedback { agent { ...A } } }",
+    "fragments that double": "{ agents { ...F0 } } "
+    + " ".join(f"fragment F{it} on Agent {{ ...F{it + 1} ...F{it + 1} }}" for it in range(40))
+    + " fragment F40 on Agent { id owner }",
+    "wide lists": "{agents(first:1000){feedback(first:1000){agent{feedback(first:1000){agent{id}}}}}}",
+    "nested or": "{ agents(where: " + "{or: [" * 200 + "{}" + "]}" * 200 + ") { id } }",
+    "brackets": "{" * 5000,
+    "lists": "{ agents(where: {id_in: " + "[" * 3000 + "]" * 3000 + "}) { id } }",
+    "words": "{ agents { " + "id " * 20_000 + "} }",
+    "directives": "{ agents { id " + "@skip(if: false) " * 5000 + "} }",
+    "contained": "{ agents(where: {operators_contains: [" + '"0x00" ' * 301 + "]}) { id } }",
+    "an unknown fragment": "{ agents { ...Nothing } }",
+    "introspection in circles": "{ __schema { types { fields { type { fields { type { fields { type { fields "
+    "{ type { name } } } } } } } } } }",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_query_is_refused(text):
+    with pytest.raises(GraphQLError):
+        check(text)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"w": {"id_in": ["1:1"] * 20_000}},
+        {"w": [[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]},
+        {"w": {"or": [{"id": "1:1"}] * 400}},
+    ],
+    ids=["entries", "depth", "conditions"],
+)
+def test_variables_have_limits_too(variables):
+    with pytest.raises(GraphQLError):
+        check("query ($w: Agent_filter) { agents(where: $w) { id } }", variables)
+
+
+def test_schema_describes_itself(query):
+    types = query(get_introspection_query())["__schema"]["types"]
+    assert {"Agent", "Agent_filter", "Agent_orderBy", "BigInt"} <= {it["name"] for it in types}
