@@ -76,7 +76,7 @@ class Scope:
         found = [(it.chain_id, address) for it in self.chains if (address := getattr(it, kind)) is not None]
         if len(found) == 1:
             return literal(found[0][1])
-        return case(*((chain_id == chain, address) for chain, address in found)) if found else null()
+        return case((chain_id.is_(None), null()), *((chain_id == chain, address) for chain, address in found))
 
     @property
     def is_one_chain(self) -> bool:
