@@ -21,7 +21,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench bench-speed evaluate audit prove prove-quickly mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses lock clean
+.PHONY: help setup compile demo test bench bench-speed evaluate audit prove prove-quickly mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses index-tables lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -99,6 +99,9 @@ sync-client: setup ## Generate the blocking client from the asynchronous one.
 
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses
+
+index-tables: setup ## Write the columns of the index's tables into docs/index-tables.md.
+	@$(BIN)/python -m scripts.index_tables
 
 lock: ## Resolve the *.in files of toolchain/ and assurance/ into hashed lock files, and package.json into package-lock.json.
 	@npm install --package-lock-only --ignore-scripts

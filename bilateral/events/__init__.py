@@ -1,7 +1,7 @@
 """Every registry event as a frozen type, made from logs by `decode_log`, and the state of agents that events tell."""
 
 from bilateral.events.agents import AgentStates
-from bilateral.events.base import Event, LogPosition, RawLog, Undecodable, UndecodedLog
+from bilateral.events.base import Event, Undecodable, UndecodedLog
 from bilateral.events.decoder import EVENTS, decode_log, decode_logs, field_name, topic_of
 from bilateral.events.identity import (
     AgentCountRaised,
@@ -27,6 +27,7 @@ from bilateral.events.reputation import (
     ValidatorRated,
 )
 from bilateral.events.validation import ValidationRequest, ValidationResponse
+from bilateral.logs import LogPosition, RawLog
 
 __all__ = [
     "EVENTS",

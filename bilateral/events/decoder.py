@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from bilateral.contracts import Registry, selectors
-from bilateral.events.base import Event, RawLog, Undecodable, UndecodedLog
+from bilateral.events.base import Event, Undecodable, UndecodedLog
 from bilateral.events.identity import (
     AgentCountRaised,
     AgentRegistered,
@@ -44,6 +44,8 @@ from bilateral.text import ChainText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from bilateral.logs import RawLog
 
     Reader: TypeAlias = Callable[[bytes, int], Any]
     """Reads the value whose head is at a position of the data."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 
 from bilateral.errors import MalformedNodeAnswerError
-from bilateral.events import LogPosition, RawLog
 from bilateral.identifiers import checksummed
 from bilateral.index.errors import EndpointLiesError
 from bilateral.index.quantities import small_quantity, word
+from bilateral.logs import LogPosition, RawLog
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -13,8 +13,9 @@ from bilateral.index.endpoint import Endpoint, HeaderEntry
 from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
 from bilateral.index.logs import BlockLogs, LogEntry, bytes_of, grouped
 from bilateral.index.quantities import quantity, word
-from bilateral.index.ranges import RangeSize, Reaction, judge
+from bilateral.index.ranges import RangeSize
 from bilateral.index.store import Block
+from bilateral.node.ranges import Reaction, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
+from bilateral.logs import RawLog
 from bilateral.node import answers
-from bilateral.node.refusals import smaller_range
+from bilateral.node.ranges import Reaction, judge
 from bilateral.node.steps import Rpc
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ _FIRST_SPAN: Final = 10_000
 """Blocks to ask for after the first refusal: the limit of most nodes that have one."""
 
 _SUCCESSES_TO_GROW: Final = 8
-_WORD_BYTES: Final = 32
-_MAX_TOPICS: Final = 4
 
 
 @dataclass(frozen=True)
@@ -48,32 +47,12 @@ class LogFilter:
         return {"address": address, "topics": list(self.topics), "fromBlock": hex(first), "toBlock": hex(last)}
 
 
-@dataclass(frozen=True, slots=True)
-class RawLog:
-    """A log as a node reports it.
-
-    Attributes:
-        block: The number of its block.
-        block_hash: The hash of its block, 0x and 64 lower-case digits.
-        transaction: The hash of its transaction, likewise.
-        index: Its position among all logs of the block.
-        address: The contract, 0x and 40 lower-case digits.
-        topics: The topics, 32 bytes each.
-        data: The data.
-    """
-
-    block: int
-    block_hash: str
-    transaction: str
-    index: int
-    address: str
-    topics: tuple[bytes, ...]
-    data: bytes
-
-
 @dataclass
 class RangeLimit:
     """The range of blocks that a node accepts, as learnt from its refusals.
+
+    A reader of few logs asks for everything first. The index reads a whole chain, and looks for the limit more closely:
+    see `bilateral.index.ranges.RangeSize`.
 
     Attributes:
         span: Blocks to ask for next; None for all at once.
@@ -101,10 +80,15 @@ class RangeLimit:
         Returns:
             Whether a smaller range may succeed.
         """
-        self._successes = 0
-        span = smaller_range(failure, first, last)
-        if span is None:
+        self._successes, asked, named = 0, last - first + 1, None
+        if asked == 1:
             return False
+        if isinstance(failure, NodeError | NodeTimeoutError):
+            verdict = judge(failure, first, last)
+            if verdict.reaction in (Reaction.STOP, Reaction.HEAD):
+                return False
+            named = verdict.blocks
+        span = named or asked // 2
         self.span = span if self.ceiling is not None else min(span, _FIRST_SPAN)
         self.ceiling = min(self.ceiling or last - first, last - first)
         return True
@@ -163,42 +147,15 @@ def read_answer(wanted: LogFilter, first: int, last: int, answer: Any) -> list[R
     Raises:
         MalformedNodeAnswerError: The answer is not a list of logs, or a log does not match filter and range.
     """
-    logs = [read_log(item) for item in answers.records(answer)]
+    logs = [RawLog.from_json(item) for item in answers.records(answer)]
     addresses = {address.lower() for address in wanted.addresses}
     for log in logs:
-        if not first <= log.block <= last or (addresses and log.address not in addresses):
+        place = log.position
+        if not first <= place.block_number <= last or (addresses and place.address.lower() not in addresses):
             answers.malformed("logs of the blocks and contracts that were asked for")
         if not _matches(log.topics, wanted.topics):
             answers.malformed("logs with the topics that were asked for")
-    return sorted(logs, key=lambda log: (log.block, log.index))
-
-
-def read_log(entry: dict[str, Any]) -> RawLog:
-    """Check and read one log of an answer or a receipt.
-
-    Args:
-        entry: The log as JSON.
-
-    Raises:
-        MalformedNodeAnswerError: The entry is not a log in a block.
-    """
-    topics = entry.get("topics")
-    if not isinstance(topics, list) or len(topics) > _MAX_TOPICS:
-        answers.malformed("logs")
-    words = tuple(answers.data(item) for item in topics)
-    address = answers.data(entry.get("address"))
-    hashes = [answers.data(entry.get(name)) for name in ("blockHash", "transactionHash")]
-    if len(address) != 20 or any(len(word) != _WORD_BYTES for word in (*words, *hashes)):  # noqa: PLR2004  # an address
-        answers.malformed("logs")
-    return RawLog(
-        answers.quantity(entry.get("blockNumber")),
-        "0x" + hashes[0].hex(),
-        "0x" + hashes[1].hex(),
-        answers.quantity(entry.get("logIndex")),
-        "0x" + address.hex(),
-        words,
-        answers.data(entry.get("data")),
-    )
+    return sorted(logs, key=lambda log: (log.position.block_number, log.position.log_index))
 
 
 def _matches(topics: tuple[bytes, ...], wanted: Sequence[Topic]) -> bool:

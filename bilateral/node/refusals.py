@@ -5,7 +5,6 @@ Deployment scripts use it too, so it takes plain words, codes and HTTP statuses.
 
 from __future__ import annotations
 
-import json
 import re
 from enum import Enum, auto
 from http import HTTPStatus
@@ -86,51 +85,3 @@ def is_temporary(message: str, code: int | None = None, status: int | None = Non
     if status in _TEMPORARY_STATUSES or code in _RATE_LIMIT_CODES:
         return True
     return bool(_RATE_LIMIT_WORDS.search(said))
-
-
-_NOT_THE_RANGE = re.compile(
-    r"specify an address|archive requests|contains \d+ filters|unauthorized|forbidden|api.?key|error code: 1010"
-)
-_HEX_RANGE = re.compile(r"\[(0x[0-9a-f]+)\s*,\s*(0x[0-9a-f]+)\]")
-_DECIMAL_RANGE = re.compile(r"\brange (\d+)-(\d+)")
-_NUMBER = re.compile(r"(?<![\w.-])(\d{1,3}(?:,\d{3})+|\d+)(k?)\b(?!\s*\.\d)")
-
-
-def smaller_range(failure: Exception, first: int, last: int) -> int | None:
-    """Return how many blocks to ask for after a node refused `eth_getLogs` for a range.
-
-    Nodes name a range that works, a number of blocks, or nothing. The number is often wrong by one, and sometimes by a
-    hundred. So a caller asks again here after each refusal, and the range shrinks each time.
-
-    Args:
-        failure: The failure. Time-outs and answers that are too large count too.
-        first: The first block that was asked for.
-        last: The last block that was asked for.
-
-    Returns:
-        The number of blocks to try next; None if a smaller range cannot help.
-    """
-    asked = last - first + 1
-    if asked <= 1:
-        return None
-    said = _words_of(failure) if isinstance(failure, NodeError) else ""
-    if _NOT_THE_RANGE.search(said):
-        return None
-    for pattern, base in ((_HEX_RANGE, 16), (_DECIMAL_RANGE, 10)):
-        for start, end in pattern.findall(said):
-            if int(start, base) <= int(end, base) and first <= int(start, base) and int(end, base) <= last:
-                span = int(end, base) - int(start, base) + 1
-                if span < asked:
-                    return span
-    numbers = [
-        int(digits.replace(",", "")) * (1000 if kilo else 1)
-        for digits, kilo in _NUMBER.findall(_HEX_RANGE.sub("", said))
-    ]
-    limits = [number for number in numbers if 1 < number < asked]
-    return min(min(limits) - 1, asked - 1) if limits else asked // 2
-
-
-def _words_of(error: NodeError) -> str:
-    """Return all that an error says. Some nodes put the reason into the data only."""
-    data = error.data if isinstance(error.data, str) else json.dumps(error.data, default=str)
-    return f"{data} {error.node_message}".lower()

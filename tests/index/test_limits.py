@@ -16,8 +16,9 @@ from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.follow import Follower, Outcome
 from bilateral.index.pool import Pool
-from bilateral.index.ranges import RangeSize, Reaction, judge
+from bilateral.index.ranges import RangeSize
 from bilateral.index.source import Source
+from bilateral.node.ranges import Reaction, judge
 from tests.index.comparison import chain_keys, stored_keys
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, first_times, range_of, refusal

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
 
 from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
-from bilateral.node.logs import LogFilter, RangeLimit, RawLog, read_log, read_logs
+from bilateral.identifiers import checksummed
+from bilateral.logs import LogPosition, RawLog
+from bilateral.node.logs import LogFilter, RangeLimit, read_logs
 from bilateral.node.steps import Rpc
 
 ADDRESS = "0x" + "ab" * 20
@@ -96,7 +97,7 @@ REFUSALS = [
 def test_a_limit_in_any_words_loses_no_log_and_costs_few_requests(refusal):
     node = LimitedNode(refusal, blocks=1000)
     found = run(read_logs(WANTED, 0, LAST), node)
-    assert [log.block for log in found] == list(range(0, LAST + 1, 1000))
+    assert [log.position.block_number for log in found] == list(range(0, LAST + 1, 1000))
     assert len(node.asked) <= 2 * (LAST + 1) / 1000
 
 
@@ -116,7 +117,7 @@ def test_a_limit_that_only_the_data_names_is_read(data):
 @pytest.mark.parametrize("real", [101, 1, 2, 999])
 def test_a_number_that_is_too_large_is_not_trusted_twice(real):
     node = LimitedNode("ranges over 10000 blocks are not supported on free plan", blocks=real, code=35)
-    assert [log.block for log in run(read_logs(WANTED, 0, 2000), node)] == [0, 1000, 2000]
+    assert [log.position.block_number for log in run(read_logs(WANTED, 0, 2000), node)] == [0, 1000, 2000]
 
 
 def test_a_hint_that_repeats_the_range_is_not_followed():
@@ -179,7 +180,7 @@ def test_the_next_call_keeps_to_a_limit_learnt_before():
     run(read_logs(WANTED, 0, 4999, limit=limit), node)
     node.asked.clear()
     run(read_logs(WANTED, 5000, 9999, limit=limit), node)
-    assert node.asked[0] == (5000, 5998)
+    assert node.asked[0] == (5000, 5999)
     assert len(node.asked) <= 8
 
 
@@ -194,7 +195,7 @@ def test_a_range_grows_again_after_eight_answers():
 
 def test_a_search_ends_with_the_log_that_ends_it():
     node = LimitedNode("exceed maximum block range: 1000", blocks=1000)
-    run(read_logs(WANTED, 0, LAST, is_last=lambda log: log.block == 2000), node)
+    run(read_logs(WANTED, 0, LAST, is_last=lambda log: log.position.block_number == 2000), node)
     assert max(last for first, last in node.asked[2:]) < 4000
 
 
@@ -227,18 +228,18 @@ def test_a_log_that_was_not_asked_for_is_malformed(changes):
 
 
 def test_a_log_has_typed_fields():
-    log = read_log(entry(1000, 3))
-    assert log == RawLog(1000, f"0x{1000:064x}", f"0x{3:064x}", 3, ADDRESS, (bytes.fromhex(TOPIC[2:]),), b"\x07")
-    assert replace(log, index=4) != log
+    place = LogPosition(checksummed(ADDRESS), 1000, f"0x{1000:064x}", f"0x{3:064x}", 3)
+    (log,) = run(read_logs(WANTED, 1000, 1000), lambda _: [entry(1000, 3)])
+    assert log == RawLog(place, (bytes.fromhex(TOPIC[2:]),), b"\x07")
 
 
 def test_logs_are_in_the_order_of_the_chain():
     found = run(read_logs(WANTED, 0, 2000), lambda _: [entry(2, 0), entry(1, 5), entry(1, 0)])
-    assert [(log.block, log.index) for log in found] == [(1, 0), (1, 5), (2, 0)]
+    assert [(log.position.block_number, log.position.log_index) for log in found] == [(1, 0), (1, 5), (2, 0)]
 
 
 def test_one_of_several_topics_and_contracts_may_match():
     wanted = LogFilter((ADDRESS, "0x" + "cd" * 20), ([TOPIC, "0x" + "02" * 32],))
     found = run(read_logs(wanted, 0, 9), lambda _: [entry(1), entry(2, topics=["0x" + "02" * 32, TOPIC])])
-    assert [log.block for log in found] == [1, 2]
+    assert [log.position.block_number for log in found] == [1, 2]
     assert wanted.parameters(0, 9)["address"] == list(wanted.addresses)

@@ -10,31 +10,10 @@ import trustme
 from hypothesis import settings
 
 from bilateral.documents import Limits, Loader, Network
-from tests.sdk.servers import GatewayServer, HttpServer, KuboServer
+from tests.sdk.servers import HttpServer, KuboServer, gateway, other_server, server  # noqa: F401  # fixtures
 
 settings.register_profile("sdk", deadline=None, derandomize=True)
 settings.load_profile("sdk")
-
-
-@pytest.fixture
-def server():
-    """A web server whose answers a test sets."""
-    with HttpServer() as running:
-        yield running
-
-
-@pytest.fixture
-def other_server():
-    """A second web server."""
-    with HttpServer() as running:
-        yield running
-
-
-@pytest.fixture
-def gateway():
-    """An IPFS gateway that delivers blocks."""
-    with GatewayServer() as running:
-        yield running
 
 
 @pytest.fixture

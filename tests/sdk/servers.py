@@ -14,6 +14,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 CHUNK = 262144
 RAW, DAG_PB = 0x55, 0x70
 
@@ -287,3 +289,24 @@ def text(cid):
 def untext(cid):
     """Return the bytes of a CID of version 1 in base 32."""
     return base64.b32decode(cid[1:].upper() + "=" * (-len(cid[1:]) % 8))
+
+
+@pytest.fixture
+def server():
+    """A web server whose answers a test sets."""
+    with HttpServer() as running:
+        yield running
+
+
+@pytest.fixture
+def other_server():
+    """A second web server."""
+    with HttpServer() as running:
+        yield running
+
+
+@pytest.fixture
+def gateway():
+    """An IPFS gateway that delivers blocks."""
+    with GatewayServer() as running:
+        yield running

@@ -15,8 +15,8 @@ from bilateral.errors import (
     TransactionReplacedError,
     UnexpectedAnswerError,
 )
+from bilateral.logs import RawLog
 from bilateral.node import answers
-from bilateral.node.logs import read_log
 from bilateral.node.steps import Pause
 from bilateral.reverts import ContractRevertError
 
@@ -127,9 +127,9 @@ def _require_ours(state: ClientState, sent: Sent[Any], hash_: str, receipt: Mapp
 
 def _events(sent: Sent[Any], receipt: Mapping[str, Any]) -> list[Event]:
     """Return the registry's events of a transaction."""
-    raw = [read_log(entry) for entry in answers.records(receipt.get("logs"))]
+    raw = [RawLog.from_json(entry) for entry in answers.records(receipt.get("logs"))]
     registry = str(sent.transaction["to"]).lower()
-    ours = [log for log in raw if log.address == registry]
+    ours = [log for log in raw if log.position.address.lower() == registry]
     return [event for it in ours if (event := registries.decode(sent.registry, it))]
 
 

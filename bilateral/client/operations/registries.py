@@ -24,8 +24,7 @@ from bilateral.errors import (
     UnrepresentableValueError,
     WrongChainError,
 )
-from bilateral.events import Event, LogPosition, Undecodable, UndecodedLog, decode_log, topic_of
-from bilateral.events import RawLog as EventLog
+from bilateral.events import Event, Undecodable, UndecodedLog, decode_log, topic_of
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.node import answers
 from bilateral.node.logs import LogFilter, read_logs
@@ -41,7 +40,8 @@ if TYPE_CHECKING:
 
     from bilateral.client.inputs import AgentLike, TransactionSigner
     from bilateral.client.state import ClientState
-    from bilateral.node.logs import RawLog, Topic
+    from bilateral.logs import RawLog
+    from bilateral.node.logs import Topic
     from bilateral.node.steps import Operation
 
 E = TypeVar("E", bound=Event)
@@ -353,8 +353,7 @@ def decode(registry: Registry, raw: RawLog) -> Event | None:
     Raises:
         UnexpectedAnswerError: The log is not the encoding of its event.
     """
-    position = LogPosition(checksummed(raw.address), raw.block, raw.block_hash, raw.transaction, raw.index)
-    decoded = decode_log(registry, EventLog(position, raw.topics, raw.data))
+    decoded = decode_log(registry, raw)
     if not isinstance(decoded, UndecodedLog):
         return decoded
     if decoded.reason is Undecodable.MALFORMED:

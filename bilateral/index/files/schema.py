@@ -1,4 +1,4 @@
-"""The tables of files. `docs/index.md` is their dictionary.
+"""The tables of files. `docs/index-files.md` is their dictionary.
 
 Their statements are those of migration 0002. They stand apart from the tables of `bilateral.index.schema`, which hold
 what chains say.

@@ -19,7 +19,7 @@ from bilateral.index.files.references import ReferenceScan
 from bilateral.index.logs import BlockLogs, LogEntry
 from bilateral.index.store import Batch, Block
 from tests.index.conftest import CHAIN_ID, REGISTRIES
-from tests.sdk.servers import GatewayServer, HttpServer
+from tests.sdk.servers import gateway, other_server, server  # noqa: F401  # fixtures
 
 OWNER = "0x" + "11" * 20
 CLIENT = "0x" + "22" * 20
@@ -153,34 +153,13 @@ def _bytes(text):
     return text if isinstance(text, bytes) else text.encode()
 
 
-@pytest.fixture
-def server():
-    """A web server whose answers a test sets."""
-    with HttpServer() as running:
-        yield running
-
-
-@pytest.fixture
-def other_server():
-    """A second web server."""
-    with HttpServer() as running:
-        yield running
-
-
-@pytest.fixture
-def gateway():
-    """An IPFS gateway that delivers blocks."""
-    with GatewayServer() as running:
-        yield running
-
-
 @pytest.fixture(scope="session")
 def ssl_context():
     return ssl.create_default_context()
 
 
 @pytest.fixture
-def loader(gateway, ssl_context):
+def loader(gateway, ssl_context):  # noqa: F811  # a fixture
     """A loader that may read from this machine."""
     network = Network(allow_private=True, ssl_context=ssl_context)
     return Loader(limits=Limits(bytes=128 * 1024, seconds=20), gateways=(gateway.url,), network=network)

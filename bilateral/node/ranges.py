@@ -1,0 +1,170 @@
+"""The one classification of refused ranges of blocks: a node's words say, or do not, how many blocks it gives at once.
+
+Each node has limits of its own, and words of its own for them. The class of a refusal comes first, its number second. A
+number is a ceiling to try, never a truth. `tests/index/test_limits.py` lists the words that are known.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from bilateral.errors import NodeError, NodeTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Reaction(StrEnum):
+    """The answer to a refusal."""
+
+    SPLIT = "split"
+    """Ask for fewer blocks: as many as the refusal names, or half."""
+
+    WAIT = "wait"
+    """Ask again later."""
+
+    HEAD = "head"
+    """The chain is shorter than assumed: ask for its head again."""
+
+    STOP = "stop"
+    """Use another endpoint: asking differently does not help."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to one refusal.
+
+    Attributes:
+        reaction: The answer.
+        blocks: The number of blocks to ask for next, where it is `SPLIT` and the refusal names a number.
+        repeats: The number of refusals in a row that get this answer; None for any number of them.
+        otherwise: The answer to further ones.
+    """
+
+    reaction: Reaction
+    blocks: int | None = None
+    repeats: int | None = None
+    otherwise: Reaction = Reaction.STOP
+
+
+_HINT: Final = re.compile(r"\[(0x[0-9a-f]+), ?(0x[0-9a-f]+)\]|range (\d+)-(\d+)", re.IGNORECASE)
+_STOP: Final = re.compile(
+    r"specify an address|archive requests require|filters\. the current limit|error code: 1010|"
+    r"method not found|unauthorized|forbidden|api.?key|must be authenticated|http status 40[123]",
+    re.IGNORECASE,
+)
+_HEAD: Final = re.compile(
+    r"block ?out ?of ?range|block height is \d+ but requested|beyond (the )?(current )?head", re.IGNORECASE
+)
+_WAIT: Final = re.compile(
+    r"requests per second|rate limit|too many requests|"
+    r"request timeout on the free plan|http status (429|503|408)|capacity|throttl",
+    re.IGNORECASE,
+)
+_OVERLOADED: Final = re.compile(r"no backend is currently healthy", re.IGNORECASE)
+_SIZE: Final = re.compile(
+    r"more than [\d,]+ (results|logs)|exceeds? max results|logs matched|response size|"
+    r"response (is )?too (big|large)|allowed number of logs|query timeout|on free(tier| plan)",
+    re.IGNORECASE,
+)
+_NUMBERS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"up to an? ([\d,]+)(k?) block range",
+        r"limited to an? ([\d,]+)(k?) (?:block )?range",
+        r"limited to 0 - ([\d,]+)(k?) blocks? range",
+        r"exceeds (?:the )?limit of ([\d,]+)(k?)",
+        r"exceed(?:s|ed)? (?:the )?max(?:imum)? block range:? ([\d,]+)(k?)",
+        r"maximum is set to ([\d,]+)(k?)",
+        r"max(?:imum)? (?:block )?range:? ([\d,]+)(k?)",
+        r"block range greater than ([\d,]+)(k?)",
+        r"\(max(?:imum)? block range:? ([\d,]+)(k?)",
+        r"blocks distance: ([\d,]+)(k?)",
+        r"the limit is ([\d,]+)(k?)",
+        r"smaller than size ([\d,]+)(k?)",
+        r"too wide \(maximum ([\d,]+)(k?)\)",
+        r"maxallowedrange\D+([\d,]+)(k?)",
+    )
+)
+_TOO_WIDE: Final = re.compile(
+    r"range (is )?(too|bigger|larger|exceed)|too (wide|many|large)|too big|maxblockrange", re.IGNORECASE
+)
+_AMBIGUOUS: Final = re.compile(r"limit exceeded", re.IGNORECASE)
+"""Some nodes mean the range by these words, and others the rate."""
+
+_THOUSAND: Final = 1000
+_TIMEOUTS: Final = 3
+_OVERLOADS: Final = 2
+_AMBIGUOUS_SPLITS: Final = 3
+_UNKNOWN_SPLITS: Final = 2
+
+
+_BEFORE_HINTS: Final = ((_STOP, Verdict(Reaction.STOP)), (_HEAD, Verdict(Reaction.HEAD)))
+_BEFORE_NUMBERS: Final = (
+    (_OVERLOADED, Verdict(Reaction.WAIT, repeats=_OVERLOADS, otherwise=Reaction.SPLIT)),
+    (_WAIT, Verdict(Reaction.WAIT)),
+    (_SIZE, Verdict(Reaction.SPLIT)),
+)
+_AFTER_NUMBERS: Final = (
+    (_TOO_WIDE, Verdict(Reaction.SPLIT)),
+    (_AMBIGUOUS, Verdict(Reaction.SPLIT, repeats=_AMBIGUOUS_SPLITS, otherwise=Reaction.WAIT)),
+    (re.compile(""), Verdict(Reaction.SPLIT, repeats=_UNKNOWN_SPLITS)),
+)
+
+
+def judge(error: NodeError | NodeTimeoutError, first: int, last: int) -> Verdict:
+    """Decide how to answer a refused range of blocks.
+
+    Args:
+        error: The refusal.
+        first: The first block that was asked for.
+        last: The last block that was asked for.
+
+    Returns:
+        The verdict. A number of blocks is always smaller than the range that was refused.
+    """
+    if isinstance(error, NodeTimeoutError):
+        return Verdict(Reaction.SPLIT, repeats=_TIMEOUTS)
+    text = _words_of(error)
+    verdicts = (
+        _by_class(_BEFORE_HINTS, text),
+        _by_hint(text, first, last),
+        _by_class(_BEFORE_NUMBERS, text),
+        _by_number(text, last - first + 1),
+        _by_class(_AFTER_NUMBERS, text),
+    )
+    return next(verdict for verdict in verdicts if verdict is not None)
+
+
+def _words_of(error: NodeError) -> str:
+    """Return all that an error says. Some nodes put the reason into the data only, so these come first."""
+    data = error.data if isinstance(error.data, str) else json.dumps(error.data, default=str) if error.data else ""
+    return f"{data} {error.node_message}"
+
+
+def _by_class(classes: Iterable[tuple[re.Pattern[str], Verdict]], text: str) -> Verdict | None:
+    """Return the verdict of the first class with the words of a refusal."""
+    return next((verdict for pattern, verdict in classes if pattern.search(text)), None)
+
+
+def _by_hint(text: str, first: int, last: int) -> Verdict | None:
+    """Return the verdict of a refusal that names a range. One that repeats the range asked is of no use."""
+    hint = _HINT.search(text)
+    if hint is None:
+        return None
+    start, end = (int(it, 16 if it[:2] in ("0x", "0X") else 10) for it in hint.groups() if it)
+    is_useful = first <= start <= end <= last and end - start < last - first
+    return Verdict(Reaction.SPLIT, end - start + 1 if is_useful else None)
+
+
+def _by_number(text: str, asked: int) -> Verdict | None:
+    """Return the verdict of a refusal that names a number of blocks."""
+    found = next(filter(None, (pattern.search(text) for pattern in _NUMBERS)), None)
+    if found is None:
+        return None
+    number = int(found[1].replace(",", "")) * (_THOUSAND if found[2] else 1)
+    return Verdict(Reaction.SPLIT, number if 0 < number < asked else None)

@@ -1,0 +1,98 @@
+"""`make index-tables`: writes the columns of the index's tables into docs/index-tables.md."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, String, inspect
+
+from bilateral.index import schema
+from bilateral.index.columns import WideInteger
+from bilateral.index.database import open_database
+from scripts._build import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Column
+
+PAGE: Final = ROOT / "docs" / "index-tables.md"
+
+_PLACES: Final = 7
+"""The columns with which every table of events begins."""
+
+_STATE: Final = (schema.registry, schema.chain, schema.block, schema.endpoint_limit, schema.journal)
+_HEAD: Final = """# Columns of the index's tables
+
+Look up here which columns a table has. [index.md](index.md) says what they mean, and how values are stored.
+`make index-tables` writes this page, and a test compares it with the tables.
+
+`?` marks columns that may be NULL. `wide` is an integer of up to 256 bits, `hash` 32 bytes, `address` text in checksum
+form.
+"""
+_TYPES: Final = (
+    (WideInteger, "wide"),
+    (BigInteger, "integer"),
+    (Integer, "integer"),
+    (Boolean, "boolean"),
+    (Float, "float"),
+    (LargeBinary, "bytes"),
+    (String, "text"),
+)
+
+_OF_FIXED_LENGTH: Final[dict[tuple[type, int | None], str]] = {(LargeBinary, 32): "hash", (String, 42): "address"}
+
+
+def page() -> str:
+    """Return the page as it must be."""
+    events = sorted((*schema.EVENT_TABLES.values(), schema.undecodable_log), key=lambda table: table.name)
+    place = ", ".join(_described(column) for column in list(events[0].c)[:_PLACES])
+    return "\n".join(
+        (
+            _HEAD,
+            "## Tables of events\n",
+            f"Each begins with the place of the event: {place}.\n",
+            *_rows("columns behind the place", ((it.name, _columns(list(it.c)[_PLACES:])) for it in events)),
+            "\n## Derived tables\n",
+            *_rows("columns", ((it.name, _columns(it.c)) for it in schema.DERIVED_TABLES)),
+            "\n## Views\n",
+            *_rows("columns", _views()),
+            "\n## State of the index\n",
+            *_rows("columns", ((it.name, _columns(it.c)) for it in _STATE)),
+            "",
+        )
+    )
+
+
+def _rows(title: str, described: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the lines of a table of the page."""
+    return [f"| table | {title} |", "| --- | --- |", *(f"| `{name}` | {columns} |" for name, columns in described)]
+
+
+def _columns(columns: Iterable[Column[object]]) -> str:
+    """Return columns with their types."""
+    return ", ".join(map(_described, columns))
+
+
+def _described(column: Column[object]) -> str:
+    """Return a column with its type."""
+    length = getattr(column.type, "length", None)
+    fixed = _OF_FIXED_LENGTH.get((type(column.type), length))
+    kind = fixed or next(name for type_, name in _TYPES if isinstance(column.type, type_))
+    return f"`{column.name}` {kind}{'?' if column.nullable else ''}"
+
+
+def _views() -> list[tuple[str, str]]:
+    """Return the views with their columns."""
+    with tempfile.TemporaryDirectory() as folder:
+        engine = open_database(f"sqlite:///{Path(folder) / 'index.sqlite'}")
+        found = inspect(engine)
+        views = [(name, ", ".join(f"`{it['name']}`" for it in found.get_columns(name))) for name in schema.VIEWS]
+        engine.dispose()
+    return views
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
