@@ -273,7 +273,10 @@ def _show_status(invocation: Invocation, engine: Engine) -> None:
     def column(name: str) -> Any:
         return lambda it: getattr(it, name)
 
-    names = ("chain_id", "block", "head", "lag", "finalized", "event_rows", "reorganizations", "endpoint")
+    names = (
+        *("chain_id", "block", "head", "lag", "finalized", "event_rows"),
+        *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint"),
+    )
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
     found: list[ChainStatus] = chain_statuses(engine)
     invocation.output.results(found, {name.replace("_", " "): column(name) for name in (*names, *files)})

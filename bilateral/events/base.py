@@ -1,4 +1,4 @@
-"""What all events have in common."""
+"""The parts that all events have in common."""
 
 from __future__ import annotations
 

@@ -78,6 +78,17 @@ def test_run_goes_on_where_it_ended(run, grown, generator):
     assert told.count("outcome=advanced") == 1
 
 
+def test_status_shows_the_last_reorganisation(run, grown, generator):
+    run("run", "--until-head")
+    assert "last reorganization" not in run("status")[1]
+    grown.rpc("anvil_rollback", 3)
+    grown.mine(generator.logs(5))
+    run("run", "--until-head")
+    (status,) = json.loads(run("status", "--json")[1])
+    assert (status["reorganizations"], status["last_reorganization_depth"]) == (1, 3)
+    assert "last reorganization depth" in run("status")[1]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_cleanly(grown, record, database, number):
     arguments = ["run", "--rpc-url", grown.url, "--deployment", record, "--database", database, "--no-files"]
