@@ -97,6 +97,21 @@ def restore(state: ClientState, said: SignedMessage, fees_: Mapping[str, int]) -
     return transactions.Sent(Registry.REPUTATION, transaction, fees_["gas"], decode)
 
 
+def prepare_again(state: ClientState, said: SignedMessage, former: Mapping[str, int]) -> Operation[Sent[Any]]:
+    """Prepare a feedback that is pending, with the fees of now. Pending transactions do not count in the simulation.
+
+    Raises:
+        ContractRevertError: The registry refuses the feedback by the latest block.
+        FeeLimitError: The fees exceed the limits.
+        NodeError: The node fails.
+    """
+    prepared = yield from restore(state, said, former)
+    call = {name: prepared.transaction[name] for name in ("to", "data")}
+    yield from registries.simulate({"from": registries.address_of(state), **call})
+    price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
+    return replace(prepared, transaction=prepared.transaction | price)
+
+
 def _decoder(state: ClientState, said: SignedMessage) -> Operation[Any]:
     """Return the decoder of the feedback's event."""
     deployment = yield from registries.connect(state)

@@ -225,7 +225,10 @@ class Submitter:
         """
         if former is None or not former.is_empty:
             try:
-                return self._run(sponsoring.prepare(self._state, SignedMessage.of_row(row))), False
+                said = SignedMessage.of_row(row)
+                if former is None:
+                    return self._run(sponsoring.prepare(self._state, said)), False
+                return self._run(sponsoring.prepare_again(self._state, said, former.fees)), False
             except ContractRevertError as revert:
                 if not sponsoring.is_final(revert):
                     raise
