@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from eth_account import Account
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bilateral.contracts import Deployment, packaged_deployment
+from bilateral.contracts import Deployment
 from bilateral.errors import InvalidArgumentError
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from bilateral.x402.keys import key_from_environment, key_from_keystore
@@ -29,8 +29,7 @@ class _ChainTable(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     rpc_url: str
-    deployment: str | None = None
-    chain_id: int | None = None
+    deployment: str
     key_variable: str | None = None
     keystore: str | None = None
     passphrase_variable: str | None = None
@@ -44,8 +43,6 @@ class _ChainTable(BaseModel):
 
     @model_validator(mode="after")
     def _names_one(self) -> Self:
-        if (self.deployment is None) == (self.chain_id is None):
-            raise ValueError("give a deployment record, or the chain_id of a packaged deployment")
         if (self.key_variable is None) == (self.keystore is None):
             raise ValueError("give key_variable, or keystore and passphrase_variable")
         if (self.keystore is None) != (self.passphrase_variable is None):
@@ -105,16 +102,11 @@ def _chain(found: _ChainTable, folder: Path) -> SponsoredChain:
 
 def _deployment(found: _ChainTable, folder: Path) -> Deployment:
     """Return the deployment that a chain names."""
-    if found.deployment is not None:
-        path = folder / found.deployment
-        try:
-            return Deployment.from_record(path.read_bytes())
-        except OSError as problem:
-            raise InvalidArgumentError(f"the deployment record {path} cannot be read: {problem.strerror}") from None
-    packaged = packaged_deployment(found.chain_id or 0, None)
-    if packaged is None:
-        raise InvalidArgumentError(f"no deployment is packaged for chain {found.chain_id}: name a deployment record")
-    return packaged
+    path = folder / found.deployment
+    try:
+        return Deployment.from_record(path.read_bytes())
+    except OSError as problem:
+        raise InvalidArgumentError(f"the deployment record {path} cannot be read: {problem.strerror}") from None
 
 
 def _signer(found: _ChainTable, folder: Path) -> LocalAccount:

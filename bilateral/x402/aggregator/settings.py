@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.identifiers import ChainId, checksummed
 
@@ -49,9 +50,10 @@ class SponsoredChain:
 
         Raises:
             InvalidArgumentError: A setting is missing or out of range.
+            MissingRegistryError: The deployment has no reputation registry.
+            MissingFunctionError: Its reputation registry takes no signed feedback, like the canonical one.
         """
-        if self.deployment.reputation is None:
-            raise InvalidArgumentError("the deployment of a sponsored chain has no reputation registry")
+        self.deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
         if not self.tokens:
             raise InvalidArgumentError("name the tokens whose payments count: anybody can make a token")
         try:

@@ -8,7 +8,7 @@ import pytest
 from eth_account import Account
 
 from bilateral.contracts import Deployment
-from bilateral.errors import InvalidArgumentError
+from bilateral.errors import InvalidArgumentError, MissingFunctionError
 from bilateral.x402 import InvalidKeyError
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
@@ -49,15 +49,13 @@ def test_file_is_read_with_its_defaults(read):
     assert KEY[2:] not in repr(found)
 
 
-def test_packaged_deployment_and_keystore_are_found(read, tmp_path, monkeypatch):
+def test_keystore_is_found(read, tmp_path, monkeypatch):
     keystore = Account.encrypt(KEY, "secret", kdf="pbkdf2", iterations=1000)
     (tmp_path / "sponsor.json").write_text(json.dumps(keystore))
     monkeypatch.setenv("TEST_PASSPHRASE", "secret")
-    text = CHAIN.replace('deployment = "record.json"', "chain_id = 84532").replace(
-        'key_variable = "TEST_SPONSOR_KEY"', 'keystore = "sponsor.json"\npassphrase_variable = "TEST_PASSPHRASE"'
-    )
-    (chain,) = read(text).chains
-    assert (chain.chain_id, chain.account) == (84532, Account.from_key(KEY).address)
+    named = 'keystore = "sponsor.json"\npassphrase_variable = "TEST_PASSPHRASE"'
+    (chain,) = read(CHAIN.replace('key_variable = "TEST_SPONSOR_KEY"', named)).chains
+    assert chain.account == Account.from_key(KEY).address
 
 
 @pytest.mark.parametrize(
@@ -68,8 +66,7 @@ def test_packaged_deployment_and_keystore_are_found(read, tmp_path, monkeypatch)
         ('budget = "1', 'budget = "x1', "budget 'x1"),
         ("[[chain]]", "x = 1\n[[chain]]", "x: Extra inputs"),
         ("[[chain]]", "answer_seconds = 61.0\n[[chain]]", "answer_seconds: Input should be less than or equal to 60"),
-        ('deployment = "record.json"', "", "give a deployment record, or the chain_id"),
-        ('deployment = "record.json"', "chain_id = 424242", "no deployment is packaged for chain 424242"),
+        ('deployment = "record.json"', "", "chain.0.deployment: Field required"),
         ("record.json", "absent.json", "absent.json cannot be read"),
         ('key_variable = "TEST_SPONSOR_KEY"', "", "give key_variable, or keystore"),
         ('key_variable = "TEST_SPONSOR_KEY"', 'keystore = "x"', "passphrase_variable"),
@@ -80,7 +77,7 @@ def test_packaged_deployment_and_keystore_are_found(read, tmp_path, monkeypatch)
         (CHAIN, CHAIN * 2, "serves each chain once"),
         (CHAIN, "", "chain: Field required"),
     ],
-    ids=range(16),
+    ids=range(15),
 )
 def test_invalid_setting_is_named(read, old, new, problem):
     assert old in CHAIN
@@ -92,6 +89,13 @@ def test_key_that_is_missing_is_named(read, monkeypatch):
     monkeypatch.delenv("TEST_SPONSOR_KEY")
     with pytest.raises(InvalidKeyError, match="TEST_SPONSOR_KEY is not set"):
         read(CHAIN)
+
+
+def test_registries_that_take_no_signed_feedback_are_refused():
+    with pytest.raises(MissingFunctionError, match="giveFeedbackBySig"):
+        SponsoredChain(
+            "http://127.0.0.1:9", Deployment.canonical(84532), Account.from_key(KEY), tokens={ADDRESS: 1}, budget=0
+        )
 
 
 @pytest.mark.parametrize("changes", [{"budget": -1}, {"confirmations": 0}], ids=["budget", "confirmations"])
