@@ -21,6 +21,8 @@ from bilateral.index.files.references import forget_references
 from bilateral.index.history import stored_batches
 from bilateral.index.partitions import create_partitions
 from bilateral.index.rows import Rows, rows_of
+from bilateral.index.search.current import find_files, forget_files, left_files, left_files_after
+from bilateral.index.search.payments import find_payments_of_chain
 from bilateral.index.summaries import SUMMARY_EVENTS, SummaryTables
 
 if TYPE_CHECKING:
@@ -150,6 +152,7 @@ class ChainStore:
             stored = self._move(connection, cursor, values)  # first: it makes another worker wait, and then give way
             AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from)).derive(rows, batch.rows)
             journal.write(rows)
+            forget_files(connection, self.chain_id, left_files(batch.rows))
             SummaryTables(self.chain_id, rows).derive(batch.rows)
             for table, new in batch.rows.items():
                 rows.insert(table, new)
@@ -194,6 +197,7 @@ class ChainStore:
             for block, found in gone:
                 SummaryTables(self.chain_id, rows).derive(found, sign=-1)
                 progress(block)
+            left = left_files_after(connection, self.chain_id, target.number)
             after = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
             removed = sum(rows.delete_after(table, self.chain_id, target.number) for table in after)
             rows.delete_after(schema.block, self.chain_id, target.number)
@@ -204,6 +208,7 @@ class ChainStore:
             else:
                 self._rebuild_agents(connection, rows, progress)
                 floor = target.number + 1
+            find_files(connection, self.chain_id, left)
             now = int(time.time())
             values: dict[Any, Any] = {
                 **_cursor_columns(target),
@@ -233,6 +238,8 @@ class ChainStore:
             rows = rows_of(connection)
             self._rebuild_agents(connection, rows, progress)
             self._rebuild_summaries(connection, rows, progress)
+            find_files(connection, self.chain_id)
+            find_payments_of_chain(connection, self.chain_id)
 
     def _rebuild_agents(self, connection: Connection, rows: Rows, progress: Callable[[int], None]) -> None:
         """Empty the tables of agents, and fill them from the tables of events."""

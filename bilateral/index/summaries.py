@@ -18,6 +18,7 @@ from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback
 from bilateral.index import schema
 from bilateral.index.rows import Writes, key_columns, picker
 from bilateral.index.text import key_text, padded_text
+from bilateral.index.units import units_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Table
@@ -31,6 +32,9 @@ DECIMALS: Final = 18
 _UNITS: Final = [10 ** (DECIMALS - decimals) for decimals in range(DECIMALS + 1)]
 _BLOCK: Final = 1
 """The position of a row's block number; that of its log index is the next one."""
+
+_NOTHING: Final = (0, 0, 0)
+"""The entries of a counterpart without any: their number, the sum of their shares, that of their values."""
 
 _FEEDBACK_KEY: Final = ("registry", "agent_id", "client_address", "feedback_index")
 
@@ -55,12 +59,13 @@ class _Change:
     Attributes:
         count: The change of the number of entries.
         value_sum: The change of the sum of values.
-        counterparts: For each counterpart the change of its number of entries and of the sum of their shares.
+        counterparts: For each counterpart the change of its number of entries, of the sum of their shares, and of the
+            sum of their values in millionths.
     """
 
     count: int = 0
     value_sum: int = 0
-    counterparts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    counterparts: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
 
 class SummaryTables:
@@ -103,11 +108,11 @@ class SummaryTables:
     def _add(self, subject: Subject, account: str, value: int, decimals: int, sign: int) -> None:
         """Add an entry (sign 1), or remove it (-1)."""
         change = self._changes[subject]
-        share = _share(subject[3], value, decimals)
+        share, units = _share(subject[3], value, decimals)
         change.count += sign
         change.value_sum += sign * value * _UNITS[decimals]
-        count, shares = change.counterparts.get(account, (0, 0))
-        change.counterparts[account] = count + sign, shares + sign * share
+        count, shares, sum_of_units = change.counterparts.get(account, _NOTHING)
+        change.counterparts[account] = count + sign, shares + sign * share, sum_of_units + sign * units
 
     def _revoked(self, events: EventRows) -> list[Row]:
         """Return the rows of the feedback that the revocations among some events remove.
@@ -163,10 +168,10 @@ class SummaryTables:
         for subject, change in changes.items():
             key = (chain_id, *subject)
             _, _, _, _, _, count, number, value_sum, share_sum = former_summaries.get(key, (*key, 0, 0, 0, 0))[:9]
-            for account, (added, added_shares) in change.counterparts.items():
+            for account, (added, added_shares, added_units) in change.counterparts.items():
                 account_key = (*key, account)
                 known = former_counterparts.get(account_key)
-                before, shares = (0, 0) if known is None else known[6:]
+                before, shares, units = _NOTHING if known is None else known[6:]
                 after, new_shares = before + added, shares + added_shares
                 if before:
                     share_sum -= shares // before
@@ -174,8 +179,9 @@ class SummaryTables:
                 if after:
                     share_sum += new_shares // after
                     number += 1
-                if added or added_shares:
-                    counterparts.add(account_key, known, (*account_key, after, new_shares) if after else None)
+                if added or added_shares or added_units:
+                    row = (*account_key, after, new_shares, units + added_units) if after else None
+                    counterparts.add(account_key, known, row)
             count += change.count
             value_sum += change.value_sum
             values = (*key, *_values(count, number, value_sum, share_sum, subject[3])) if count else None
@@ -192,10 +198,10 @@ def _values(count: int, counterparts: int, value_sum: int, share_sum: int, tag: 
 
 
 @lru_cache(maxsize=1 << 12)
-def _share(tag: str, value: int, decimals: int) -> int:
-    """Return a value's share of its tag's scale; 0 for a tag without a scale."""
+def _share(tag: str, value: int, decimals: int) -> tuple[int, int]:
+    """Return a value's share of its tag's scale, 0 for a tag without a scale; and the value in millionths."""
     scale = scale_of_tag(tag)
-    return 0 if scale is None else share_of_scale(value, decimals, scale)
+    return 0 if scale is None else share_of_scale(value, decimals, scale), units_of(value, decimals)
 
 
 _text_of = lru_cache(maxsize=1 << 12)(padded_text)

@@ -30,6 +30,7 @@ from bilateral.index.files.rows import (
 from bilateral.index.files.schedule import host_seconds, refresh_seconds, retry_seconds, spread, waited
 from bilateral.index.files.schema import Kind, State
 from bilateral.index.files.sights import note_sights
+from bilateral.index.search.payments import find_payments_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -126,6 +127,8 @@ class FileQueue:
                 store_content(connection, outcome)
             values = {**_changes(lease, known, outcome, now), "lease": None, "attempts": 0}
             set_file(connection, lease.file_id, values)
+            if lease.kind is Kind.FEEDBACK and isinstance(outcome, Loaded):
+                find_payments_of_file(connection, lease.file_id)
             if isinstance(outcome, Loaded) and known.content_hash not in (None, outcome.content_hash):
                 delete_unused_content(connection, known.content_hash)
             note_sights(connection, [lease.file_id])

@@ -13,6 +13,8 @@ from bilateral.index.files import schema
 from bilateral.index.files.fields import MAX_NAME, MAX_TEXT, MAX_URI, Fields, stored_text
 from bilateral.index.files.hosts import host_rows
 from bilateral.index.files.schema import Kind
+from bilateral.index.search.schema import registration_words
+from bilateral.index.search.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +31,7 @@ READ_TABLES: Final = (
     schema.registration_claim,
     schema.registration_domain,
     schema.feedback_file,
+    registration_words,
 )
 """The tables that hold what files say. Their rows vanish with the content."""
 
@@ -123,6 +126,7 @@ def _registration(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
     rows[schema.registration_card] = [
         {**key, **_card(services, rows[schema.registration_capability])},
     ]
+    rows[registration_words] = [{**key, **search_words(rows)}]
     return rows
 
 
@@ -137,6 +141,21 @@ def _card(services: list[dict[str, Any]], capabilities: list[dict[str, Any]]) ->
     for kind, name in _CARD_LISTS.items():
         columns[name] = listed([it["value"] for it in capabilities if it["kind"] == kind])
     return columns
+
+
+def search_words(rows: ReadRows) -> dict[str, list[str]]:
+    """Return the words by which searches find a registration file.
+
+    Args:
+        rows: The rows that it makes.
+    """
+    (file,) = rows[schema.registration_file]
+    services = (row["name"] for row in rows[schema.registration_service])
+    capabilities = (row["value"] for row in rows[schema.registration_capability])
+    return {
+        "name_words": words_of([file["name"]]),
+        "words": words_of([file["name"], *services, file["description"], *capabilities]),
+    }
 
 
 def _services(

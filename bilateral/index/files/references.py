@@ -39,6 +39,8 @@ from bilateral.index.files.rows import (
 from bilateral.index.files.schema import Kind, State
 from bilateral.index.files.sights import move_sights, note_sights
 from bilateral.index.schema import EVENT_TABLES, chain
+from bilateral.index.search.current import find_files
+from bilateral.index.search.payments import find_payments, forget_payments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -246,6 +248,12 @@ class ReferenceScan:
         if references:
             connection.execute(insert(schema.file_reference), references)
         note_sights(connection, new.keys())
+        named = {(it.row["registry"], it.row["agent_id"]) for it in found if it.kind is Kind.REGISTRATION}
+        find_files(connection, self.chain_id, named)
+        if any(it.kind is Kind.FEEDBACK for it in found):
+            blocks = [it.row["block_number"] for it in found]
+            of_blocks = schema.file_reference.c.block_number.between(min(blocks), max(blocks))
+            find_payments(connection, (schema.file_reference.c.chain_id == self.chain_id) & of_blocks)
 
     def _move(self, connection: Connection, before: int, after: int, generation: int) -> bool:
         """Move the cursor, if it is where it was, and no rollback took place meanwhile."""
@@ -277,6 +285,7 @@ def forget_references(connection: Connection, chain_id: int, block: int) -> None
     now = int(time.time())
     insert_new(connection, schema.abandoned_file, [{"file_id": it, "abandoned_at": now} for it in ids])
     connection.execute(delete(table).where(removed))
+    forget_payments(connection, chain_id, block)
 
 
 def _wake_former(connection: Connection, chain_id: int, block: int) -> None:

@@ -10,6 +10,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from bilateral.index.files import schema
 from bilateral.index.files.loading import Failed, Loaded
 from bilateral.index.files.schema import Kind, State
+from bilateral.index.search.schema import registration_words
+from bilateral.index.search.vocabulary import learn_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,6 +38,7 @@ def store_content(connection: Connection, loaded: Loaded) -> None:
     )
     for read, rows in loaded.rows.items():
         insert_new(connection, read, rows)
+    learn_words(connection, (word for row in loaded.rows.get(registration_words, ()) for word in row["name_words"]))
 
 
 def delete_unused_content(connection: Connection, content_hash: bytes) -> None:

@@ -1,0 +1,79 @@
+"""The words of agents' names, so that a search for a misspelt word finds the similar ones.
+
+Words are learnt with their file and stay, although their last file may go: a word that no file has finds nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from bilateral.index.search.schema import known_word, word_trigram
+from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection
+
+SIMILARITY: Final = 0.3
+"""The least similarity: the number of common trigrams, divided by that of all trigrams of both words."""
+
+MAX_SIMILAR: Final = 10
+"""Words that stand in for a misspelt one."""
+
+_INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+def learn_words(connection: Connection, words: Iterable[str]) -> None:
+    """Store words that are not known yet.
+
+    Args:
+        connection: The connection, in a transaction.
+        words: The words.
+    """
+    wanted = sorted({word for word in words if len(word) in LEARNT_LENGTHS})
+    if not wanted:
+        return
+    known = set(connection.execute(select(known_word.c.word).where(known_word.c.word.in_(wanted))).scalars())
+    parts = {word: trigrams(word) for word in wanted if word not in known}
+    for table, rows in (
+        (known_word, [{"word": word, "trigrams": len(found)} for word, found in parts.items()]),
+        (word_trigram, sorted(({"word": w, "trigram": t} for w, it in parts.items() for t in it), key=_by_trigram)),
+    ):
+        if rows:
+            connection.execute(_INSERT[connection.dialect.name](table).on_conflict_do_nothing(), rows)
+
+
+def similar_words(connection: Connection, word: str) -> list[str]:
+    """Return the known words that are most similar to a word, the most similar first.
+
+    Args:
+        connection: The connection.
+        word: The word.
+    """
+    if len(word) not in LEARNT_LENGTHS:
+        return []
+    parts = trigrams(word)
+    common = func.count().label("common")
+    found = (
+        select(word_trigram.c.word, common)
+        .where(word_trigram.c.trigram.in_(sorted(parts)))
+        .group_by(word_trigram.c.word)
+        .having(common >= SIMILARITY * len(parts))
+        .subquery()
+    )
+    query = select(found.c.word, found.c.common, known_word.c.trigrams).join(
+        known_word, known_word.c.word == found.c.word
+    )
+    ranked = sorted(
+        (-count / (len(parts) + number - count), other) for other, count, number in connection.execute(query)
+    )
+    return [other for similarity, other in ranked if -similarity >= SIMILARITY][:MAX_SIMILAR]
+
+
+def _by_trigram(row: dict[str, str]) -> tuple[str, str]:
+    """Return the key of a row: two transactions insert in one order, and do not wait for each other in a circle."""
+    return row["trigram"], row["word"]

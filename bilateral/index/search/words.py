@@ -1,0 +1,61 @@
+"""Words of texts: one definition for both engines, so that a search finds the same on SQLite and PostgreSQL.
+
+A word is a run of letters and digits, in lower case and without accents. Each sign of Chinese or Japanese writing is a
+word of its own, because these languages put no spaces between words.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MAX_WORD: Final = 40
+"""Characters of a word. The rest of a longer one is left out."""
+
+MAX_WORDS: Final = 2_000
+"""Different words of one text that count."""
+
+LEARNT_LENGTHS: Final = range(4, 25)
+"""The lengths of words that may be found by a similar word."""
+
+_UNSPACED: Final = (range(0x3040, 0x3100), range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0x20000, 0x32000))
+
+
+def words_of(texts: Iterable[str | None]) -> list[str]:
+    """Return the different words of some texts, in the order in which they first appear.
+
+    Args:
+        texts: The texts; None counts as empty.
+    """
+    found = (word for text in texts if text for word in _words(text))
+    return list(islice(dict.fromkeys(found), MAX_WORDS))
+
+
+def trigrams(word: str) -> set[str]:
+    """Return the parts of three characters of a word, with two spaces before it and one behind, as `pg_trgm` does."""
+    padded = f"  {word} "
+    return {padded[at : at + 3] for at in range(len(padded) - 2)}
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the words of a text."""
+    begun: list[str] = []
+    for character in unicodedata.normalize("NFKD", text.casefold()).casefold():
+        if unicodedata.category(character) == "Mn":  # an accent, which is no end of a word
+            continue
+        if any(ord(character) in signs for signs in _UNSPACED):
+            if begun:
+                yield "".join(begun)[:MAX_WORD]
+            begun = []
+            yield character
+        elif character.isalnum():
+            begun.append(character)
+        elif begun:
+            yield "".join(begun)[:MAX_WORD]
+            begun = []
+    if begun:
+        yield "".join(begun)[:MAX_WORD]

@@ -1,0 +1,21 @@
+"""Values in millionths: integers whose sums are exact, and small enough for 64 bits unless somebody is hostile."""
+
+from __future__ import annotations
+
+from typing import Final
+
+UNITS: Final = 10**6
+"""The value 1, in millionths."""
+
+MAX_UNITS: Final = 10**18
+"""The most that one value counts, either side of zero: 10^12."""
+
+
+def units_of(value: int, decimals: int) -> int:
+    """Return a value in millionths, cut to an integer.
+
+    Args:
+        value: The integer of the fixed-point number.
+        decimals: The number of its digits behind the point.
+    """
+    return min(max(value * UNITS // 10**decimals, -MAX_UNITS), MAX_UNITS)
