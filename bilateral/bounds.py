@@ -18,7 +18,7 @@ SHARES: Final = 10**6
 CONFIDENCE: Final = 0.95
 """The one-sided confidence of the bound."""
 
-_QUANTILE: Final = 1.6448536269514722
+QUANTILE: Final = 1.6448536269514722
 """The quantile of the normal distribution for `CONFIDENCE`."""
 
 _DEFAULT_SCALE: Final = (0, 100)
@@ -71,9 +71,9 @@ def lower_bound(share_sum: int, counterparts: int, scale: tuple[int, int]) -> fl
         The bound, on the scale.
     """
     share = share_sum / (counterparts * SHARES)
-    squared = _QUANTILE**2
+    squared = QUANTILE**2
     centre = share + squared / (2 * counterparts)
-    spread = _QUANTILE * sqrt((share * (1 - share) + squared / (4 * counterparts)) / counterparts)
+    spread = QUANTILE * sqrt((share * (1 - share) + squared / (4 * counterparts)) / counterparts)
     bound = max(0.0, (centre - spread) / (1 + squared / counterparts))
     lowest, highest = scale
     return lowest + bound * (highest - lowest)

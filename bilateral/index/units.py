@@ -18,4 +18,5 @@ def units_of(value: int, decimals: int) -> int:
         value: The integer of the fixed-point number.
         decimals: The number of its digits behind the point.
     """
-    return min(max(value * UNITS // 10**decimals, -MAX_UNITS), MAX_UNITS)
+    unit: int = 10**decimals
+    return min(max(value * UNITS // unit, -MAX_UNITS), MAX_UNITS)

@@ -91,12 +91,12 @@ def database_url(request, tmp_path):
 
 @pytest.fixture
 def fresh_postgres(postgres, tmp_path):
-    with _fresh_schema(postgres, tmp_path.name) as url:
+    with fresh_schema(postgres, tmp_path.name) as url:
         yield url
 
 
 @contextmanager
-def _fresh_schema(url, name):
+def fresh_schema(url, name):
     """Give a test a schema of its own on the shared server."""
     schema = "".join(it if it.isalnum() else "_" for it in name.lower())
     url = url.replace("postgresql://", "postgresql+psycopg://")

@@ -45,4 +45,4 @@ def _fill_words(connection: Connection, hashes: Sequence[bytes]) -> None:
             of_content[row["content_hash"]][table].append(dict(row))
     found = [{"content_hash": content, **search_words(rows)} for content, rows in of_content.items()]
     connection.execute(insert(registration_words), found)
-    learn_words(connection, (word for row in found for word in row["name_words"]))
+    learn_words(connection, (word for rows in of_content.values() for word in search_words(rows)["name_words"]))

@@ -1,0 +1,267 @@
+"""Gates as SQL: the ratings of agents that fulfil a condition, from summaries or from single counterparts."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import Float, and_, case, cast, exists, func, literal, or_, select, table
+from sqlalchemy import column as named_column
+
+from bilateral.bounds import QUANTILE, SHARES, scale_of_tag
+from bilateral.index.queries.search_filters import Order, Payment
+from bilateral.index.schema import agent, counterpart, registry, summary
+from bilateral.index.search.schema import payment_claim
+from bilateral.index.units import UNITS
+from bilateral.values import STANDARD_TAGS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery, Table
+
+    from bilateral.index.queries.search_filters import Gate
+
+_REAL: Final = Float(53)
+_NO_BOUND: Final = -1.0
+"""The rank of ratings without a lower bound: after all others."""
+
+_RATINGS: Final = ("chain_id", "identity_registry", "agent_id", "registry", "tag")
+"""The columns that name the ratings of an agent under a tag."""
+
+
+def prepare(connection: Connection) -> None:
+    """Give SQLite the function `sqrt`, if it was built without it.
+
+    Args:
+        connection: The connection.
+    """
+    if connection.dialect.name != "sqlite" or connection.info.get("has_sqrt"):
+        return
+    driver: Any = connection.connection.driver_connection
+    try:
+        driver.execute("SELECT sqrt(1)").fetchone()
+    except sqlite3.OperationalError:
+        driver.create_function("sqrt", 1, math.sqrt, deterministic=True)
+    connection.info["has_sqrt"] = True
+
+
+def is_of_few(gate: Gate) -> bool:
+    """Return True for a gate of some reviewers or of claims: their ratings are few, and are best collected first."""
+    return gate.payment is not None or bool(gate.reviewers)
+
+
+def ratings(gate: Gate, *conditions: ColumnElement[bool]) -> Select[Any]:
+    """Return the query for the ratings that fulfil a gate.
+
+    Args:
+        gate: The gate.
+        *conditions: Further conditions on the table that `source` returns, and on `registry`.
+
+    Returns:
+        A query with the columns of `_RATINGS`, `count`, `counterparts`, `mean`, `lower_bound`.
+    """
+    if gate.payment is not None:
+        return _of_claims(gate, conditions)
+    if gate.reviewers:
+        return _of_counterparts(gate, conditions)
+    return _of_summaries(gate, conditions)
+
+
+def source(gate: Gate) -> Table:
+    """Return the table whose rows a gate adds up."""
+    if gate.payment is not None:
+        return payment_claim
+    return counterpart if gate.reviewers else summary
+
+
+def best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
+    """Return the agents that pass a gate, each once, with the rank of its best ratings.
+
+    Args:
+        gate: The gate.
+        order: The order in which the agents are wanted.
+        chains: The chains.
+    """
+    found = ratings(gate, source(gate).c.chain_id.in_(chains)).subquery()
+    key = [found.c[name] for name in _RATINGS[:3]]
+    return select(*key, func.max(_rank(found.c, order)).label("rank")).group_by(*key).subquery()
+
+
+def best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
+    """Return the rank of the best ratings of the agent of the query around; NULL if none passes the gate.
+
+    Args:
+        gate: The gate, not one of `is_of_few`.
+        order: The order.
+    """
+    from_table = source(gate).c
+    of_agent = (
+        from_table.chain_id == agent.c.chain_id,
+        registry.c.identity_registry == agent.c.identity_registry,
+        from_table.agent_id == agent.c.agent_id,
+    )
+    found = ratings(gate, *of_agent).correlate(agent)
+    rank = _rank(found.selected_columns, order)
+    return found.with_only_columns(rank).order_by(rank.desc()).limit(1).scalar_subquery()
+
+
+def is_rated() -> ColumnElement[bool]:
+    """Return the condition that the agent of the query has feedback that counts."""
+    return (
+        exists()
+        .where(
+            summary.c.chain_id == agent.c.chain_id,
+            registry.c.chain_id == agent.c.chain_id,
+            registry.c.identity_registry == agent.c.identity_registry,
+            summary.c.registry == registry.c.address,
+            summary.c.agent_id == agent.c.agent_id,
+            summary.c.side == "server",
+        )
+        .correlate(agent)
+    )
+
+
+def _rank(columns: Any, order: Order) -> ColumnElement[float]:
+    """Return the rank of ratings."""
+    if order is Order.MEAN:
+        return cast(columns["mean"], _REAL)
+    if order is Order.ACTIVITY:
+        return cast(columns["count"], _REAL)
+    return func.coalesce(columns["lower_bound"], literal(_NO_BOUND, _REAL))
+
+
+def _of_summaries(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    """Return the ratings by all, which are summed up already."""
+    columns = summary.c
+    return (
+        select(*_named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
+        .where(*_of_gate(summary, gate), columns.side == gate.side, *conditions)
+        .where(*_limits(gate, columns["count"], columns.counterparts, columns.mean, columns.lower_bound))
+    )
+
+
+def _of_counterparts(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    """Return the ratings by some reviewers."""
+    columns = counterpart.c
+    count, clients = func.sum(columns["count"]), func.count()
+    share = cast(func.sum(columns.share_sum // columns["count"]), _REAL)
+    mean = func.sum(cast(columns.unit_sum, _REAL)) / UNITS / count
+    bound = _lower_bound(share, cast(clients, _REAL), columns.tag)
+    return (
+        select(
+            *_named(counterpart),
+            count.label("count"),
+            clients.label("counterparts"),
+            mean.label("mean"),
+            bound.label("lower_bound"),
+        )
+        .where(*_of_gate(counterpart, gate), columns.side == gate.side, columns.account.in_(gate.reviewers))
+        .where(*conditions)
+        .group_by(*_named(counterpart))
+        .having(and_(True, *_limits(gate, count, clients, mean, bound)))  # no limit is no condition
+    )
+
+
+def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[Any]:
+    """Return the ratings with a claimed payment."""
+    columns = payment_claim.c
+    view = table("feedback", *(named_column(name) for name in ("chain_id", "block_number", "log_index", "is_revoked")))
+    revoked = exists().where(
+        *(view.c[name] == columns[name] for name in ("chain_id", "block_number", "log_index")), view.c.is_revoked
+    )
+    wanted = [*_of_gate(payment_claim, gate), *conditions, ~revoked.correlate(payment_claim)]
+    if gate.reviewers:
+        wanted.append(columns.account.in_(gate.reviewers))
+    if gate.payment is Payment.MATCHING:
+        payee = agent.alias("payee").c
+        is_payee = exists().where(
+            payee.chain_id == columns.chain_id,
+            payee.identity_registry == registry.c.identity_registry,
+            payee.agent_id == columns.agent_id,
+            or_(payee.owner == columns.payee, payee.wallet == columns.payee),
+        )
+        wanted += [columns.is_bound, columns.payer == columns.account, is_payee.correlate(payment_claim, registry)]
+    each = (
+        select(
+            *_named(payment_claim),
+            func.count().label("entries"),
+            (func.sum(columns.share) // func.count()).label("share"),
+            func.sum(cast(columns.units, _REAL)).label("units"),  # as integers they could exceed 64 bits
+        )
+        .where(*wanted)
+        .group_by(*_named(payment_claim), columns.account)
+        .subquery()
+    )
+    key = [each.c[name] for name in _RATINGS]
+    count, clients = func.sum(each.c.entries), func.count()
+    mean = func.sum(each.c.units) / UNITS / count
+    bound = _lower_bound(cast(func.sum(each.c.share), _REAL), cast(clients, _REAL), each.c.tag)
+    return (
+        select(
+            *key,
+            count.label("count"),
+            clients.label("counterparts"),
+            mean.label("mean"),
+            bound.label("lower_bound"),
+        )
+        .group_by(*key)
+        .having(and_(True, *_limits(gate, count, clients, mean, bound)))  # no limit is no condition
+    )
+
+
+def _named(from_table: Table) -> list[ColumnElement[Any]]:
+    """Return the columns of `_RATINGS`."""
+    columns = from_table.c
+    return [columns.chain_id, registry.c.identity_registry, columns.agent_id, columns.registry, columns.tag]
+
+
+def _of_gate(from_table: Table, gate: Gate) -> list[ColumnElement[bool]]:
+    """Return the conditions on the rows of a table, with the join to the registry."""
+    columns = from_table.c
+    found = [registry.c.chain_id == columns.chain_id, registry.c.address == columns.registry]
+    return found if gate.tag is None else [*found, columns.tag == gate.tag]
+
+
+def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list[ColumnElement[bool]]:
+    """Return the conditions of a gate that it does not leave open."""
+    limits = (
+        (gate.minimum, mean, True),
+        (gate.maximum, mean, False),
+        (gate.lower_bound, bound, True),
+        (gate.count if gate.count > 1 else None, count, True),
+        (gate.maximum_count, count, False),
+        (gate.clients if gate.clients > 1 else None, clients, True),
+    )
+    found: list[ColumnElement[bool]] = []
+    for limit, figure, is_least in limits:
+        if limit is not None:
+            value = limit if isinstance(limit, int) else literal(float(limit), _REAL)
+            found.append(figure >= value if is_least else figure <= value)
+    return found
+
+
+def _lower_bound(share_sum: Any, clients: Any, tag: Any) -> ColumnElement[Any]:
+    """Return `bilateral.bounds.lower_bound` in SQL: the same operations in the same order, on the same numbers."""
+    squared = QUANTILE**2
+    share = share_sum / (clients * SHARES)
+    centre = share + literal(squared, _REAL) / (2 * clients)
+    inner = (share * (1 - share) + literal(squared, _REAL) / (4 * clients)) / clients
+    spread = literal(QUANTILE, _REAL) * func.sqrt(inner)
+    bound = (centre - spread) / (1 + literal(squared, _REAL) / clients)
+    positive = case((bound > 0, bound), else_=literal(0.0, _REAL))
+    scales = {name: scale_of_tag(name) for name in STANDARD_TAGS}
+    ordinary = (0, 100)
+    values: list[Any] = [
+        (tag == name, None if scale is None else _scaled(positive, scale))
+        for name, scale in scales.items()
+        if scale != ordinary
+    ]
+    return case(*values, else_=_scaled(positive, ordinary))
+
+
+def _scaled(bound: ColumnElement[Any], scale: tuple[int, int]) -> ColumnElement[Any]:
+    """Return a bound on its scale."""
+    lowest, highest = scale
+    return literal(float(lowest), _REAL) + bound * (highest - lowest)

@@ -1,0 +1,282 @@
+"""A plain model of searches: it reads every event and file into Python, and filters them one by one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from sqlalchemy import text
+
+from bilateral.bounds import lower_bound, scale_of_tag
+from bilateral.index.columns import python_integer
+from bilateral.index.queries.search_filters import Order, Payment
+from tests.index.model import share_of
+
+ASCII_WORD = re.compile("[a-z0-9]+")
+CAPABILITIES = {
+    "MCP": {"mcpTools": "mcp_tool", "mcpPrompts": "mcp_prompt"},
+    "A2A": {"a2aSkills": "a2a_skill"},
+    "OASF": {"skills": "oasf_skill", "domains": "oasf_domain"},
+    "web": {},
+}
+
+
+def words(*texts):
+    return {word for each in texts for word in ASCII_WORD.findall((each or "").lower())}
+
+
+@dataclass
+class ModelAgent:
+    """An agent with its file, as its author wrote it."""
+
+    key: tuple
+    owner: str
+    wallet: str | None
+    registered_at: int
+    updated_at: int
+    file: dict | None
+    metadata: dict = field(default_factory=dict)
+
+    @property
+    def name_words(self):
+        return words(self.file["name"]) if self.file else set()
+
+    @property
+    def capabilities(self):
+        found = {("trust", it) for it in self.file["supportedTrust"]} if self.file else set()
+        for service in self.file["services"] if self.file else ():
+            for name, kind in CAPABILITIES[service["name"]].items():
+                found |= {(kind, it) for it in service.get(name, ())}
+        return found
+
+    @property
+    def services(self):
+        return {it["name"].lower() for it in self.file["services"]} if self.file else set()
+
+    @property
+    def words(self):
+        if not self.file:
+            return set()
+        capabilities = [value for _, value in self.capabilities]
+        return words(self.file["name"], self.file["description"], *self.services, *capabilities)
+
+
+@dataclass
+class Given:
+    """A rating that counts: of an agent, by an account, under a tag."""
+
+    agent: tuple
+    registry: str
+    side: str
+    tag: str
+    account: str
+    value: Fraction
+    payment: dict | None = None
+
+
+def parts(word):
+    padded = f"  {word} "
+    return {padded[at : at + 3] for at in range(len(word) + 1)}
+
+
+class Oracle:
+    """The agents and ratings of a database.
+
+    Args:
+        engine: The database. Only its tables of events, its agents and its stored files are read.
+    """
+
+    def __init__(self, engine):
+        with engine.connect() as connection:
+            self._rows = lambda query: connection.execute(text(query)).mappings().all()
+            contents = {
+                it["content_hash"]: json.loads(it["content"]) for it in self._rows("SELECT * FROM file_content")
+            }
+            self.identity = {it["address"]: it["identity_registry"] for it in self._rows("SELECT * FROM registry")}
+            named = defaultdict(dict)
+            for it in self._rows(
+                "SELECT r.*, f.uri, f.content_hash FROM file_reference r JOIN file f ON f.file_id = r.file_id"
+                " WHERE f.state = 'loaded' ORDER BY r.block_number, r.log_index"
+            ):
+                named[it["kind"]][it["block_number"], it["log_index"]] = it
+            self._read_agents(named["registration"], contents)
+            self._read_ratings(named["feedback"], contents)
+        self.summaries = defaultdict(list)
+        for each in self.given:
+            self.summaries[each.agent, each.registry, each.side, each.tag].append(each)
+        self.vocabulary = set().union(*(it.name_words for it in self.agents.values()))
+
+    def _read_agents(self, named, contents):
+        files = {
+            (it["chain_id"], it["registry"], python_integer(it["agent_id"]), it["uri"]): contents[it["content_hash"]]
+            for it in named.values()
+        }
+        self.agents = {}
+        for it in self._rows("SELECT * FROM agent"):
+            key = (it["chain_id"], it["identity_registry"], python_integer(it["agent_id"]))
+            file = files.get((*key, it["uri"]))
+            times = (it["registered_at"], it["updated_at"])
+            self.agents[key] = ModelAgent(key, it["owner"], it["wallet"], *times, file)
+        for it in self._rows("SELECT * FROM agent_metadata"):
+            key = (it["chain_id"], it["identity_registry"], python_integer(it["agent_id"]))
+            self.agents[key].metadata[it["metadata_key"]] = bytes(it["metadata_value"])
+
+    def _read_ratings(self, named, contents):
+        revoked = {
+            (it["registry"], python_integer(it["agent_id"]), it["client_address"], python_integer(it["feedback_index"]))
+            for it in self._rows("SELECT * FROM feedback_revoked")
+        }
+        self.given = []
+        for it in self._rows("SELECT * FROM new_feedback"):
+            key = (it["registry"], python_integer(it["agent_id"]), it["client_address"])
+            if (*key, python_integer(it["feedback_index"])) in revoked:
+                continue
+            value = Fraction(python_integer(it["value"]), 10 ** it["value_decimals"])
+            file = named.get((it["block_number"], it["log_index"]))
+            proof = contents[file["content_hash"]].get("proofOfPayment") if file else None
+            self._give(it, it["agent_id"], "server", it["tag1"], it["client_address"], value, proof)
+        for it in self._rows("SELECT * FROM new_authorized_feedback"):
+            tag = bytes(it["tag1"]).rstrip(b"\0").decode()
+            self._give(it, it["agent_id"], "server", tag, it["client_address"], Fraction(it["score"]))
+        for side in ("client", "validator"):
+            for it in self._rows(f"SELECT * FROM {side}_rated"):  # noqa: S608  # our own names
+                rater = f"agent {python_integer(it['server_id'])}"
+                self._give(it, it[f"{side}_id"], side, "", rater, Fraction(it["rating"]))
+
+    def _give(self, row, agent_id, side, tag, account, value, payment=None):
+        agent = (row["chain_id"], self.identity[row["registry"]], python_integer(agent_id))
+        self.given.append(Given(agent, row["registry"], side, tag, account, value, payment))
+
+    def search(self, search):
+        """Return the keys of the agents that a search finds, in its order."""
+        terms = self._terms(search.words)
+        if terms is None:
+            return []
+        passed = [self._passed(gate, search.ranking) for gate in search.gates]
+        found = []
+        for key, agent in self.agents.items():
+            if self._matches(agent, search, terms) and all(key in it for it in passed):
+                ranks = self._ranks(agent, search, terms, passed[0][key] if passed else 0.0)
+                found.append((*(-rank for rank in ranks), key))
+        return [key for *_, key in sorted(found)]
+
+    def leaders(self, tag, side):
+        """Return the keys of the agents with a lower bound under a tag, the best first."""
+        best = {}
+        for (agent, _, its_side, its_tag), given in self.summaries.items():
+            bound = self._figures(given, tag)[3] if (its_side, its_tag) == (side, tag) else None
+            if bound is not None and agent in self.agents:
+                best[agent] = max(bound, best.get(agent, -1.0))
+        return [agent for _, agent in sorted((-bound, agent) for agent, bound in best.items())]
+
+    def _terms(self, wanted):
+        terms = []
+        for word in wanted:
+            term = ({word}, len(word) >= 2)
+            if not any(self._has(agent.words, term) for agent in self.agents.values()):
+                similar = self._similar(word)
+                if not similar:
+                    return None
+                term = (set(similar), False)
+            terms.append(term)
+        return terms
+
+    def _similar(self, word):
+        if not 4 <= len(word) <= 24:
+            return []
+        ranked = []
+        for other in self.vocabulary:
+            if 4 <= len(other) <= 24:
+                similarity = Fraction(len(parts(word) & parts(other)), len(parts(word) | parts(other)))
+                if similarity >= Fraction(3, 10):
+                    ranked.append((-similarity, other))
+        return [other for _, other in sorted(ranked)][:10]
+
+    @staticmethod
+    def _has(found, term):
+        wanted, is_beginning = term
+        return any(it in found or (is_beginning and any(word.startswith(it) for word in found)) for it in wanted)
+
+    def _matches(self, agent, search, terms):
+        ranges = (
+            (agent.registered_at, search.registered_from, search.registered_to),
+            (agent.updated_at, search.updated_from, search.updated_to),
+        )
+        file = agent.file or {}
+        return (
+            (not search.chains or agent.key[0] in search.chains)
+            and search.owner in (None, agent.owner)
+            and (search.wallet is None or agent.wallet == search.wallet)
+            and all(low is None or at >= low for at, low, _ in ranges)
+            and all(high is None or at <= high for at, _, high in ranges)
+            and (search.active is None or file.get("active") is search.active)
+            and (search.x402 is None or file.get("x402Support") is search.x402)
+            and all((kind.value, value) in agent.capabilities for kind, value in search.capabilities)
+            and all(name.lower() in agent.services for name in search.services)
+            and all(key in agent.metadata and value in (None, agent.metadata[key]) for key, value in search.metadata)
+            and search.rated in (None, any(it.agent == agent.key and it.side == "server" for it in self.given))
+            and all(self._has(agent.words, term) for term in terms)
+        )
+
+    def _passed(self, gate, order):
+        """Return the agents that pass a gate, with the rank of their best ratings."""
+        passed = {}
+        for (agent, _, side, tag), given in self.summaries.items():
+            if side != gate.side or gate.tag not in (None, tag):
+                continue
+            counted = [it for it in given if self._counts(it, gate)]
+            if not counted:
+                continue
+            count, clients, mean, bound = self._figures(counted, tag)
+            if (
+                count >= gate.count
+                and clients >= gate.clients
+                and (gate.maximum_count is None or count <= gate.maximum_count)
+                and (gate.minimum is None or mean >= gate.minimum)
+                and (gate.maximum is None or mean <= gate.maximum)
+                and (gate.lower_bound is None or (bound is not None and bound >= float(gate.lower_bound)))
+            ):
+                by_bound = -1.0 if bound is None else bound
+                rank = {Order.MEAN: float(mean), Order.ACTIVITY: float(count)}.get(order, by_bound)
+                passed[agent] = max(rank, passed.get(agent, rank))
+        return passed
+
+    def _counts(self, given, gate):
+        if gate.reviewers and given.account not in gate.reviewers:
+            return False
+        if gate.payment is None:
+            return True
+        if given.payment is None:
+            return False
+        agent, proof = self.agents[given.agent], given.payment
+        payees = {agent.owner.lower(), (agent.wallet or "").lower()}
+        is_matching = proof["fromAddress"].lower() == given.account.lower() and proof["toAddress"].lower() in payees
+        return gate.payment is Payment.CLAIMED or is_matching
+
+    @staticmethod
+    def _figures(given, tag):
+        scale = scale_of_tag(tag)
+        shares = defaultdict(list)
+        for each in given:
+            shares[each.account].append(0 if scale is None else share_of(each.value, *scale))
+        mean = sum(it.value for it in given) / len(given)
+        share_sum = sum(sum(mine) // len(mine) for mine in shares.values())
+        bound = None if scale is None else lower_bound(share_sum, len(shares), scale)
+        return len(given), len(shares), mean, bound
+
+    def _ranks(self, agent, search, terms, by_gate):
+        if search.ranking is Order.RELEVANCE:
+            points = 0
+            for term in terms:
+                whole = (term[0], False)
+                points += 4 * self._has(agent.name_words, whole) + 2 * self._has(agent.name_words, term)
+                points += self._has(agent.words, whole)
+            return points, by_gate
+        if search.ranking is Order.UPDATED:
+            return agent.updated_at, 0
+        if search.ranking is Order.REGISTERED:
+            return agent.registered_at, 0
+        return by_gate, 0
