@@ -7,7 +7,7 @@ from dataclasses import fields
 from fractions import Fraction
 from hashlib import sha256
 from itertools import groupby
-from math import sqrt
+from math import floor, sqrt
 
 from sqlalchemy import select
 
@@ -148,10 +148,11 @@ class Model:
 
     def _summary(self, subject, entries):
         scale = scale_of(subject[-1])
-        shares = defaultdict(list)
+        shares, units = defaultdict(list), defaultdict(int)
         for account, value in entries:
+            units[account] += max(-(10**18), min(10**18, floor(value * 10**6)))
             shares[account].append(0 if scale is None else share_of(value, *scale))
-        self.tables["counterpart"] += [(*subject, it, len(mine), sum(mine)) for it, mine in shares.items()]
+        self.tables["counterpart"] += [(*subject, it, len(mine), sum(mine), units[it]) for it, mine in shares.items()]
         total = sum(value for _, value in entries)
         share_sum = sum(sum(mine) // len(mine) for mine in shares.values())
         bound = None if scale is None else wilson(Fraction(share_sum, 10**6), len(shares), *scale)

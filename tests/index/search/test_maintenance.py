@@ -1,0 +1,174 @@
+"""The tables of searches follow files and agents in one transaction: refreshed files, new URIs, reorganisations."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+
+import pytest
+from sqlalchemy import delete, select
+
+from bench.index.generator import ADDRESSES, encoded
+from bilateral.contracts import Registry
+from bilateral.index import schema as events
+from bilateral.index.files import schema as files
+from bilateral.index.queries.search import search_agents
+from bilateral.index.queries.search_filters import AgentSearch, Gate, Payment
+from bilateral.index.rows import rows_of
+from bilateral.index.search import schema
+from bilateral.index.search.filling import fill
+from bilateral.index.store import ChainStore
+from tests.index.conftest import CHAIN_ID
+from tests.index.files.conftest import CLIENT, OWNER, feedback_given, registered, registration, uri_updated
+from tests.index.files.test_refreshing import HOUR, Versioned
+
+TABLES = (schema.registration_words, schema.agent_file, schema.payment_claim)
+
+
+def data_uri(**fields):
+    return f"data:application/json;base64,{b64encode(json.dumps(fields).encode()).decode()}"
+
+
+def paid(**proof):
+    proof = {"fromAddress": CLIENT, "toAddress": OWNER, "chainId": "1", "txHash": "0x" + "ab" * 32, **proof}
+    return data_uri(proofOfPayment=proof)
+
+
+@pytest.fixture
+def found(story):
+    """Return the ids of the agents that a search finds."""
+
+    def search(text=None, **conditions):
+        with story.engine.connect() as connection:
+            return [it.agent_id for it in search_agents(connection, AgentSearch(text=text, **conditions)).items]
+
+    return search
+
+
+@pytest.fixture
+def rows(story):
+    """Return the rows of the tables of searches, without their own numbers."""
+
+    def read():
+        with story.engine.connect() as connection:
+            return {
+                table.name: sorted(
+                    map(repr, connection.execute(select(*(it for it in table.c if it.name != "document_id"))).all())
+                )
+                for table in TABLES
+            }
+
+    return read
+
+
+@pytest.fixture
+def registry_known(story):
+    """Write down which identity registry the registries of the story belong to, as a worker does."""
+    identity = ADDRESSES[Registry.IDENTITY]
+    with story.engine.begin() as connection:
+        known = [(CHAIN_ID, address, kind.value, identity, 0) for kind, address in ADDRESSES.items()]
+        rows_of(connection).insert(events.registry, known)
+
+
+def test_a_refreshed_file_is_found_by_its_new_words_only(story, server, found):
+    server.routes["/agent.json"] = versioned = Versioned(registration(name="Weather oracle"), ETag='"1"')
+    story.block(*registered(f"{server.url}/agent.json"))
+    assert found("weather") == []
+    story.settle()
+    assert found("weather") == [1]
+    versioned.content, versioned.marks = registration(name="Chess tutor"), {"ETag": '"2"'}
+    story.clock.pass_(1.2 * HOUR)
+    story.settle()
+    assert (found("weather"), found("chess")) == ([], [1])
+
+
+def test_a_left_file_is_not_found_even_before_the_new_uri_is_scanned(story, found):
+    story.block(*registered(data_uri(name="Weather oracle")))
+    story.scan_all()
+    assert found("oracle") == [1]
+    story.block(uri_updated(data_uri(name="Chess tutor")))
+    assert found("oracle") == []
+    story.scan_all()
+    assert (found("oracle"), found("tutor")) == ([], [1])
+
+
+def test_a_burnt_agent_is_not_found(story, found):
+    story.block(*registered(data_uri(name="Weather oracle")))
+    story.scan_all()
+    story.block(encoded(Registry.IDENTITY, "Transfer", OWNER, "0x" + "00" * 20, 1))
+    assert (found("oracle"), found()) == ([], [])
+
+
+@pytest.mark.parametrize("is_scanned", [True, False], ids=["scanned", "not scanned"])
+def test_a_reorganisation_brings_the_former_file_back(story, found, rows, is_scanned):
+    first = story.block(*registered(data_uri(name="Weather oracle")))
+    story.scan_all()
+    before = rows()["agent_file"]
+    story.block(uri_updated(data_uri(name="Chess tutor")))
+    if is_scanned:
+        story.scan_all()
+    story.roll_back(first)
+    assert found("oracle") == [1]
+    assert rows()["agent_file"] == before
+
+
+@pytest.mark.usefixtures("registry_known")
+def test_a_claimed_payment_counts_until_its_feedback_is_revoked_or_reorganised(story, found):
+    gate = Gate(payment=Payment.MATCHING)
+    story.block(*registered(data_uri(name="Weather oracle")))
+    block = story.block(feedback_given(paid()))
+    story.scan_all()
+    assert found(gates=(gate,)) == [1]
+    story.block(encoded(Registry.BIDIRECTIONAL, "FeedbackRevoked", 1, CLIENT, 1))
+    assert found(gates=(gate,)) == []
+    story.roll_back(block)
+    assert found(gates=(gate,)) == [1]
+    story.roll_back(block - 1)
+    assert found(gates=(gate,)) == []
+    assert story.rows(schema.payment_claim) == []
+
+
+@pytest.mark.usefixtures("registry_known")
+def test_a_claim_matches_only_if_it_names_client_and_agent(story, found):
+    story.block(*registered(""))
+    stranger = "0x" + "99" * 20
+    claims = [{"fromAddress": stranger}, {"toAddress": stranger}, {"txHash": "0x12"}, {"txHash": 5}]
+    for index, claim in enumerate(claims, 1):
+        story.block(feedback_given(paid(**claim), index=index))
+    story.scan_all()
+    assert found(gates=(Gate(payment=Payment.CLAIMED, count=2, maximum_count=2),)) == [1]
+    assert found(gates=(Gate(payment=Payment.MATCHING),)) == []
+    story.block(feedback_given(paid(toAddress=f"eip155:31337:{OWNER}"), index=9))
+    story.scan_all()
+    assert found(gates=(Gate(payment=Payment.MATCHING, count=1, maximum_count=1),)) == [1]
+
+
+@pytest.mark.usefixtures("registry_known")
+def test_rebuilding_and_filling_anew_make_the_same_rows(story, server, rows, found):
+    server.routes["/agent.json"] = Versioned(registration(name="Weather oracle"), ETag='"1"')
+    story.block(*registered(f"{server.url}/agent.json"), *registered(data_uri(name="Chess tutor"), agent_id=2))
+    story.block(feedback_given(paid()), uri_updated(data_uri(name="Chess master"), agent_id=2))
+    story.settle()
+    before = rows()
+    assert all(before.values())
+    ChainStore(story.engine, CHAIN_ID).rebuild()
+    assert rows() == before
+    with story.engine.begin() as connection:
+        for table in (*TABLES, schema.known_word, schema.word_trigram):
+            connection.execute(delete(table))
+        fill(connection)
+    assert rows() == before
+    assert (found("wether"), found("oracle"), found("master")) == ([1], [1], [2])
+
+
+def test_words_vanish_with_their_content(story, found):
+    block = story.block(*registered(""))
+    story.block(uri_updated(data_uri(name="Weather oracle")))
+    story.scan_all()
+    story.roll_back(block)
+    with story.engine.begin() as connection:
+        connection.execute(delete(files.file))
+        connection.execute(delete(files.file_content))
+    assert story.rows(schema.registration_words) == []
+    if story.engine.dialect.name == "sqlite":
+        assert story.query("SELECT rowid FROM agent_words WHERE agent_words MATCH 'oracle'") == []
