@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 _GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
 _RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
 
-_VIEW: Final = table(
+VIEW: Final = table(
     "feedback",
     *(column(it.name, it.type) for it in _GIVEN.c),
     column("revoked_block", BigInteger),
     column("is_revoked", Boolean),
 )
-_FILE: Final = table(
+FILE: Final = table(
     "referenced_file",
     *(column(name, BigInteger) for name in ("chain_id", "block_number", "log_index")),
     *(column(name, Text) for name in ("state", "integrity", "reason")),
@@ -151,23 +151,23 @@ _ANY: Final = FeedbackFilter()
 
 def _selection() -> Select[Any]:
     """Return the statement for feedback with its file."""
-    given, read = _VIEW.c, files.feedback_file
-    place = [_FILE.c[name] == given[name] for name in ("chain_id", "block_number", "log_index")]
+    given, read = VIEW.c, files.feedback_file
+    place = [FILE.c[name] == given[name] for name in ("chain_id", "block_number", "log_index")]
     return select(
         *(given[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
         *(given[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
         *(given[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "block_number", "log_index")),
-        *(given.block_time, given.transaction_hash, _FILE.c.state, _FILE.c.integrity, _FILE.c.reason),
+        *(given.block_time, given.transaction_hash, FILE.c.state, FILE.c.integrity, FILE.c.reason),
         *(read.c[name] for name in _FILE_FIELDS),
     ).select_from(
-        _VIEW.outerjoin(_FILE, and_(*place)).outerjoin(
-            read, and_(read.c.content_hash == _FILE.c.content_hash, _FILE.c.state == files.State.LOADED)
+        VIEW.outerjoin(FILE, and_(*place)).outerjoin(
+            read, and_(read.c.content_hash == FILE.c.content_hash, FILE.c.state == files.State.LOADED)
         )
     )
 
 
-_SELECTION: Final = _selection()
-_ORDER: Final = (_VIEW.c.block_number, _VIEW.c.log_index)
+SELECTION: Final = _selection()
+_ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
 
 
 def feedback_of(
@@ -191,9 +191,9 @@ def feedback_of(
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    given = _VIEW.c
+    given = VIEW.c
     registry = given.registry == key.registries[0] if len(key.registries) == 1 else given.registry.in_(key.registries)
-    statement = _SELECTION.where(given.chain_id == key.chain_id, registry, given.agent_id == key.agent_id)
+    statement = SELECTION.where(given.chain_id == key.chain_id, registry, given.agent_id == key.agent_id)
     if wanted.client is not None:
         statement = statement.where(given.client_address == wanted.client)
     return _page(connection, statement, wanted, limit, cursor, f"feedback of {key.global_id}")
@@ -222,7 +222,7 @@ def feedback_by(  # noqa: PLR0913  # one a filter
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    statement = _SELECTION.where(_VIEW.c.chain_id == chain_id, _VIEW.c.client_address == client)
+    statement = SELECTION.where(VIEW.c.chain_id == chain_id, VIEW.c.client_address == client)
     return _page(connection, statement, wanted, limit, cursor, f"feedback by {chain_id}:{client}")
 
 
@@ -233,14 +233,14 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
     require_limit(limit)
     for name in ("tag1", "tag2"):
         if (tag := getattr(wanted, name)) is not None:
-            statement = statement.where(_VIEW.c[name] == tag)
+            statement = statement.where(VIEW.c[name] == tag)
     if not wanted.include_revoked:
-        statement = statement.where(_VIEW.c.is_revoked.is_(False))
+        statement = statement.where(VIEW.c.is_revoked.is_(False))
     if cursor is not None:
         statement = after(statement, _ORDER, decode_cursor(kind, cursor, int, int), descending=True)
     ordered = statement.order_by(*(it.desc() for it in _ORDER)).limit(limit + 1)
     rows = connection.execute(ordered).all()
-    return page_of(rows, limit, _feedback, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+    return page_of(rows, limit, feedback_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 
 def feedback(connection: Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
@@ -255,16 +255,16 @@ def feedback(connection: Connection, key: AgentKey, client: str, feedback_index:
     Returns:
         The feedback, the newest first.
     """
-    given = _VIEW.c
-    statement = _SELECTION.where(
+    given = VIEW.c
+    statement = SELECTION.where(
         *(given.chain_id == key.chain_id, given.registry.in_(key.registries), given.agent_id == key.agent_id),
         *(given.client_address == client, given.feedback_index == feedback_index),
     )
     rows = connection.execute(statement.order_by(*(it.desc() for it in _ORDER)).limit(100))
-    return tuple(_feedback(row) for row in rows)
+    return tuple(feedback_of_row(row) for row in rows)
 
 
-def _feedback(row: Row[*tuple[Any, ...]]) -> Feedback:
+def feedback_of_row(row: Row[*tuple[Any, ...]]) -> Feedback:
     """Return a row as feedback."""
     chain_id, agent_id, registry, client, index, value, decimals, tag1, tag2, endpoint, uri, *rest = row
     hash_, is_revoked, revoked_block, block, log_index, time, transaction, state, *content = rest

@@ -1,4 +1,4 @@
-"""The tables of searches. `docs/search.md` is their dictionary; their statements are those of migration 0006."""
+"""The tables of searches. `docs/search.md` is their dictionary; their statements are those of migration 0008."""
 
 from __future__ import annotations
 

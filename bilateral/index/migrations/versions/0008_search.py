@@ -9,8 +9,8 @@ from bilateral.index import schema as events
 from bilateral.index.search import schema
 from bilateral.index.search.filling import fill
 
-revision = "0006"
-down_revision = "0005"
+revision = "0008"
+down_revision = "0007"
 
 
 def upgrade() -> None:

@@ -1,0 +1,47 @@
+"""Leaderboards: the order of lower bounds, each agent once, page by page."""
+
+from __future__ import annotations
+
+import pytest
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.queries.pages import InvalidCursorError
+from bilateral.index.queries.search_filters import Side
+from bilateral.index.queries.search_leaders import leaderboard
+
+BOARDS = [("starred", Side.SERVER), ("uptime", Side.SERVER), ("", Side.CLIENT), ("", Side.VALIDATOR)]
+
+
+def keys(page):
+    return [(it.chain_id, it.identity_registry, it.agent_id) for it in page.items]
+
+
+@pytest.mark.parametrize(("tag", "side"), BOARDS, ids=["stars", "uptime", "clients", "validators"])
+def test_a_leaderboard_is_in_the_order_of_lower_bounds_with_each_agent_once(connection, oracle, tag, side):
+    expected = oracle.leaders(tag, side)
+    assert len(expected) > 7  # more than one page
+    assert keys(leaderboard(connection, tag, side, limit=1_000)) == expected
+    found, cursor = [], None
+    while True:
+        page = leaderboard(connection, tag, side, limit=7, cursor=cursor)
+        found += keys(page)
+        if (cursor := page.next) is None:
+            break
+    assert found == expected
+
+
+def test_a_leaderboard_of_another_chain_is_empty(connection):
+    assert leaderboard(connection, "starred", chains=(1,)).items == ()
+    assert leaderboard(connection, "unused").items == ()
+
+
+def test_a_tag_without_a_scale_has_no_leaderboard(connection):
+    with pytest.raises(InvalidArgumentError) as raised:
+        leaderboard(connection, "responseTime")
+    assert str(raised.value) == 'the tag "responseTime" has no greatest value, and so no lower bound to rank by'
+
+
+def test_a_cursor_is_of_one_leaderboard(connection):
+    page = leaderboard(connection, "starred", limit=1)
+    with pytest.raises(InvalidCursorError):
+        leaderboard(connection, "uptime", limit=1, cursor=page.next)
