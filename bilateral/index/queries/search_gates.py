@@ -160,7 +160,7 @@ def _of_counterparts(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> S
         .where(*_of_gate(counterpart, gate), columns.side == gate.side, columns.account.in_(gate.reviewers))
         .where(*conditions)
         .group_by(*_named(counterpart))
-        .having(and_(True, *_limits(gate, count, clients, mean, bound)))  # no limit is no condition
+        .having(and_(True, *_limits(gate, count, clients, mean, bound)))  # a gate may have no limits
     )
 
 
@@ -207,7 +207,7 @@ def _of_claims(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Select[
             bound.label("lower_bound"),
         )
         .group_by(*key)
-        .having(and_(True, *_limits(gate, count, clients, mean, bound)))  # no limit is no condition
+        .having(and_(True, *_limits(gate, count, clients, mean, bound)))  # a gate may have no limits
     )
 
 

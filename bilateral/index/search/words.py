@@ -45,7 +45,7 @@ def _words(text: str) -> Iterator[str]:
     """Yield the words of a text."""
     begun: list[str] = []
     for character in unicodedata.normalize("NFKD", text.casefold()).casefold():
-        if unicodedata.category(character) == "Mn":  # an accent, which is no end of a word
+        if unicodedata.category(character) == "Mn":  # an accent, which ends no word
             continue
         if any(ord(character) in signs for signs in _UNSPACED):
             if begun:
