@@ -17,11 +17,12 @@ QUICK_PROOFS := PackedRatingsProof FeedbackWordProof
 EXAMPLES := 2000
 CHAOS := 10000
 MUTANTS := 200
+REQUESTS := 100
 SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench bench-speed evaluate audit prove prove-quickly mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses index-tables lock clean
+.PHONY: help setup compile demo test bench bench-speed evaluate audit prove prove-quickly fuzz-api mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -63,6 +64,9 @@ prove-quickly: compile ## Prove the statements that take seconds each, as CI doe
 	@./assurance/setup.sh
 	@./assurance/prove.sh $(QUICK_PROOFS)
 
+fuzz-api: compile ## Send requests made of the OpenAPI document to the service on both engines; REQUESTS for each path.
+	@./assurance/fuzz.sh $(REQUESTS)
+
 mutate: compile ## Change the contracts one line at a time and count the changes that tests notice. Resumable.
 	@./assurance/setup.sh
 	@$(ASSURANCE)/python assurance/mutate.py --mutants $(MUTANTS) --seed $(SEED) --only $(ONLY)
@@ -74,6 +78,7 @@ lint: compile ## Check style, types, format and plain words.
 	@node_modules/.bin/solhint --disc --noPoster --max-warnings 0 $(SOLIDITY)
 	@node_modules/.bin/prettier --check --log-level warn $(SOLIDITY)
 	@$(BIN)/python -m scripts.addresses --check
+	@$(BIN)/python -m scripts.openapi --check
 	@$(BIN)/python -m scripts.plain_words
 	@echo "lint: clean."
 
@@ -97,6 +102,9 @@ deployed-registries: compile ## Run the SDK on stand-ins of the deployed registr
 sync-client: setup ## Generate the blocking client from the asynchronous one.
 	@$(BIN)/python -m scripts.sync_client
 
+openapi: setup ## Write the OpenAPI document of the service to docs/openapi.json.
+	@$(BIN)/python -m scripts.openapi
+
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses
 
@@ -107,7 +115,7 @@ lock: ## Resolve the *.in files of toolchain/ and assurance/ into hashed lock fi
 	@npm install --package-lock-only --ignore-scripts
 	@npm install --package-lock-only --ignore-scripts --prefix assurance --omit-lockfile-registry-resolved
 	@./toolchain/setup.sh # fails if package-lock.json and package.json differ
-	@for name in toolchain/uv toolchain/requirements assurance/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-annotate --no-header --override toolchain/overrides.in $$name.in --output-file $$name.lock \
 	  > /dev/null || exit 1; done
 

@@ -16,11 +16,11 @@ from urllib.parse import urlencode
 from fastapi import Response
 from pydantic import TypeAdapter
 
-from bilateral.api.problems import Problem
+from bilateral.api.problems import MEDIA_TYPE
 from bilateral.index.queries.pages import Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from fastapi import Request
 
@@ -68,7 +68,14 @@ def list_of(kind: Any, *problems: int) -> Described:
 
 
 def _problems(*further: int) -> Described:
-    return {status: {"model": Problem} for status in sorted({400, 413, 414, 429, 431, 503, *further})}
+    return {status: dict(PROBLEM) for status in sorted({400, 413, 414, 429, 431, 500, 503, *further})}
+
+
+PROBLEM: Final[Mapping[str, Any]] = {
+    "description": "A problem (RFC 9457).",
+    "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
+"""The answer to a request that failed, in the OpenAPI document."""
 
 
 @cache

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from bilateral.api import routes
 from bilateral.api.cross_origin import CrossOriginReads
+from bilateral.api.document import describe
 from bilateral.api.guard import Guard
 from bilateral.api.metrics import Observer
 from bilateral.api.problems import ProblemError, add_handlers
@@ -81,6 +82,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
     for module in modules:
         if router := getattr(module, "router", None):
             app.include_router(router)
+    describe(app)
     add_handlers(app)
     app.add_exception_handler(Exception, _on_fault)
     for layer in (Guard, CrossOriginReads, Observer, HeadAsGet):  # the last one is the outermost

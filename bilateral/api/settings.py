@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from dataclasses import dataclass, fields
 from ipaddress import ip_network
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from limits import parse
+from pydantic import TypeAdapter, ValidationError
 
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
+    from pathlib import Path
 
     from bilateral.x402.aggregator.settings import AggregatorSettings
 
@@ -82,3 +85,32 @@ class ApiSettings:
             except ValueError:
                 raise InvalidArgumentError(f"the proxy {text!r} is not an address or a network") from None
         return tuple(found)
+
+
+def read_api_settings(path: Path | None, **given: Any) -> ApiSettings:
+    """Read the settings of the service from the table `[api]` of the index's TOML file.
+
+    Args:
+        path: The file; None for no file.
+        **given: Settings that count more than the file's; None for those that nobody gave.
+
+    Raises:
+        InvalidArgumentError: The file cannot be read, or a setting is unknown or invalid.
+    """
+    values: dict[str, Any] = {}
+    if path is not None:
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+            raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
+        values = {"database": content.get("database"), **content.get("api", {})}
+    values |= {name: value for name, value in given.items() if value is not None}
+    if unknown := sorted(values.keys() - {it.name for it in fields(ApiSettings)}):
+        raise InvalidArgumentError(f"api.{unknown[0]}: the setting is unknown")
+    adapter = TypeAdapter(ApiSettings)
+    adapter.rebuild(_types_namespace={"AggregatorSettings": str})  # a file names the aggregator's own file
+    try:
+        return adapter.validate_python(values)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        raise InvalidArgumentError(f"api.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None

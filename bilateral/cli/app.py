@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.main import get_command as make_command
 
+from bilateral.cli import service
 from bilateral.cli.errors import ExitCode, InterruptionError, UsageProblemError
 from bilateral.cli.groups import GROUPS
 from bilateral.cli.help import ExampleGroup, example_text
@@ -118,6 +119,9 @@ def info(invocation: Invocation) -> None:
     from bilateral.cli.info import show_info  # noqa: PLC0415  # slow to import
 
     show_info(invocation)
+
+
+service.add_commands(app)
 
 
 def _is_text(argument: str) -> bool:

@@ -96,11 +96,11 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     require_extra()
     from bilateral.index.process import follow_chains  # noqa: PLC0415  # slow to import
 
-    settings = _settings(rpc_urls, deployments, settings_file, from_block)
+    settings = index_settings(rpc_urls, deployments, settings_file, from_block)
     count = 0 if no_files else file_workers or settings.files.workers
     settings = replace(settings, files=replace(settings.files, workers=count))
     stop = threading.Event()
-    _log_steps()
+    log_steps()
     with open_index(database or settings.database) as engine:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
@@ -141,7 +141,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     from bilateral.index.verify import Verifier  # noqa: PLC0415
     from bilateral.index.worker import deployments_of, registries_of  # noqa: PLC0415
 
-    chain = _settings(rpc_urls, deployments, None, None).chains[0]
+    chain = index_settings(rpc_urls, deployments, None, None).chains[0]
     endpoint = Endpoint(chain.rpc_urls[0])
     rows = 0
     missing: list[str] = []
@@ -228,10 +228,20 @@ def migrate(invocation: Invocation, database: Database = None) -> None:
     invocation.output.result({"before": before, "version": after}, title="Schema")
 
 
-def _settings(
+def index_settings(
     rpc_urls: list[str] | None, deployments: list[Path] | None, settings_file: Path | None, from_block: int | None
 ) -> IndexSettings:
-    """Return the settings of the file, or of the options."""
+    """Return the settings of the file, or of the options.
+
+    Args:
+        rpc_urls: The URLs of one chain's nodes.
+        deployments: The deployment records of that chain.
+        settings_file: The file, instead of all the others.
+        from_block: The first block.
+
+    Raises:
+        UsageProblemError: Both the file and options are given, or neither.
+    """
     from bilateral.index.settings import (  # noqa: PLC0415  # slow to import
         ChainSettings,
         IndexSettings,
@@ -282,7 +292,7 @@ def _show_status(invocation: Invocation, engine: Engine) -> None:
     invocation.output.results(found, {name.replace("_", " "): column(name) for name in (*names, *files)})
 
 
-def _log_steps() -> None:
+def log_steps() -> None:
     """Write one line a step to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("time=%(asctime)s level=%(levelname)s %(message)s"))

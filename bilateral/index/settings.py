@@ -106,6 +106,8 @@ class _File(BaseModel):
     database: str | None = None
     poll_seconds: Annotated[float, Field(gt=0, le=3600)] = 1.0
     files: _FilesTable = _FilesTable()
+    api: dict[str, Any] = {}
+    """The settings of the service, which the index leaves to `bilateral.api`."""
 
 
 def read_settings(path: Path) -> IndexSettings:

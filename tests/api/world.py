@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import ape
 import uvicorn
@@ -16,6 +16,7 @@ from eth_account import Account
 from web3 import HTTPProvider, Web3
 
 from bilateral.api.app import create_app
+from bilateral.api.serve import server_config
 from bilateral.client import Client
 from bilateral.contracts import Deployment
 from bilateral.documents import Limits, Loader, Network, prepare_feedback_file
@@ -122,8 +123,7 @@ def index_world(world, database):
 @contextmanager
 def served(settings, make=create_app):
     """Serve an application over HTTP at a free port, and yield its URL."""
-    config = uvicorn.Config(make(settings), port=0, log_level="critical", access_log=False, timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(server_config(make(settings), replace(settings, port=0)))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -8,9 +8,8 @@ from http import HTTPStatus
 
 from fastapi import APIRouter, Request, Response
 
-from bilateral.api.answers import JSON, adapter
+from bilateral.api.answers import JSON, PROBLEM, adapter
 from bilateral.api.metrics import CONTENT_TYPE
-from bilateral.api.problems import Problem
 from bilateral.api.service import service_of
 from bilateral.index.queries.chains import ChainProgress, chains
 
@@ -52,7 +51,7 @@ async def read_health() -> Response:
 @router.get(
     "/readyz",
     response_class=Response,
-    responses={200: {"model": Readiness}, 503: {"model": Readiness | Problem}},
+    responses={200: {"model": Readiness}, 503: {"model": Readiness, **PROBLEM}},
 )
 def read_readiness(request: Request) -> Response:
     """Tell whether the database answers, and each chain is close to its head."""

@@ -1,0 +1,1 @@
+"""Tools and resources for models, by the Model Context Protocol."""

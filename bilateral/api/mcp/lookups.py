@@ -1,0 +1,85 @@
+"""Parts that tools and resources share: arguments, look-ups, errors."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Final
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import Field
+
+from bilateral.api.problems import problem_of
+from bilateral.errors import BilateralError
+from bilateral.index.errors import NotIndexedError
+from bilateral.index.queries.agents import Agent, agent
+from bilateral.index.queries.registries import AgentKey, agent_key, read_registries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from bilateral.index.readers import Reader
+
+READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
+"""The nature of every tool: it reads, and its answers come from strangers."""
+
+_MOST: Final = 100
+
+AgentText = Annotated[
+    str,
+    Field(description="The agent: 8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247.", max_length=200),
+]
+"""An agent, as a tool's argument."""
+
+Limit = Annotated[int, Field(ge=1, le=_MOST, description="The largest number of entries.")]
+Cursor = Annotated[str | None, Field(max_length=1_200, description="`next` of the former page.")]
+Tag = Annotated[str | None, Field(max_length=1_000, description="The first tag, such as starred; any if missing.")]
+
+
+def key_of(connection: Connection, text: str) -> AgentKey:
+    """Return the key of an agent.
+
+    Args:
+        connection: The database.
+        text: The agent's id in any published form.
+
+    Raises:
+        MalformedIdentifierError: The text has none of the forms.
+        NotIndexedError: The index has no such chain or registry.
+    """
+    return agent_key(read_registries(connection), text)
+
+
+def read_agent_of(reader: Reader, text: str) -> Agent:
+    """Read an agent.
+
+    Args:
+        reader: The database.
+        text: The agent's id in any published form.
+
+    Raises:
+        MalformedIdentifierError: The text has none of the forms.
+        NotIndexedError: The index does not have it.
+    """
+    with reader.connect() as connection:
+        key = key_of(connection, text)
+        found = agent(connection, key)
+    if found is None:
+        raise NotIndexedError("agent", key.id)
+    return found
+
+
+@contextmanager
+def tool_errors() -> Iterator[None]:
+    """Turn errors of the package into those that a model reads.
+
+    Raises:
+        ToolError: The tool failed; its message says why, without details of the service.
+    """
+    try:
+        yield
+    except BilateralError as error:
+        problem = problem_of(error)
+        raise ToolError(f"{problem.code}: {problem.detail}") from None

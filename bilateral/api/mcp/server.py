@@ -1,0 +1,99 @@
+"""The MCP server: its tools and resources."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib import import_module
+from importlib.metadata import version
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio import to_thread
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+
+from bilateral.api.mcp import tools
+from bilateral.api.mcp.lookups import key_of, read_agent_of
+from bilateral.api.mcp.untrusted import NOTICE, Untrusted, untrusted
+from bilateral.api.problems import problem_of
+from bilateral.errors import BilateralError
+from bilateral.identifiers import FeedbackId
+from bilateral.index.errors import NotIndexedError
+from bilateral.index.queries.agents import Agent
+from bilateral.index.queries.feedback import Feedback, feedback
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
+    from bilateral.index.readers import Reader
+
+_INSTRUCTIONS: Final = (
+    "Look up AI agents of ERC-8004 registries, and their ratings in both directions: by clients of servers, and by "
+    f"servers of clients and validators. {NOTICE}"
+)
+
+
+def make_server(reader: Reader) -> MCPServer[Any]:
+    """Make the server. Each module of `bilateral.api.mcp.tools` adds tools by its function `add_tools`.
+
+    Args:
+        reader: The database of the index.
+    """
+    server: MCPServer[Any] = MCPServer(
+        "bilateral", title="Bilateral", instructions=_INSTRUCTIONS, version=version("bilateral"), log_level="WARNING"
+    )
+    for it in iter_modules(tools.__path__):
+        import_module(f"{tools.__name__}.{it.name}").add_tools(server, reader)
+    _add_resources(server, reader)
+    return server
+
+
+def _add_resources(server: MCPServer[Any], reader: Reader) -> None:
+    """Add the resources."""
+
+    @server.resource(
+        "bilateral://agents/{agent_id}",
+        title="Agent",
+        description="An agent by its short id, such as bilateral://agents/8453:247.",
+        mime_type="application/json",
+    )
+    async def read_agent(agent_id: str) -> str:
+        with _resource_errors():
+            return _json(untrusted(Agent, await to_thread.run_sync(read_agent_of, reader, agent_id)))
+
+    @server.resource(
+        "bilateral://feedback/{feedback_id}",
+        title="Feedback",
+        description="One feedback by its textual id, such as bilateral://feedback/8453:247:0x742d…:0.",
+        mime_type="application/json",
+    )
+    async def read_feedback(feedback_id: str) -> str:
+        def read(connection: Connection) -> tuple[Feedback, ...]:
+            parsed = FeedbackId.parse(feedback_id)
+            key = key_of(connection, str(parsed.agent))
+            found = feedback(connection, key, parsed.client, parsed.on_chain_index)
+            if not found:
+                raise NotIndexedError("feedback", parsed)
+            return found
+
+        with _resource_errors():
+            return _json(untrusted(tuple[Feedback, ...], await to_thread.run_sync(reader.read, read)))
+
+
+@contextmanager
+def _resource_errors() -> Iterator[None]:
+    """Turn errors of the package into those of resources."""
+    try:
+        yield
+    except NotIndexedError as error:
+        raise ResourceNotFoundError(str(error)) from None
+    except BilateralError as error:
+        raise ResourceError(problem_of(error).detail) from None
+
+
+def _json(answer: Untrusted) -> str:
+    return json.dumps(asdict(answer), ensure_ascii=False)

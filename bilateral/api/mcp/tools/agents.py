@@ -1,0 +1,76 @@
+"""Tools for one agent and its records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from anyio import to_thread
+from pydantic import Field
+
+from bilateral.api.mcp.lookups import READS, AgentText, Cursor, Limit, Tag, key_of, read_agent_of, tool_errors
+from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.api.texts import require_storable
+from bilateral.identifiers import checksummed
+from bilateral.index.queries.agents import Agent
+from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_of
+from bilateral.index.queries.pages import Page
+from bilateral.index.queries.ratings import Direction, Rating, Side, ratings_of
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+    from sqlalchemy import Connection
+
+    from bilateral.index.readers import Reader
+
+
+def add_tools(server: MCPServer[Any], reader: Reader) -> None:
+    """Add the tools.
+
+    Args:
+        server: The server.
+        reader: The database of the index.
+    """
+
+    @server.tool(title="Get agent", annotations=READS)
+    async def get_agent(agent_id: AgentText) -> Untrusted:
+        """Look up an agent: owner, wallet, registration file, metadata, and summaries of its ratings by side and tag.
+
+        A summary's lower_bound is the value that the agent has at least, with a confidence of 95 %.
+        """
+        with tool_errors():
+            return untrusted(Agent, await to_thread.run_sync(read_agent_of, reader, agent_id))
+
+    @server.tool(title="Get feedback", annotations=READS)
+    async def get_feedback(
+        agent_id: AgentText,
+        tag1: Tag = None,
+        client: Annotated[str | None, Field(max_length=42, description="The client's address.")] = None,
+        limit: Limit = 20,
+        cursor: Cursor = None,
+    ) -> Untrusted:
+        """List the feedback of clients on an agent, the newest first, without revoked feedback."""
+
+        def read(connection: Connection) -> Page[Feedback]:
+            address = None if client is None else checksummed(client)
+            wanted = FeedbackFilter(require_storable(tag1), client=address)
+            return feedback_of(connection, key_of(connection, agent_id), wanted, limit=limit, cursor=cursor)
+
+        with tool_errors():
+            return untrusted(Page[Feedback], await to_thread.run_sync(reader.read, read))
+
+    @server.tool(title="Get ratings", annotations=READS)
+    async def get_ratings(
+        agent_id: AgentText,
+        direction: Annotated[Direction, Field(description="Ratings of the agent, or by it.")] = Direction.RECEIVED,
+        side: Annotated[Side | None, Field(description="The side of the rated one; both if missing.")] = None,
+        limit: Limit = 20,
+        cursor: Cursor = None,
+    ) -> Untrusted:
+        """List the ratings, 0 to 100, that servers gave an agent as a client or validator, or that it gave others."""
+
+        def read(connection: Connection) -> Page[Rating]:
+            key = key_of(connection, agent_id)
+            return ratings_of(connection, key, direction, side, limit=limit, cursor=cursor)
+
+        with tool_errors():
+            return untrusted(Page[Rating], await to_thread.run_sync(reader.read, read))

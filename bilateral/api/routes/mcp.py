@@ -1,0 +1,48 @@
+"""The route of the Model Context Protocol, by streamable HTTP without sessions."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+from mcp.server.transport_security import TransportSecuritySettings
+
+from bilateral.api.mcp.server import make_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fastapi import FastAPI
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from starlette.types import Receive, Scope, Send
+
+router = APIRouter()
+
+
+class _Endpoint:
+    """Passes requests to the server of their application."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        manager: StreamableHTTPSessionManager = scope["app"].state.mcp
+        await manager.handle_request(scope, receive, send)
+
+
+router.add_route("/mcp", _Endpoint(), methods=["GET", "POST", "DELETE"], include_in_schema=False)  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Run the server of an application.
+
+    Args:
+        app: The application.
+    """
+    server = make_server(app.state.service.reader)
+    # All data are public, and nobody is logged in: pages of other origins could read them anyway.
+    open_to_all = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    server.streamable_http_app(stateless_http=True, json_response=True, transport_security=open_to_all)
+    app.state.mcp = server.session_manager
+    async with server.session_manager.run():
+        yield

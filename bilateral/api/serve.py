@@ -1,0 +1,224 @@
+"""The service as a process: the index in a thread, the API on the main one, or several processes of the API."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from bilateral.api.metrics import MULTIPROCESS_FOLDER
+from bilateral.api.settings import ApiSettings
+from bilateral.errors import BilateralError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fastapi import FastAPI
+
+    from bilateral.index.settings import IndexSettings
+
+SETTINGS_VARIABLE: Final = "BILATERAL_API_SETTINGS"
+"""The environment variable that carries the settings to the processes of the API, as JSON."""
+
+_GRACE_SECONDS: Final = 10
+_KEEP_ALIVE_SECONDS: Final = 30
+_PARENT_SECONDS: Final = 1.0
+_LOGGER: Final = logging.getLogger("bilateral.api")
+
+
+def app_from_environment() -> FastAPI:
+    """Make the application of one of several processes, by the settings of `SETTINGS_VARIABLE`."""
+    from bilateral.api.app import create_app  # noqa: PLC0415  # after the folder of the figures is known
+
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    values: dict[str, Any] = json.loads(os.environ[SETTINGS_VARIABLE])
+    return create_app(ApiSettings(**{**values, "trusted_proxies": tuple(values["trusted_proxies"])}))
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process when its parent is gone. A parent that is killed cannot tell its children."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def serve(
+    settings: ApiSettings,
+    index: IndexSettings | None = None,
+    *,
+    report: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Serve until SIGINT or SIGTERM. Requests that are under way are answered first.
+
+    Args:
+        settings: The settings of the API.
+        index: The chains to follow meanwhile; None to follow none.
+        report: Called with the URL once the service answers.
+
+    Raises:
+        OlderSchemaError: The tables wait for `bilateral index schema`.
+        DatabaseUnavailableError: The database cannot be opened.
+        BilateralError: Following a chain failed for good: see `follow_chains`.
+    """
+    _prepare_database(settings)
+    runner: _One | _Several = _One(settings, report) if settings.workers == 1 else _Several(settings, report)
+    follower = None if index is None else _Follower(replace(index, database=settings.database), runner.stop)
+    if follower is not None:
+        follower.start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # uvicorn handles them while it runs, and raises them again at its end: the index has to end first.
+        signal.signal(number, lambda *_: runner.stop())
+    try:
+        runner.run()
+    finally:
+        if follower is not None:
+            follower.end()
+    if follower is not None and follower.failure is not None:
+        raise follower.failure
+
+
+def _prepare_database(settings: ApiSettings) -> None:
+    """Create the tables of a new database, and refuse one of another version."""
+    from bilateral.index.database import open_database  # noqa: PLC0415  # slow to import
+
+    open_database(settings.database).dispose()
+
+
+def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Config:
+    """Return the settings of the HTTP server.
+
+    Args:
+        app: The application, or the name of the function that makes it.
+        settings: The settings of the API.
+        **options: Further options of uvicorn.
+    """
+    from bilateral.api.protocol import BoundedProtocol  # noqa: PLC0415  # it needs httptools
+
+    return uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        http=BoundedProtocol,
+        ws="none",
+        access_log=False,
+        log_config=None,
+        proxy_headers=False,  # the guard reads them, from trusted proxies only
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        **options,
+    )
+
+
+class _One:
+    """The API in this process."""
+
+    def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
+        from bilateral.api.app import create_app  # noqa: PLC0415  # slow to import
+
+        self._report = report
+        self._server = _Announcing(server_config(create_app(settings), settings), report)
+
+    def run(self) -> None:
+        """Serve until a signal, or `stop`."""
+        self._server.run()
+
+    def stop(self) -> None:
+        """End the service."""
+        self._server.should_exit = True
+
+
+class _Announcing(uvicorn.Server):
+    """A server that says when it answers."""
+
+    def __init__(self, config: uvicorn.Config, report: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._report = report
+
+    async def startup(self, sockets: Any = None) -> None:
+        """Start to answer."""
+        await super().startup(sockets)
+        if self.started:
+            address = self.servers[0].sockets[0].getsockname()
+            self._report(_url(str(address[0]), int(address[1])))
+
+
+class _Several:
+    """The API in several processes, which share one port and their figures."""
+
+    def __init__(self, settings: ApiSettings, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._folder = tempfile.mkdtemp(prefix="bilateral-figures-")
+        os.environ[MULTIPROCESS_FOLDER] = self._folder
+        os.environ[SETTINGS_VARIABLE] = json.dumps(asdict(settings))
+        self._config = server_config(
+            f"{__name__}:{app_from_environment.__name__}", settings, factory=True, workers=settings.workers
+        )
+        self._socket = self._config.bind_socket()
+        self._socket.listen(self._config.backlog)  # connections wait until the processes answer
+        self._supervisor = Multiprocess(self._config, sockets=[self._socket])
+
+    def run(self) -> None:
+        """Serve until a signal, or `stop`."""
+        address = self._socket.getsockname()
+        self._report(_url(str(address[0]), int(address[1])))
+        try:
+            self._supervisor.run()
+        finally:
+            self._socket.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def stop(self) -> None:
+        """End the service."""
+        self._supervisor.should_exit.set()
+
+
+class _Follower:
+    """The thread that follows the chains while the API answers."""
+
+    def __init__(self, settings: IndexSettings, stop_service: Callable[[], None]) -> None:
+        self._settings = settings
+        self._stop_service = stop_service
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="index", daemon=True)
+        self.failure: BilateralError | None = None
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """End after the step that is under way."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        from bilateral.index.database import open_database  # noqa: PLC0415  # slow to import
+        from bilateral.index.process import follow_chains  # noqa: PLC0415
+
+        try:
+            engine = open_database(self._settings.database)
+            try:
+                follow_chains(engine, self._settings, stop=self._stop)
+            finally:
+                engine.dispose()
+        except BilateralError as failure:
+            _LOGGER.error("index=failed problem=%r", str(failure))  # noqa: TRY400  # one line is enough
+            self.failure = failure
+        finally:
+            if not self._stop.is_set():
+                self._stop_service()
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

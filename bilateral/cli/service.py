@@ -1,0 +1,122 @@
+"""`bilateral serve` and `bilateral mcp`: the index for other programs."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bilateral.cli.index import Database, Deployments, RpcUrls, SettingsFile, index_settings, log_steps
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command
+from bilateral.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from bilateral.index.settings import IndexSettings
+
+_PACKAGES: Final = ("alembic", "fastapi", "graphql", "httptools", "joserfc", "limits", "mcp", "prometheus_client")
+_PACKAGES_OF_INDEX: Final = ("libipld", "msgspec", "platformdirs", "psycopg", "sqlalchemy", "uvicorn")
+
+
+def add_commands(app: Any) -> None:
+    """Add the commands to the root.
+
+    Args:
+        app: The root.
+    """
+    command(
+        app,
+        "serve",
+        "bilateral serve --rpc-url https://mainnet.base.org",
+        "bilateral serve --settings index.toml --host 0.0.0.0",
+        "bilateral serve --no-index --workers 4 --database postgresql://reader@db/bilateral",
+        is_local=True,
+    )(serve)
+    command(app, "mcp", "bilateral mcp", "bilateral mcp --database sqlite:///index.sqlite", is_local=True)(mcp)
+
+
+def serve(  # noqa: PLR0913, PLR0917  # one a setting
+    invocation: Invocation,
+    rpc_urls: RpcUrls = None,
+    deployments: Deployments = None,
+    settings_file: SettingsFile = None,
+    database: Database = None,
+    no_index: Annotated[bool, typer.Option("--no-index", help="Follow no chain: another process does.")] = False,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", envvar="BILATERAL_HOST", help="The address to listen at; 127.0.0.1 if left out."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", envvar="BILATERAL_PORT", min=0, max=65535, help="The port; 8004 if left out, 0 for any."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", envvar="BILATERAL_WORKERS", min=1, max=256, help="The processes that answer."),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(
+            "--rate", envvar="BILATERAL_RATE", metavar="LIMIT", help="The requests of an address, such as 1200/minute."
+        ),
+    ] = None,
+    proxies: Annotated[
+        list[str] | None,
+        typer.Option("--proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-For is believed; may be repeated."),
+    ] = None,
+) -> None:
+    """Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."""
+    _require_extra()
+    from bilateral.api.serve import serve as serve_api  # noqa: PLC0415  # slow to import
+    from bilateral.api.settings import read_api_settings  # noqa: PLC0415
+    from bilateral.index.database import named_database_errors  # noqa: PLC0415
+
+    index: IndexSettings | None = None
+    if not no_index:
+        index = index_settings(rpc_urls, deployments, settings_file, None)
+    settings = read_api_settings(
+        settings_file,
+        database=database,
+        host=host,
+        port=port,
+        workers=workers,
+        rate=rate,
+        trusted_proxies=proxies or None,
+    )
+    log_steps()
+    logger = logging.getLogger("bilateral.api")
+    logger.addHandler(logging.StreamHandler(sys.stderr))
+    logger.propagate = False
+    with named_database_errors():
+        serve_api(settings, index, report=lambda url: invocation.output.note(f"listening on {url}"))
+
+
+def mcp(invocation: Invocation, database: Database = None) -> None:  # noqa: ARG001  # every command has it
+    """Serve tools for models on the standard input and output (Model Context Protocol)."""
+    _require_extra()
+    import anyio  # noqa: PLC0415  # slow to import
+
+    from bilateral.api.mcp.server import make_server  # noqa: PLC0415
+    from bilateral.index.readers import Reader  # noqa: PLC0415
+
+    reader = Reader(database)
+    try:
+        anyio.run(make_server(reader).run_stdio_async)
+    finally:
+        reader.close()
+
+
+def _require_extra() -> None:
+    """Check that the packages of the extra are installed.
+
+    Raises:
+        MissingExtraError: They are not.
+    """
+    missing = [name for name in (*_PACKAGES, *_PACKAGES_OF_INDEX) if not find_spec(name)]
+    if missing:
+        raise MissingExtraError("api", missing)

@@ -1,0 +1,63 @@
+"""Lists as CSV and JSON Lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.api.world import FORMULA_TAG
+
+
+def rows(response):
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    return list(csv.DictReader(io.StringIO(response.text, newline="")))
+
+
+def test_json_lines_have_the_entries_of_json(api):
+    found = api.get("/v1/agents/31337:1/feedback").json()["items"]
+    response = api.get("/v1/agents/31337:1/feedback", params={"format": "jsonl"})
+    assert response.headers["content-type"].startswith("application/jsonl")
+    assert [json.loads(line) for line in response.content.splitlines()] == found
+
+
+def test_csv_has_the_entries_of_json(api):
+    found = api.get("/v1/agents/31337:1/feedback", params={"tag2": "day"}).json()["items"]
+    (row,) = rows(api.get("/v1/agents/31337:1/feedback", params={"tag2": "day", "format": "csv"}))
+    assert row["id"] == found[0]["id"]
+    assert (row["value"], row["is_revoked"], row["revoked_block"]) == ("96", "false", "")
+    assert json.loads(row["file"]) == found[0]["file"]
+
+
+def test_a_text_that_a_spreadsheet_would_compute_is_quoted_and_a_number_is_not(api, api_world):
+    (row,) = rows(api.get(f"/v1/agents/31337:{api_world.hostile}/feedback", params={"format": "csv"}))
+    assert (row["tag1"], row["tag2"]) == ("'" + FORMULA_TAG, "'\n@x")
+    (loss,) = rows(api.get(f"/v1/agents/31337:{api_world.painter}/feedback", params={"format": "csv"}))
+    assert loss["value"] == "-3.2"
+
+
+@pytest.mark.parametrize("shown_as", ["json", "jsonl", "csv"])
+def test_every_format_links_to_the_next_page(api, shown_as):
+    response = api.get("/v1/agents/31337:1/feedback", params={"limit": 2, "format": shown_as, "tag1": "starred"})
+    link = response.links["next"]["url"]
+    asked = parse_qs(urlsplit(link).query)
+    assert (asked["limit"], asked["format"], asked["tag1"]) == (["2"], [shown_as], ["starred"])
+    following = api.get(link)
+    assert following.status_code == 200
+    assert following.content != response.content
+
+
+def test_every_format_has_a_tag_of_its_own(api):
+    tags = {
+        api.get("/v1/agents/31337:1/feedback", params={"format": it}).headers["etag"] for it in ("json", "jsonl", "csv")
+    }
+    assert len(tags) == 3
+
+
+def test_hostile_text_is_valid_json_as_it_is(api, api_world):
+    response = api.get(f"/v1/agents/31337:{api_world.hostile}")
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "<script>" in response.json()["registration"]["name"]

@@ -1,0 +1,93 @@
+"""Tools and resources for models, called by the client of the official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
+
+from bilateral.api.mcp.untrusted import NOTICE
+from tests.api.world import ERIN, FORMULA_TAG, FRANK
+
+
+@pytest.fixture(scope="module", params=["streamable HTTP", "stdio"])
+def session(request, api, api_database):
+    """Runs a function of a connected client: over HTTP, or with the command on standard input and output."""
+
+    def run(use):
+        async def connected():
+            if request.param == "streamable HTTP":
+                target = f"{str(api.base_url).rstrip('/')}/mcp"
+            else:
+                command = str(Path(sys.executable).with_name("bilateral"))
+                target = stdio_client(StdioServerParameters(command=command, args=["mcp", "--database", api_database]))
+            async with Client(target) as client:
+                return await use(client)
+
+        return asyncio.run(connected())
+
+    return run
+
+
+async def data(session, tool, /, **arguments):
+    """Call a tool, check the warning, and return the data."""
+    result = await session.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    found = result.structured_content
+    assert (found["is_untrusted"], found["notice"]) == (True, NOTICE)
+    assert json.loads(result.content[0].text) == found
+    return found["data"]
+
+
+def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
+    """One connection, because a process takes seconds to start."""
+
+    async def use(client):
+        tools = {it.name: it for it in (await client.list_tools()).tools}
+        assert {"get_agent", "get_feedback", "get_ratings"} <= tools.keys()
+        assert all(it.annotations.read_only_hint for it in tools.values())
+
+        found = await data(client, "get_agent", agent_id="31337:1")
+        assert found == api.get("/v1/agents/31337:1").json()
+
+        page = await data(client, "get_feedback", agent_id=api_world.global_id(1), client=ERIN.address, limit=2)
+        shown = api.get("/v1/agents/31337:1/feedback", params={"client": ERIN.address, "limit": 2}).json()
+        assert page == shown
+        second = await data(
+            client, "get_feedback", agent_id="31337:1", client=ERIN.address, limit=2, cursor=page["next"]
+        )
+        assert not {it["id"] for it in second["items"]} & {it["id"] for it in page["items"]}
+
+        given = await data(client, "get_ratings", agent_id="31337:1", direction="given")
+        assert given == api.get("/v1/agents/31337:1/ratings", params={"direction": "given"}).json()
+
+        resource = await client.read_resource("bilateral://agents/31337:1")
+        assert json.loads(resource.contents[0].text) == {"is_untrusted": True, "notice": NOTICE, "data": found}
+        resource = await client.read_resource(f"bilateral://feedback/31337:1:{FRANK.address}:0")
+        assert json.loads(resource.contents[0].text)["data"][0]["value"] == "40"
+
+        hostile = await data(client, "get_agent", agent_id=f"31337:{api_world.hostile}")
+        assert "\u202e" not in hostile["registration"]["name"]
+        assert r"\u202e" in hostile["registration"]["name"]
+        (feedback,) = (await data(client, "get_feedback", agent_id=f"31337:{api_world.hostile}"))["items"]
+        assert (feedback["tag1"], feedback["tag2"]) == (FORMULA_TAG, r"\n@x")
+
+        for arguments, message in (
+            ({"agent_id": "31337:999"}, "not_indexed: the index has no agent 31337:999"),
+            ({"agent_id": "x"}, "malformed_identifier"),
+        ):
+            refused = await client.call_tool("get_agent", arguments)
+            assert refused.is_error
+            assert message in refused.content[0].text
+        with pytest.raises(MCPError, match="the index has no agent 31337:999"):
+            await client.read_resource("bilateral://agents/31337:999")
+        with pytest.raises(MCPError):
+            await client.read_resource("bilateral://feedback/nonsense")
+
+    session(use)

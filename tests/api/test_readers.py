@@ -1,0 +1,109 @@
+"""Read-only access to the index: it writes nothing, ends in time, and keeps nobody from writing."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from sqlalchemy import text
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.database import open_database
+from bilateral.index.errors import DatabaseUnavailableError, NewerSchemaError, OlderSchemaError
+from bilateral.index.queries.chains import chains
+from bilateral.index.readers import QueryTimeoutError, Reader, ReadersBusyError
+
+ENDLESS = {
+    "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+    "postgresql": "SELECT count(*) FROM generate_series(1, 1000000000000) AS n",
+}
+
+
+@pytest.fixture
+def make_reader(api_database):
+    readers = []
+
+    def make(**options):
+        readers.append(Reader(api_database, **options))
+        return readers[-1]
+
+    yield make
+    for reader in readers:
+        reader.close()
+
+
+def test_a_reader_cannot_write(make_reader):
+    reader = make_reader()
+    with pytest.raises(DatabaseUnavailableError), reader.connect() as connection:
+        connection.execute(text("DELETE FROM chain"))
+    assert reader.read(chains)
+
+
+def test_a_query_without_end_is_ended_and_the_connection_goes_on(make_reader):
+    reader = make_reader(seconds=0.3, connections=1)
+    for _ in range(2):
+        with pytest.raises(QueryTimeoutError, match=r"longer than 0\.3 seconds"), reader.connect() as connection:
+            connection.execute(text(ENDLESS[reader.dialect]))
+    assert reader.read(chains)
+
+
+def test_more_readers_than_connections_are_told_to_try_again(make_reader):
+    reader = make_reader(seconds=0.2, connections=1)
+    with reader.connect(), pytest.raises(ReadersBusyError):
+        reader.read(chains)
+
+
+def test_a_reader_sees_one_state_and_keeps_nobody_from_writing(make_reader, api_database):
+    reader = make_reader()
+    engine = open_database(api_database)
+    count = text("SELECT count(*) FROM endpoint_limit WHERE endpoint = 'of a test'")
+    with reader.connect() as connection:
+        assert connection.execute(count).scalar_one() == 0
+        with engine.begin() as writer:
+            writer.execute(
+                text("INSERT INTO endpoint_limit (chain_id, endpoint, blocks, learnt_at) VALUES (9, 'of a test', 1, 1)")
+            )
+        assert connection.execute(count).scalar_one() == 0
+    with reader.connect() as connection:
+        assert connection.execute(count).scalar_one() == 1
+    with engine.begin() as writer:
+        writer.execute(text("DELETE FROM endpoint_limit WHERE endpoint = 'of a test'"))
+    engine.dispose()
+
+
+def test_threads_share_a_reader(make_reader):
+    reader = make_reader(connections=2, seconds=10.0)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(reader.read(chains))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(found)) == 1
+
+
+def test_a_database_without_tables_is_refused(tmp_path):
+    with pytest.raises(OlderSchemaError):
+        Reader(f"sqlite:///{tmp_path / 'empty.sqlite'}")
+
+
+def test_a_newer_database_is_refused(tmp_path):
+    url = f"sqlite:///{tmp_path / 'newer.sqlite'}"
+    engine = open_database(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(NewerSchemaError):
+        Reader(url)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "mysql://x/y"])
+def test_another_kind_of_database_is_refused(url):
+    with pytest.raises(InvalidArgumentError):
+        Reader(url)
+
+
+def test_an_unreachable_server_is_named():
+    with pytest.raises(DatabaseUnavailableError):
+        Reader("postgresql://nobody@127.0.0.1:9/none")

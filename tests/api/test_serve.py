@@ -1,0 +1,112 @@
+"""`bilateral serve` as a process, as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bilateral.api.settings import ApiSettings, read_api_settings
+from bilateral.errors import InvalidArgumentError
+from tests.api.world import ALICE
+
+COMMAND = [str(Path(sys.executable).with_name("bilateral")), "serve", "--port", "0"]
+
+
+@contextmanager
+def serving(*arguments):
+    """Run the command, and yield the process and an HTTP client once it answers."""
+    command = [*COMMAND, *map(str, arguments)]
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen(command, start_new_session=True, **pipes) as process:  # noqa: S603  # ours
+        try:
+            told = ""
+            while not (found := re.search(r"listening on (http://\S+)", told)):
+                line = process.stderr.readline()
+                assert line, f"the service ended: {told}"
+                told += line
+            with httpx.Client(base_url=found[1], timeout=60) as client:
+                yield process, client
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # also the processes that it started
+
+
+def wait_until(condition):
+    """Wait until a condition holds, for as long as the run may take."""
+    while not condition():
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def record(api_world, tmp_path):
+    """The deployment record of the world."""
+    deployment = api_world.deployment
+    contracts = {
+        "IdentityRegistry": deployment.identity,
+        "BidirectionalReputationRegistry": deployment.reputation,
+        "AuthorizedReputationRegistry": deployment.authorized,
+        "ValidationRegistry": deployment.validation,
+    }
+    path = tmp_path / "31337.json"
+    places = {name: {"address": address, "block": 1} for name, address in contracts.items()}
+    path.write_text(json.dumps({"chainId": 31337, "contracts": places}))
+    return path
+
+
+def test_one_command_indexes_a_chain_and_serves_it(api_world, record, tmp_path):
+    database = f"sqlite:///{tmp_path / 'index.sqlite'}"
+    with serving("--rpc-url", api_world.url, "--deployment", record, "--database", database) as (process, client):
+        wait_until(lambda: client.get("/v1/agents/31337:1").status_code == 200)
+        assert client.get("/v1/agents/31337:1").json()["owner"] == ALICE.address
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+
+
+def test_several_processes_serve_one_database_and_count_together(api_sqlite):
+    with serving("--no-index", "--workers", "2", "--rate", "100000/second", "--database", api_sqlite) as (
+        process,
+        client,
+    ):
+        for _ in range(30):
+            with httpx.Client(base_url=client.base_url, timeout=60) as other:  # a connection of its own
+                assert other.get("/v1/chains").status_code == 200
+        counted = re.search(
+            r'bilateral_http_requests_total{[^}]*route="/v1/chains"[^}]*} (\S+)', client.get("/metrics").text
+        )
+        assert float(counted[1]) == 30
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 0
+
+
+def test_an_index_that_fails_for_good_ends_the_service(record, tmp_path):
+    database = f"sqlite:///{tmp_path / 'index.sqlite'}"
+    arguments = ["--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database]
+    ran = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=120)  # noqa: S603
+    assert ran.returncode == 5
+    assert "error: no endpoint is usable: 127.0.0.1:9: the node cannot be reached" in ran.stderr
+
+
+def test_settings_come_from_the_file_of_the_index_and_options_count_more(tmp_path):
+    path = tmp_path / "index.toml"
+    api = 'port = 1\ntrusted_proxies = ["10.0.0.1"]\n'
+    path.write_text(f'database = "sqlite:///x"\n[[chain]]\nrpc_urls = ["http://n"]\n[api]\n{api}')
+    found = read_api_settings(path, port=2, host=None)
+    assert found == ApiSettings(database="sqlite:///x", port=2, trusted_proxies=("10.0.0.1",))
+
+
+@pytest.mark.parametrize("line", ["prot = 1", 'port = "many"', "workers = 0"])
+def test_a_wrong_setting_in_the_file_is_named(tmp_path, line):
+    path = tmp_path / "index.toml"
+    path.write_text(f"[api]\n{line}\n")
+    with pytest.raises(InvalidArgumentError, match=line.split()[0]):
+        read_api_settings(path)
