@@ -1,0 +1,132 @@
+"""Charts as SVG, made on the server: they need no script, and take their colours from the style sheet.
+
+Blue is the agent as a server, orange as a client.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING, Final
+
+from markupsafe import Markup, escape
+
+from bilateral.explorer.identicon import identicon
+from bilateral.explorer.text import figure, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.explorer.neighbours import Neighbour
+
+_WIDTH: Final = 470
+_ROW: Final = 23
+_GAP: Final = 27
+_FAN_WIDTH: Final = 820
+_FAN_HEIGHT: Final = 500
+_LOW: Final = 50
+"""The value from which a relation is a good one."""
+
+
+def bar(share: float, kind: str, width: int = 120) -> Markup:
+    """Return a bar that is filled in part.
+
+    Args:
+        share: The part, from 0 to 1.
+        kind: The class of its colour: `s`, `c` or `x` (bad).
+        width: Its width in pixels.
+    """
+    filled = max(3.0, width * min(max(share, 0.0), 1.0))
+    return Markup(
+        '<svg width="{width}" height="6" viewBox="0 0 {width} 6" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect width="{width}" height="6" rx="3" class="track"/>'
+        '<rect width="{filled:.1f}" height="6" rx="3" class="{kind}"/></svg>'
+    ).format(width=width, filled=filled, kind=kind)
+
+
+def butterfly(as_server: Sequence[int], as_client: Sequence[int]) -> Markup:
+    """Return a histogram to both sides: counterparts by their mean, as a server on the left, as a client on the right.
+
+    Args:
+        as_server: The number of counterparts in each tenth of the scale, the lowest first.
+        as_client: The same for the other side.
+    """
+    rows, middle = len(as_server), _WIDTH / 2
+    height, longest = rows * _ROW + 6, _WIDTH / 2 - _GAP - 34
+    most_left, most_right = max(1, *as_server), max(1, *as_client)
+    parts = []
+    for row in range(rows):
+        tenth, y = rows - 1 - row, row * _ROW + 3
+        left, right = as_server[tenth], as_client[tenth]
+        ends = f"{tenth * 10}\N{EN DASH}{100 if tenth == rows - 1 else tenth * 10 + 9}"
+        parts.append(f'<text class="num" x="{middle}" y="{y + 14}" text-anchor="middle">{ends}</text>')
+        for count, most, kind, sign in ((left, most_left, "s", -1), (right, most_right, "c", 1)):
+            length = max(1.5, count / most * longest)
+            near = middle + sign * _GAP
+            start = near - length if sign < 0 else near
+            anchor = "end" if sign < 0 else "start"
+            parts.append(
+                f'<rect class="{kind}" x="{start:.1f}" y="{y + 3}" width="{length:.1f}" height="{_ROW - 7}" rx="3"/>'
+                f'<text class="num" x="{near + sign * (length + 6):.1f}" y="{y + 14}" text-anchor="{anchor}">'
+                f"{count}</text>"
+            )
+    label = (
+        f"Raters by their mean: {sum(as_server)} of the agent as a server on the left, "
+        f"{sum(as_client)} of it as a client on the right"
+    )
+    return Markup(  # noqa: S704  # numbers only
+        f'<svg viewBox="0 0 {_WIDTH} {height}" width="100%" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+    )
+
+
+def neighbourhood(agent: str, clients: Sequence[Neighbour], servers: Sequence[Neighbour]) -> Markup:
+    """Return an agent's counterparts as a fan to both sides. A dashed, red line is a mean below half of the scale.
+
+    Args:
+        agent: The agent's id, for its picture.
+        clients: The counterparts that rated it as a server, at most eight.
+        servers: The servers that rated it as a client, at most eight.
+    """
+    centre_x, centre_y = _FAN_WIDTH / 2, _FAN_HEIGHT / 2 + 14
+    parts = [f'<line x1="{centre_x}" x2="{centre_x}" y1="8" y2="{_FAN_HEIGHT - 2}" class="gridline"/>']
+    for people, sign, hue in ((clients, -1, "blue"), (servers, 1, "orange")):
+        parts += _fan(people, sign, hue)
+    picture = identicon(agent, 62)
+    parts += [
+        f'<circle cx="{centre_x}" cy="{centre_y}" r="38" class="halo"/>',
+        f'<svg x="{centre_x - 31}" y="{centre_y - 31}" width="62" height="62" viewBox="0 0 62 62">{picture}</svg>',
+        f'<text x="0" y="14" class="cap s">Rated it as a server: {len(clients)}</text>',
+        f'<text x="{_FAN_WIDTH}" y="14" text-anchor="end" class="cap c">Rated it as a client: {len(servers)}</text>',
+    ]
+    label = f"Trust neighbourhood: {len(clients) + len(servers)} counterparts. The table of ratings names them."
+    return Markup(  # noqa: S704  # names are escaped below
+        f'<svg viewBox="0 0 {_FAN_WIDTH} {_FAN_HEIGHT}" role="group" aria-label="{label}">{"".join(parts)}</svg>'
+    )
+
+
+def _fan(people: Sequence[Neighbour], sign: int, hue: str) -> list[str]:
+    """Return the lines to one side, and the counterparts at their ends."""
+    parts = []
+    centre_x, centre_y = _FAN_WIDTH / 2, _FAN_HEIGHT / 2 + 14
+    x = centre_x + sign * 218
+    most = max((it.count for it in people), default=1)
+    step = (_FAN_HEIGHT - 108) / max(len(people) - 1, 1)
+    for place, person in enumerate(people):
+        y = 62 + place * step if len(people) > 1 else centre_y
+        size = sqrt(person.count / most)
+        radius, line = 5 + 8.5 * size, 1.2 + 7 * size
+        kind = "bad" if person.mean is not None and person.mean < _LOW else hue
+        begin = f"M{centre_x + sign * 34:.1f} {centre_y:.1f}"
+        curve = f"C{centre_x + sign * 118:.1f} {centre_y:.1f} {centre_x + sign * 112:.1f} {y:.1f}"
+        parts.append(
+            f'<path class="e {kind}" d="{begin} {curve} {x - sign * radius:.1f} {y:.1f}" '
+            f'stroke-width="{line:.2f}" opacity=".5" fill="none"/>'
+        )
+        anchor, text_x = ("start" if sign > 0 else "end"), x + sign * (radius + 10)
+        name = visible(person.name, 24).striptags()
+        parts.append(
+            f'<a href="{escape(person.url)}"><circle class="node {kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
+            f'<text class="lbl" x="{text_x:.1f}" y="{y - 1:.1f}" text-anchor="{anchor}">{escape(name)}</text>'
+            f'<text class="sub" x="{text_x:.1f}" y="{y + 13:.1f}" text-anchor="{anchor}">'
+            f'<tspan class="v {kind}">{figure(person.mean)}</tspan> from {person.count}</text></a>'
+        )
+    return parts

@@ -1,0 +1,56 @@
+"""The counterparts of an agent, each once, as the page's picture and table show them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bilateral.explorer.networks import account_path, agent_path
+from bilateral.explorer.text import short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bilateral.index.queries.neighbourhood import Edge
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A counterpart of an agent.
+
+    Attributes:
+        name: Its id, or its shortened address.
+        url: The path of its page.
+        count: The number of its values.
+        mean: Their mean as percents of each tag's scale; None if no tag has a scale.
+    """
+
+    name: str
+    url: str
+    count: int
+    mean: float | None
+
+
+def neighbours(edges: Iterable[Edge], side: str, limit: int) -> list[Neighbour]:
+    """Return the counterparts that rated an agent on one side, those with the most values first.
+
+    Args:
+        edges: The edges of the agent's neighbourhood.
+        side: The side of the agent, `server` or `client`.
+        limit: The largest number of counterparts.
+    """
+    values: dict[tuple[str | None, str | None], list[tuple[int, float | None]]] = defaultdict(list)
+    for edge in edges:
+        if edge.direction == "received" and edge.side == side:
+            values[edge.agent, edge.account].append((edge.count, edge.share))
+    found = [_neighbour(agent, account, of) for (agent, account), of in values.items()]
+    return sorted(found, key=lambda it: (-it.count, it.name))[:limit]
+
+
+def _neighbour(agent: str | None, account: str | None, values: list[tuple[int, float | None]]) -> Neighbour:
+    scaled = [(count, share) for count, share in values if share is not None]
+    weight = sum(count for count, _ in scaled)
+    mean = 100 * sum(count * share for count, share in scaled) / weight if weight else None
+    name, url = (agent, agent_path(agent)) if agent is not None else (short(account or ""), account_path(account or ""))
+    return Neighbour(name, url, sum(count for count, _ in values), mean)

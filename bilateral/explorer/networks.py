@@ -1,0 +1,62 @@
+"""Names of chains in the paths of pages, such as `base` in `/base/247`."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from bilateral.deployment_records import address_book
+
+_MAIN: Final = "mainnet"
+
+
+@cache
+def slugs() -> dict[str, int]:
+    """Return the chain of each name: `base` for a main network, `base-sepolia` for another."""
+    names = {}
+    for chain_id, record in address_book().items():
+        ecosystem, _, name = record.network.partition(":")
+        names[ecosystem if name == _MAIN else f"{ecosystem}-{name}"] = chain_id
+    return names
+
+
+@cache
+def slug_of(chain_id: int) -> str:
+    """Return the name of a chain; its number if it has none.
+
+    Args:
+        chain_id: The chain.
+    """
+    return next((name for name, found in slugs().items() if found == chain_id), str(chain_id))
+
+
+def chain_of(slug: str) -> int | None:
+    """Return the chain of a name or a number; None if it is neither.
+
+    Args:
+        slug: The first part of a path.
+    """
+    known = slugs().get(slug)
+    if known is not None:
+        return known
+    is_number = slug.isascii() and slug.isdigit() and len(slug) < 19 and not slug.startswith("0")  # noqa: PLR2004
+    return int(slug) if is_number else None
+
+
+def agent_path(agent: str) -> str:
+    """Return the path of an agent's page.
+
+    Args:
+        agent: Its short id, such as `8453:247`.
+    """
+    chain_id, _, number = agent.partition(":")
+    return f"/{slug_of(int(chain_id))}/{number}"
+
+
+def account_path(account: str) -> str:
+    """Return the path of an account's page.
+
+    Args:
+        account: Its address.
+    """
+    return f"/accounts/{account}"

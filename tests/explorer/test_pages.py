@@ -1,0 +1,155 @@
+"""Pages over the index of a real chain."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.api.world import ALICE, ERIN, FRANK
+from tests.explorer.html import Page
+
+PATHS = ("/", "/method", "/31337/1", "/31337/4", "/31337/5", "/31337/6", "/31337/7", "/accounts/erin")
+
+
+def path_of(path):
+    return path.replace("erin", ERIN.address)
+
+
+def page(api, path):
+    answer = api.get(path_of(path), headers={"Accept": "text/html"})
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    return Page(answer.text)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_runs_no_script_and_asks_no_other_host(api, path):
+    answer = api.get(path_of(path), headers={"Accept": "text/html"})
+    found = Page(answer.text)
+    assert answer.status_code == 200
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; style-src 'self'; img-src 'self' data:;")
+    assert "unsafe" not in policy
+    assert not found.of("script")
+    assert not found.attributes("style")
+    assert not [name for _, values in found.elements for name in values if name.startswith("on")]
+    assert all(it.startswith("/") for it in found.attributes("src"))
+    assert [it["href"] for it in found.of("link")] == [it for it in found.attributes("href") if "/assets/" in it]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_own_link_of_a_page_leads_to_a_page(api, path):
+    own = {it for it in page(api, path).attributes("href") if it.startswith("/")}
+    assert own
+    for link in own:
+        assert api.get(link).status_code == 200, link
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_has_a_title_one_heading_a_language_and_names_for_its_tables(api, path):
+    found = page(api, path)
+    assert found.of("html")[0]["lang"] == "en"
+    assert len(found.of("title")) == len(found.of("h1")) == len(found.of("main")) == 1
+    assert len(found.of("table")) == len(found.of("caption"))
+    assert all("aria-label" in it or it.get("aria-hidden") == "true" or "x" in it for it in found.of("svg"))
+
+
+def test_an_agent_is_shown_from_both_sides(api):
+    found = page(api, "/31337/1")
+    assert "Weather Oracle" in found.text
+    assert "As a server" in found.text
+    assert "As a client" in found.text
+    assert re.search(r"mean of 14 feedbacks by 3 raters under starred", found.text)
+    assert re.search(r"at least \d", found.text)
+    assert f"/accounts/{ALICE.address}" in found.attributes("href")
+
+
+def test_the_figures_of_a_page_are_those_of_the_api(api):
+    content = api.get("/31337/1.json").json()
+    (summary,) = [it for it in api.get("/v1/agents/31337:1").json()["ratings"] if it == content["as_server"]["summary"]]
+    assert sum(content["as_server"]["distribution"]) == summary["counterparts"]
+    assert content["agent"] == {**api.get("/v1/agents/31337:1").json(), "newest": []}
+
+
+def test_json_is_given_by_path_and_by_accept(api):
+    by_path = api.get("/31337/1.json")
+    by_accept = api.get("/31337/1", headers={"Accept": "application/json"})
+    assert by_path.headers["Content-Type"] == by_accept.headers["Content-Type"] == "application/json"
+    assert by_path.json()["agent"] == by_accept.json()["agent"]
+    assert "Accept" in by_accept.headers["Vary"].split(", ")
+
+
+def test_the_words_of_a_hostile_agent_are_shown_and_do_nothing(api):
+    answer = api.get("/31337/6", headers={"Accept": "text/html"})
+    found = Page(answer.text)
+    assert "<script>alert(1)</script>" in found.text
+    assert "U+202E" in found.text
+    assert "\u202e" not in answer.text
+    assert not found.of("script")
+
+
+def test_links_of_strangers_are_marked_and_lead_to_the_web_only(api):
+    links = [it for it in page(api, "/31337/1").of("a") if not it["href"].startswith(("/", "#"))]
+    assert links
+    for link in links:
+        assert urlsplit(link["href"]).scheme in ("http", "https")
+        assert link["rel"] == "nofollow noopener ugc"
+
+
+def test_an_agent_without_a_file_and_without_ratings_says_so(api):
+    found = page(api, "/31337/4")
+    assert "Agent 4" in found.text
+    assert "no registration file" in found.text
+    assert "nobody rated it as a server yet" in found.text
+
+
+def test_an_account_shows_its_agents_and_what_it_gave(api):
+    found = page(api, "/accounts/erin")
+    assert ERIN.address in found.text
+    assert "/31337/5" in found.attributes("href")
+    assert "/31337/1" in found.attributes("href")
+    assert "revoked" in found.text
+
+
+def test_the_first_page_shows_both_directions(api):
+    content = api.get("/", headers={"Accept": "application/json"}).json()
+    assert {it["side"] for it in content["latest"]} == {"server", "client"}
+    blocks = [it["block"] for it in content["latest"]]
+    assert blocks == sorted(blocks, reverse=True)
+    assert "31337: block" in page(api, "/").text
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/31337/999", 404),
+        (f"/31337/{2**256 - 1}", 404),
+        (f"/31337/{2**256}", 400),
+        ("/nowhere/1", 404),
+        ("/5/1", 404),
+        (f"/accounts/{FRANK.address[:-1]}", 400),
+    ],
+)
+def test_a_problem_is_a_page_for_people_and_json_for_programs(api, path, status):
+    shown = api.get(path, headers={"Accept": "text/html"})
+    assert shown.status_code == status
+    assert shown.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert str(status) in Page(shown.text).text
+    told = api.get(path, headers={"Accept": "application/json"})
+    assert (told.status_code, told.headers["Content-Type"]) == (status, "application/problem+json")
+
+
+def test_the_style_sheet_is_kept_for_ever_by_its_hash(api):
+    (name,) = [it["href"] for it in page(api, "/").of("link")]
+    answer = api.get(name)
+    assert answer.headers["Content-Type"] == "text/css; charset=utf-8"
+    assert "immutable" in answer.headers["Cache-Control"]
+    assert "url(" not in answer.text
+    assert api.get("/assets/style.000000000000.css").status_code == 404
+
+
+def test_a_page_that_did_not_change_is_not_sent_again(api):
+    first = api.get("/31337/1", headers={"Accept": "text/html"})
+    again = api.get("/31337/1", headers={"Accept": "text/html", "If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")

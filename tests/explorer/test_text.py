@@ -1,0 +1,121 @@
+"""Texts of strangers, names of chains, and figures."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bilateral.explorer.charts import bar, butterfly, neighbourhood
+from bilateral.explorer.identicon import identicon
+from bilateral.explorer.neighbours import Neighbour, neighbours
+from bilateral.explorer.networks import agent_path, chain_of, slug_of, slugs
+from bilateral.explorer.text import MAX_SHOWN, figure, moment, short, visible, web_link
+from bilateral.index.queries.neighbourhood import Edge
+from tests.explorer.html import Page
+
+UNSEEN = ("\0", "\x1b", "\u200b", "\u202e", "\u2066", "\ufeff", "\u2028", "\ue000", "\U000e0041")
+
+
+@given(st.text(max_size=50))
+def test_any_text_becomes_text_and_marks_only(text):
+    found = Page(f"<p>{visible(text)}</p>")
+    assert {name for name, _ in found.elements} <= {"p", "mark"}
+    assert not any(it in visible(text) for it in UNSEEN)
+
+
+@pytest.mark.parametrize("character", UNSEEN, ids=lambda it: f"U+{ord(it):04X}")
+def test_a_character_that_nobody_sees_is_drawn_as_a_mark(character):
+    assert visible(f"a{character}b") == (
+        f'a<mark class="code" title="invisible character">U+{ord(character):04X}</mark>b'
+    )
+
+
+def test_a_long_text_is_cut_and_says_so():
+    assert visible("x" * MAX_SHOWN) == "x" * MAX_SHOWN
+    assert visible("x" * (MAX_SHOWN + 1)) == "x" * MAX_SHOWN + "…"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "https://user@host.example",
+        "https://",
+        "http://[",
+        "//host.example",
+        "ipfs://x",
+        "",
+    ],
+)
+def test_a_link_that_does_not_lead_to_the_web_is_not_made(uri):
+    assert web_link(uri) is None
+
+
+def test_a_link_to_the_web_is_made():
+    assert web_link("https://host.example/a?b#c") == "https://host.example/a?b#c"
+
+
+def test_chains_have_names_or_numbers():
+    assert (slug_of(8453), slug_of(84532), slug_of(31337)) == ("base", "base-sepolia", "31337")
+    assert (chain_of("base"), chain_of("31337"), chain_of("nowhere"), chain_of("007")) == (8453, 31337, None, None)
+    assert len(set(slugs().values())) == len(slugs())
+    assert agent_path("8453:247") == "/base/247"
+
+
+def test_figures_have_one_digit_behind_the_point_at_most():
+    shown = [figure(it) for it in (None, 90, 90.0, Decimal("89.96"), 1234567.25)]
+    assert shown == ["\N{EN DASH}", "90", "90", "90", "1,234,567.2"]
+
+
+def test_a_time_that_no_calendar_has_is_shown_as_seconds():
+    assert moment(0) == "1 Jan 1970 00:00 UTC"
+    assert moment(2**63) == f"second {2**63}"
+
+
+def test_an_address_is_shortened_and_other_text_is_not():
+    assert short("0x" + "ab" * 20) == "0xabab…abab"
+    assert short("agent 7") == "agent 7"
+
+
+def test_a_picture_depends_on_its_id_alone_and_is_mirrored():
+    assert identicon("8453:1") == identicon("8453:1") != identicon("8453:2")
+    columns = [float(it["x"]) for it in Page(identicon("8453:1", 60)).of("rect")[1:]]
+    assert sorted(columns) == sorted(50 - it for it in columns)
+
+
+@pytest.mark.parametrize(("share", "width"), [(-1, 3), (0, 3), (0.5, 60), (1, 120), (9, 120)])
+def test_a_bar_is_filled_by_its_share_within_its_ends(share, width):
+    assert float(Page(bar(share, "s")).of("rect")[1]["width"]) == width
+
+
+def test_a_histogram_shows_every_count_and_has_a_text_for_readers():
+    found = Page(butterfly(range(10), [0] * 10))
+    assert [it for it in found.text.split() if "\N{EN DASH}" not in it] == [
+        text for count in range(9, -1, -1) for text in (str(count), "0")
+    ]
+    assert "45 of the agent as a server" in found.of("svg")[0]["aria-label"]
+
+
+def test_a_fan_escapes_names_and_marks_low_means():
+    people = [Neighbour('"><script>', "/31337/1", 3, 20.0), Neighbour("b", "/31337/2", 1, None)]
+    found = Page(neighbourhood("31337:9", people, []))
+    assert not found.of("script")
+    assert "bad" in found.of("circle")[0]["class"]
+    assert found.attributes("href") == ["/31337/1", "/31337/2"]
+
+
+def test_a_counterpart_with_several_tags_is_one_neighbour():
+    edges = [
+        Edge("received", "server", None, "0x" + "11" * 20, "starred", 3, 1.0),
+        Edge("received", "server", None, "0x" + "11" * 20, "responseTime", 5, None),
+        Edge("received", "server", None, "0x" + "11" * 20, "uptime", 1, 0.0),
+        Edge("received", "server", "1:2", "0x" + "22" * 20, "starred", 1, 0.5),
+        Edge("given", "server", "1:3", None, "starred", 9, 0.5),
+        Edge("received", "client", "1:4", None, "", 1, 0.5),
+    ]
+    found = neighbours(edges, "server", 8)
+    assert [(it.name, it.count, it.mean) for it in found] == [("0x1111…1111", 9, 75.0), ("1:2", 1, 50.0)]
