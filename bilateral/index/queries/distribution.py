@@ -1,4 +1,4 @@
-"""How the counterparts of an agent's summary judge it: the histogram behind a mean."""
+"""The counterparts of an agent's summary by their mean: the histogram behind it."""
 
 from __future__ import annotations
 
