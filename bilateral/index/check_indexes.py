@@ -9,7 +9,6 @@ from sqlalchemy import Index, text
 from bilateral.events import (
     AgentRegistered,
     AgentUpdated,
-    Approval,
     ApprovalForAll,
     MetadataSet,
     Registered,
@@ -34,9 +33,7 @@ _COLUMNS: Final[tuple[tuple[type[Event], str, tuple[str, ...], str | None], ...]
     (AgentRegistered, "by_address", ("registry", "agent_address"), None),
     (AgentUpdated, "by_agent", ("registry", "agent_id"), None),
     (AgentUpdated, "by_address", ("registry", "agent_address"), None),
-    (Approval, "by_agent", ("registry", "agent_id"), None),
     (ApprovalForAll, "by_owner", ("registry", "owner"), None),
-    (MetadataSet, "wallet_by_agent", ("registry", "agent_id"), "metadata_key = 'agentWallet'"),
     (
         MetadataSet,
         "by_wallet",
