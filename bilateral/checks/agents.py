@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import LargeBinary, cast, func, literal_column, null, select, union_all
+from sqlalchemy import LargeBinary, bindparam, cast, func, literal_column, null, select, union_all
 from sqlalchemy.types import String
 
 from bilateral.checks.errors import HistoryTooLongError
@@ -29,7 +30,7 @@ from bilateral.index import schema
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import Connection, Row, Select, Table
 
     from bilateral.checks.moments import Moment
     from bilateral.checks.verdicts import EventEvidence
@@ -94,8 +95,14 @@ def agents_at(
     changes: list[Row[Any]] = []
     wanted = sorted(set(agent_ids))
     for start in range(0, len(wanted), _AT_ONCE):
-        query = _changes(moment, identity, wanted[start : start + _AT_ONCE]).limit(MOST_CHANGES + 1)
-        changes += connection.execute(query).all()
+        values = {
+            "chain_id": moment.chain_id,
+            "block": moment.block,
+            "identity": identity,
+            "agent_ids": wanted[start : start + _AT_ONCE],
+            "limit": MOST_CHANGES + 1,
+        }
+        changes += connection.execute(_changes(), values).all()
         if len(changes) > MOST_CHANGES:
             raise HistoryTooLongError("changes of owners and wallets", MOST_CHANGES)
     by_agent: dict[int, list[Row[Any]]] = defaultdict(list)
@@ -164,20 +171,27 @@ def _newest_text(
     connection: Connection, moment: Moment, identity: str, agent_id: int, sources: Sequence[tuple[type[Event], str]]
 ) -> tuple[str, EventEvidence | None]:
     """Return the text of the newest of some events of an agent."""
+    values = {"chain_id": moment.chain_id, "block": moment.block, "identity": identity, "agent_id": agent_id}
     found = []
     for event, column in sources:
-        table = schema.EVENT_TABLES[event]
-        newest = (
-            select(*_place(table), table.c[column].label("text"))
-            .where(moment.covers(table), table.c.registry == identity, table.c.agent_id == agent_id)
-            .order_by(table.c.block_number.desc(), table.c.log_index.desc())
-            .limit(1)
-        )
-        found += [(row, event.abi_name) for row in connection.execute(newest)]
+        found += [(row, event.abi_name) for row in connection.execute(_newest(event.__name__, column), values)]
     if not found:
         return "", None
     row, name = max(found, key=lambda it: (it[0].block_number, it[0].log_index))
     return row.text, evidence_of(name, row)
+
+
+@cache
+def _newest(event: str, column: str) -> Any:
+    """Return the statement that reads a text of an agent's newest event of a kind. It is made once."""
+    table = schema.metadata.tables[schema.snake_case(event)]
+    return (
+        select(*_place(table), table.c[column].label("text"))
+        .where(table.c.chain_id == bindparam("chain_id"), table.c.block_number <= bindparam("block"))
+        .where(table.c.registry == bindparam("identity"), table.c.agent_id == bindparam("agent_id"))
+        .order_by(table.c.block_number.desc(), table.c.log_index.desc())
+        .limit(1)
+    )
 
 
 def _place(table: Any) -> tuple[Any, ...]:
@@ -185,22 +199,30 @@ def _place(table: Any) -> tuple[Any, ...]:
     return table.c.block_number, table.c.log_index, table.c.block_time, table.c.transaction_hash, table.c.registry
 
 
-def _changes(moment: Moment, identity: str, agent_ids: Sequence[int]) -> Any:
-    """Return the statement that reads the changes of owners and wallets of some agents."""
+@cache
+def _changes() -> Any:
+    """Return the statement that reads the changes of owners and wallets of some agents. It is made once."""
     none = cast(null(), String(42))
+
+    def of(table: Table) -> Any:
+        return (
+            (table.c.chain_id == bindparam("chain_id"))
+            & (table.c.block_number <= bindparam("block"))
+            & (table.c.registry == bindparam("identity"))
+            & table.c.agent_id.in_(bindparam("agent_ids", expanding=True))
+        )
+
     parts = [
         select(
             *_place(_TRANSFER),
             *(_TRANSFER.c.agent_id, literal_column("'Transfer'").label("event"), _TRANSFER.c.from_address.label("a")),
             *(_TRANSFER.c.to_address.label("b"), cast(null(), LargeBinary).label("raw")),
-        ).where(moment.covers(_TRANSFER), _TRANSFER.c.registry == identity, _TRANSFER.c.agent_id.in_(agent_ids)),
+        ).where(of(_TRANSFER)),
         select(
             *_place(_METADATA),
             *(_METADATA.c.agent_id, literal_column("'MetadataSet'").label("event"), none.label("a")),
             *(none.label("b"), func.substr(_METADATA.c.metadata_value, 1, _ADDRESS_BYTES + 1).label("raw")),
-        ).where(
-            moment.covers(_METADATA), _METADATA.c.registry == identity, _METADATA.c.agent_id.in_(agent_ids), IS_WALLET
-        ),
+        ).where(of(_METADATA), IS_WALLET),
     ]
     for table, name in ((_REGISTERED, "AgentRegistered"), (_UPDATED, "AgentUpdated")):
         parts.append(
@@ -208,9 +230,9 @@ def _changes(moment: Moment, identity: str, agent_ids: Sequence[int]) -> Any:
                 *_place(table),
                 *(table.c.agent_id, literal_column(f"'{name}'").label("event"), table.c.agent_address.label("a")),
                 *(none.label("b"), cast(null(), LargeBinary).label("raw")),
-            ).where(moment.covers(table), table.c.registry == identity, table.c.agent_id.in_(agent_ids))
+            ).where(of(table))
         )
-    return union_all(*parts)
+    return union_all(*parts).limit(bindparam("limit"))
 
 
 def _replayed(agent_id: int, rows: Iterable[Row[Any]]) -> AgentFacts:

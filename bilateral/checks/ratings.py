@@ -159,16 +159,15 @@ def lines(connection: Connection, moment: Moment, kinds: Mapping[str, str], agen
     found: list[Line] = []
     if moment.is_head:
         table = schema.summary
-        for side in (SERVER, CLIENT, VALIDATOR):
-            query = (
-                select(table, table.c.count.label("number"))
-                .where(table.c.chain_id == moment.chain_id, table.c.registry.in_(list(kinds)))
-                .where(table.c.agent_id == agent_id, table.c.side == side)
-            )
-            found += [
-                _line(row.registry, side, row.tag, (row.number, row.counterparts, row.value_sum, row.share_sum))
-                for row in connection.execute(query)
-            ]
+        query = (
+            select(table, table.c.count.label("number"))
+            .where(table.c.chain_id == moment.chain_id, table.c.registry.in_(list(kinds)))
+            .where(table.c.agent_id == agent_id)
+        )
+        found += [
+            _line(row.registry, row.side, row.tag, (row.number, row.counterparts, row.value_sum, row.share_sum))
+            for row in connection.execute(query)
+        ]
     else:
         sums: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
         raters: dict[tuple[str, str, str], dict[str, tuple[int, int]]] = defaultdict(dict)
