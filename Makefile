@@ -16,6 +16,7 @@ PYTHON_SOURCES := bilateral scripts bench tests assurance examples
 QUICK_PROOFS := PackedRatingsProof FeedbackWordProof
 EXAMPLES := 2000
 CHAOS := 10000
+PAID := 10000
 MUTANTS := 200
 REQUESTS := 100
 SEED := 1
@@ -42,10 +43,11 @@ test: compile ## Run the whole test suite.
 bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
 	@$(BIN)/python -m bench
 
-bench-speed: compile ## Measure writes and reads of the SDK, and the index beside a plain loop. Takes minutes.
+bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, and paid requests. Takes minutes.
 	@$(BIN)/python -m bench.writes
 	@$(BIN)/python -m bench.reads
 	@$(BIN)/python -m bench.index
+	@$(BIN)/python -m bench.x402
 
 evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust.md.
 	@$(BIN)/python -m bench.trust $(DATA)
@@ -54,11 +56,12 @@ audit: compile ## Search the contracts for known faults by static analysis.
 	@./assurance/setup.sh
 	@./assurance/audit.sh
 
-prove: compile ## Prove the statements of tests/proofs/, and play long sequences of calls to all registries.
+prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, and send many paid requests.
 	@./assurance/setup.sh
 	@./assurance/prove.sh
 	@$(BIN)/python -m tests.system $(EXAMPLES)
 	@$(BIN)/python -m tests.index.chaos $(CHAOS)
+	@$(BIN)/python -m bench.x402.proofs $(PAID)
 
 prove-quickly: compile ## Prove the statements that take seconds each, as CI does.
 	@./assurance/setup.sh

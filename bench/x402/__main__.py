@@ -1,0 +1,103 @@
+"""`python -m bench.x402`: the overhead of the extension on paid requests, and the time of a verification."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from ape.logging import LogLevel, logger
+from rich.console import Console
+from rich.table import Table
+from web3 import HTTPProvider
+
+from bench.x402.overhead import LARGE, SMALL, measure
+from bench.x402.shop import open_shop
+from bilateral.x402 import Verifier, protect_client
+from bilateral.x402.requests import verification_of, verifying_session
+from scripts._anvil import running_anvil
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.x402 import PaidRequest
+
+MAX_ADDED: Final = 0.003
+MAX_RATIO: Final = 1.5
+MAX_VERIFICATION: Final = 0.002
+
+_BODY: Final = b"a" * SMALL
+
+
+class RememberingNode:
+    """A node whose answers are remembered, so that a repeated question takes no round trip."""
+
+    def __init__(self, url: str) -> None:
+        """Connect to a node."""
+        self._node, self._answers = HTTPProvider(url), dict[str, Any]()
+
+    def make_request(self, method: str, parameters: Sequence[Any]) -> Any:
+        """Answer from memory, or ask the node."""
+        key = f"{method} {parameters}"
+        if key not in self._answers:
+            self._answers[key] = self._node.make_request(method, parameters)
+        return self._answers[key]
+
+
+class _Recording(Verifier):
+    """A verifier that keeps the paid requests that it verifies."""
+
+    paid: PaidRequest
+
+    def verify(self, paid: PaidRequest, *, historical: bool = False) -> Any:
+        """Keep a paid request, and verify it."""
+        self.paid = paid
+        return super().verify(paid, historical=historical)
+
+
+def verification_seconds(rpc: str, count: int) -> float:
+    """Return the median time of a verification whose files and node answers are known.
+
+    Args:
+        rpc: The URL of an anvil.
+        count: The number of verifications.
+    """
+    with (
+        open_shop(rpc, 1) as shop,
+        _Recording({RememberingNode(shop.rpc): shop.deployment}) as verifier,
+    ):
+        client = protect_client(shop.payer(0), verifier)
+        with verifying_session(client, verifier) as session:
+            first = verification_of(session.post(shop.url + "/echo", data=_BODY))
+        assert first is not None  # noqa: S101  # a measurement of failures would be none
+        assert first.is_verified, first.problems  # noqa: S101
+        taken = []
+        for _ in range(count):
+            begun = time.perf_counter()
+            verification = verifier.verify(verifier.paid)
+            taken.append(time.perf_counter() - begun)
+            assert verification.is_verified  # noqa: S101
+    return statistics.median(taken)
+
+
+def main() -> int:
+    """Measure, print, and return 1 if a figure is above its limit."""
+    logger.set_level(LogLevel.WARNING)
+    small, large = measure(SMALL, 300), measure(LARGE, 7)
+    with running_anvil() as url:
+        seconds = verification_seconds(url, 300)
+    table = Table("what", "bare SDK", "with the extension", "figure", "at most", title="Paid requests, medians")
+    rows = (
+        ("1 kB", small, f"+{small.added * 1000:.2f} ms", f"+{MAX_ADDED * 1000:.0f} ms", small.added <= MAX_ADDED),
+        ("30 MB", large, f"{large.ratio:.2f} times", f"{MAX_RATIO} times", large.ratio <= MAX_RATIO),
+    )
+    for what, found, figure, limit, _ in rows:
+        table.add_row(what, f"{found.bare * 1000:.2f} ms", f"{found.signed * 1000:.2f} ms", figure, limit)
+    table.add_row("verification", "", "", f"{seconds * 1000:.2f} ms", f"{MAX_VERIFICATION * 1000:.0f} ms")
+    Console(width=100).print(table)
+    return 0 if all(holds for *_, holds in rows) and seconds <= MAX_VERIFICATION else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""The time that the extension adds to a paid request, beside the bare SDK, in one run.
+
+Both servers run in this process behind one facilitator that answers at once, so that only the servers take time. The
+requests take turns, so that what else the machine does slows both alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+from eth_account import Account
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+from x402 import x402ClientSync, x402ResourceServer
+from x402.http import decode_payment_required_header, encode_payment_signature_header
+from x402.http.middleware.fastapi import payment_middleware
+from x402.http.types import PaymentOption, RouteConfig
+from x402.mechanisms.evm.exact import register_exact_evm_client, register_exact_evm_server
+from x402.mechanisms.evm.signers import EthAccountSigner
+from x402.schemas import SettleResponse, SupportedKind, SupportedResponse, VerifyResponse
+
+from bilateral.contracts import Deployment
+from bilateral.x402 import Reputation8004ResourceServerExtension, Secp256k1Key, declare_8004_reputation
+from bilateral.x402.asgi import ReputationMiddleware
+
+if TYPE_CHECKING:
+    from x402.schemas import PaymentPayload, PaymentRequirements
+
+NETWORK: Final = "eip155:31337"
+SMALL: Final = 1024
+LARGE: Final = 30 * 1024 * 1024
+KEY: Final = Secp256k1Key(bytes(range(1, 33)))
+
+_REGISTRY: Final = "0x" + "12" * 20
+_PAYEE: Final = "0x" + "34" * 20
+_TOKEN: Final = "0x" + "56" * 20
+_PAYER: Final = Account.from_key(b"\x07" * 32)
+_OK: Final = 200
+
+
+class ReadyFacilitator:
+    """A facilitator that has its answers ready."""
+
+    async def verify(self, payload: PaymentPayload, requirements: PaymentRequirements) -> VerifyResponse:  # noqa: ARG002
+        """Answer that the payment is valid."""
+        return VerifyResponse(is_valid=True, payer=_PAYER.address)
+
+    async def settle(self, payload: PaymentPayload, requirements: PaymentRequirements) -> SettleResponse:  # noqa: ARG002
+        """Answer that the payment is settled."""
+        return SettleResponse(success=True, transaction="0x" + "ab" * 32, network=NETWORK, payer=_PAYER.address)
+
+    def get_supported(self) -> SupportedResponse:
+        """Return the one kind of payments."""
+        return SupportedResponse(kinds=[SupportedKind(x402_version=2, scheme="exact", network=NETWORK)])
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """The times of both servers for one size of bodies.
+
+    Attributes:
+        size: The size of the request's and the response's body, in bytes.
+        count: The number of requests to each server.
+        bare: The median time of a request to the bare SDK, in seconds.
+        signed: The median time of a request with the extension, in seconds.
+    """
+
+    size: int
+    count: int
+    bare: float
+    signed: float
+
+    @property
+    def added(self) -> float:
+        """The added time, in seconds."""
+        return self.signed - self.bare
+
+    @property
+    def ratio(self) -> float:
+        """The time with the extension, as a multiple of the bare time."""
+        return self.signed / self.bare
+
+
+def make_app(*, is_signed: bool) -> FastAPI:
+    """Make a paid application that repeats the request's body.
+
+    Args:
+        is_signed: True to sign its answers by the extension.
+    """
+    server = x402ResourceServer(ReadyFacilitator())
+    register_exact_evm_server(server, NETWORK)
+    price: Any = {"asset": _TOKEN, "amount": "1000", "extra": {"name": "Test Dollar", "version": "2"}}
+    option = PaymentOption(scheme="exact", network=NETWORK, pay_to=_PAYEE, price=price)
+    app = FastAPI()
+
+    @app.post("/echo")
+    async def echo(request: Request) -> Response:
+        return Response(await request.body(), media_type="application/octet-stream")
+
+    if is_signed:
+        declared = declare_8004_reputation(1, Deployment(31337, identity=_REGISTRY, reputation=_REGISTRY))
+        server.register_extension(Reputation8004ResourceServerExtension(KEY))
+        routes = {"POST /echo": RouteConfig(option, extensions=declared)}
+        app.add_middleware(ReputationMiddleware, routes=routes, server=server)
+    else:
+        app.middleware("http")(payment_middleware({"POST /echo": RouteConfig(option)}, server))
+    return app
+
+
+def measure(size: int, count: int) -> Overhead:
+    """Send paid requests to both servers in turns, and return the medians.
+
+    Args:
+        size: The size of a body, in bytes.
+        count: The number of requests to each server.
+    """
+    return asyncio.run(_measure(size, count))
+
+
+async def _measure(size: int, count: int) -> Overhead:
+    body = b"a" * size
+    taken: dict[bool, list[float]] = {False: [], True: []}
+    clients = {kind: _client(make_app(is_signed=kind)) for kind in taken}
+    payer = x402ClientSync().set_spend_controls(False)
+    register_exact_evm_client(payer, EthAccountSigner(_PAYER))
+    for _ in range(count + 1):
+        for kind, http in clients.items():
+            refused = await http.post("/echo", content=b"")
+            required = decode_payment_required_header(refused.headers["payment-required"])
+            header = encode_payment_signature_header(payer.create_payment_payload(required))
+            begun = time.perf_counter()
+            response = await http.post("/echo", content=body, headers={"PAYMENT-SIGNATURE": header})
+            taken[kind].append(time.perf_counter() - begun)
+            assert (response.status_code, response.content) == (_OK, body)  # noqa: S101  # else it measures failures
+    for http in clients.values():
+        await http.aclose()
+    bare, signed = (statistics.median(taken[kind][1:]) for kind in (False, True))  # the first request sets up
+    return Overhead(size, count, bare, signed)
+
+
+def _client(app: FastAPI) -> httpx.AsyncClient:
+    """Return a client of an application in this process."""
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://agent.example", timeout=600)

@@ -1,0 +1,95 @@
+"""`python -m bench.x402.proofs [COUNT]`: many paid requests at once lose and mix no proof. The default is 10,000.
+
+Each request has a body of its own. Each answer must have a proof of exactly its bodies and of a transaction of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+import httpx
+from ape.logging import LogLevel, logger
+from x402.http import decode_payment_required_header, encode_payment_signature_header
+
+from bench.x402.overhead import KEY
+from bench.x402.shop import open_shop
+from bilateral.x402 import InteractionData, SettlementReceipt, interaction_hash
+from bilateral.x402.keys import is_signature_of
+from bilateral.x402.transports import decode_header
+from scripts._anvil import running_anvil
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bench.x402.shop import Shop
+
+AT_ONCE: Final = 20
+
+_SECONDS_BETWEEN_LINES: Final = 30.0
+
+
+def play(shop: Shop, count: int, show: Callable[[int], None] = lambda _: None) -> int:
+    """Send paid requests, twenty at a time, and check each proof.
+
+    Args:
+        shop: The shop.
+        count: The number of requests.
+        show: Called with the number of checked answers.
+
+    Returns:
+        The number of different transactions, which is that of the requests.
+
+    Raises:
+        AssertionError: A proof is missing, or is of other bodies.
+    """
+    seen: set[str] = set()
+    payers = [shop.payer(number) for number in range(len(shop.buyers))]
+    limits = httpx.Limits(max_connections=2 * AT_ONCE)
+    with httpx.Client(base_url=shop.url, timeout=600, limits=limits) as http, ThreadPoolExecutor(AT_ONCE) as pool:
+        required = decode_payment_required_header(http.post("/echo").headers["payment-required"])
+
+        def one(number: int) -> str:
+            body = f"request {number} of {count} ".encode() * (1 + number % 50)
+            header = encode_payment_signature_header(payers[number % len(payers)].create_payment_payload(required))
+            response = http.post("/echo", content=body, headers={"PAYMENT-SIGNATURE": header})
+            assert (response.status_code, response.content) == (200, body), response.text[:200]  # noqa: S101
+            receipt = SettlementReceipt.of(decode_header(response.headers.get("payment-response")))
+            found = InteractionData.of(receipt.interaction)
+            assert found.interaction_hash == interaction_hash(found.task_ref, body, body)  # noqa: S101
+            assert is_signature_of(found.interaction_hash, found.signature, KEY.public_key, KEY.algorithm)  # noqa: S101
+            return found.task_ref
+
+        for task_ref in pool.map(one, range(count)):
+            seen.add(task_ref)
+            show(len(seen))
+    assert len(seen) == count, f"{count} requests have {len(seen)} transactions"  # noqa: S101
+    return len(seen)
+
+
+def main() -> int:
+    """Play, and print the progress."""
+    parser = argparse.ArgumentParser(prog="python -m bench.x402.proofs", description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=10_000, help="the number of requests")
+    count = parser.parse_args().count
+    logger.set_level(LogLevel.WARNING)
+    began = last = time.monotonic()
+
+    def show(done: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            print(f"{done:,} of {count:,} paid requests, {last - began:.0f} s", flush=True)
+
+    with running_anvil("--prune-history") as url, open_shop(url, AT_ONCE) as shop:
+        found = play(shop, count, show)
+        assert shop.extension.unsigned_responses == 0  # noqa: S101
+    print(f"{found:,} paid requests, {AT_ONCE} at a time: each has a proof of its own bodies and its own transaction.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

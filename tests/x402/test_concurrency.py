@@ -1,0 +1,31 @@
+"""Many paid requests at once mix no proofs, and the measurements of paid requests run. `make prove` plays 10,000."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.x402.__main__ import verification_seconds
+from bench.x402.overhead import SMALL, measure
+from bench.x402.proofs import AT_ONCE, play
+from bench.x402.shop import open_shop
+
+
+@pytest.fixture(scope="module")
+def bench_shop(rpc):
+    with open_shop(rpc, AT_ONCE) as shop:
+        yield shop
+
+
+def test_simultaneous_requests_lose_and_mix_no_proofs(bench_shop):
+    assert play(bench_shop, 60) == 60
+    assert (bench_shop.extension.signed_responses, bench_shop.extension.unsigned_responses) == (60, 0)
+
+
+def test_overhead_is_measured_on_answered_requests():
+    found = measure(SMALL, 2)
+    assert found.bare > 0
+    assert found.signed > 0
+
+
+def test_verification_is_measured_on_a_verified_answer(rpc):
+    assert verification_seconds(rpc, 2) > 0
