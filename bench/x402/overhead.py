@@ -1,12 +1,11 @@
 """The time that the extension adds to a paid request, beside the bare SDK, in one run.
 
-Both servers run in this process behind one facilitator that answers at once, so that only the servers take time. The
-requests take turns, so that what else the machine does slows both alike.
+Both servers are real, and their facilitator answers at once, so that no node takes time. The requests take turns, so
+that what else the machine does slows both alike.
 """
 
 from __future__ import annotations
 
-import asyncio
 import statistics
 import time
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from x402.schemas import SettleResponse, SupportedKind, SupportedResponse, Verif
 from bilateral.contracts import Deployment
 from bilateral.x402 import Reputation8004ResourceServerExtension, Secp256k1Key, declare_8004_reputation
 from bilateral.x402.asgi import ReputationMiddleware
+from scripts._x402 import serving
 
 if TYPE_CHECKING:
     from x402.schemas import PaymentPayload, PaymentRequirements
@@ -113,36 +113,27 @@ def make_app(*, is_signed: bool) -> FastAPI:
 
 
 def measure(size: int, count: int) -> Overhead:
-    """Send paid requests to both servers in turns, and return the medians.
+    """Send paid requests over HTTP to both servers in turns, and return the medians.
 
     Args:
         size: The size of a body, in bytes.
         count: The number of requests to each server.
     """
-    return asyncio.run(_measure(size, count))
-
-
-async def _measure(size: int, count: int) -> Overhead:
     body = b"a" * size
     taken: dict[bool, list[float]] = {False: [], True: []}
-    clients = {kind: _client(make_app(is_signed=kind)) for kind in taken}
-    payer = x402ClientSync().set_spend_controls(False)
-    register_exact_evm_client(payer, EthAccountSigner(_PAYER))
-    for _ in range(count + 1):
-        for kind, http in clients.items():
-            refused = await http.post("/echo", content=b"")
-            required = decode_payment_required_header(refused.headers["payment-required"])
-            header = encode_payment_signature_header(payer.create_payment_payload(required))
-            begun = time.perf_counter()
-            response = await http.post("/echo", content=body, headers={"PAYMENT-SIGNATURE": header})
-            taken[kind].append(time.perf_counter() - begun)
-            assert (response.status_code, response.content) == (_OK, body)  # noqa: S101  # else it measures failures
-    for http in clients.values():
-        await http.aclose()
+    payer = register_exact_evm_client(x402ClientSync().set_spend_controls(False), EthAccountSigner(_PAYER))
+    with (
+        serving(make_app(is_signed=False)) as bare_url,
+        serving(make_app(is_signed=True)) as signed_url,
+        httpx.Client(timeout=600) as http,
+    ):
+        for _ in range(count + 1):
+            for kind, url in ((False, bare_url), (True, signed_url)):
+                required = decode_payment_required_header(http.post(f"{url}/echo").headers["payment-required"])
+                header = encode_payment_signature_header(payer.create_payment_payload(required))
+                begun = time.perf_counter()
+                response = http.post(f"{url}/echo", content=body, headers={"PAYMENT-SIGNATURE": header})
+                taken[kind].append(time.perf_counter() - begun)
+                assert (response.status_code, response.content) == (_OK, body)  # noqa: S101  # no failures are measured
     bare, signed = (statistics.median(taken[kind][1:]) for kind in (False, True))  # the first request sets up
     return Overhead(size, count, bare, signed)
-
-
-def _client(app: FastAPI) -> httpx.AsyncClient:
-    """Return a client of an application in this process."""
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://agent.example", timeout=600)

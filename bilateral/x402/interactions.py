@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import rfc8785
+from eth_hash.auto import keccak as keccak_state
 from eth_utils.crypto import keccak
 
 from bilateral.errors import InvalidArgumentError
@@ -40,7 +41,7 @@ def interaction_hash(task_ref: str, request: bytes, response: bytes) -> bytes:
     Returns:
         The keccak-256 hash, 32 bytes.
     """
-    return keccak(b"".join((task_ref.encode(), request, response)))
+    return _hash(task_ref.encode(), request, response)
 
 
 def draft_data_hash(request: bytes, response: bytes) -> bytes:
@@ -53,7 +54,7 @@ def draft_data_hash(request: bytes, response: bytes) -> bytes:
     Returns:
         The keccak-256 hash, 32 bytes.
     """
-    return keccak(b"".join((len(request).to_bytes(4), request, response)))
+    return _hash(len(request).to_bytes(4), request, response)
 
 
 def draft_interaction_hash(task_ref: str, data_hash: bytes) -> bytes:
@@ -66,7 +67,7 @@ def draft_interaction_hash(task_ref: str, data_hash: bytes) -> bytes:
     Returns:
         The keccak-256 hash, 32 bytes.
     """
-    return keccak(b"".join((DRAFT_DOMAIN, task_ref.encode(), data_hash)))
+    return _hash(DRAFT_DOMAIN, task_ref.encode(), data_hash)
 
 
 def client_message_hash(agent: GlobalAgentId, task_ref: str, value: int) -> bytes:
@@ -115,6 +116,14 @@ def tool_response(content: Sequence[Any], structured_content: Any = None) -> byt
     if structured_content is not None:
         result["structuredContent"] = structured_content
     return _canonical(result)
+
+
+def _hash(*parts: bytes) -> bytes:
+    """Hash parts one after the other (keccak-256). They are not copied into one: bodies may have 32 MiB."""
+    state = keccak_state.new(b"")
+    for part in parts:
+        state.update(part)
+    return state.digest()
 
 
 def _canonical(value: dict[str, Any]) -> bytes:
