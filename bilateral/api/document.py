@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bilateral.api.answers import adapter
+from bilateral.api.answers import PROBLEM, adapter
 from bilateral.api.problems import Problem
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def describe(app: FastAPI) -> None:
             for operations in found["paths"].values():
                 for operation in operations.values():
                     operation["responses"].pop("422", None)
+                    operation["responses"].setdefault("default", dict(PROBLEM))
         assert app.openapi_schema is not None  # noqa: S101  # FastAPI keeps it
         return app.openapi_schema
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import BigInteger, Boolean, Text, and_, column, select, table
+from sqlalchemy import BigInteger, Boolean, and_, column, select, table
 
 from bilateral.events import NewFeedback, ResponseAppended
 from bilateral.identifiers import AgentId, FeedbackId
 from bilateral.index import schema
-from bilateral.index.columns import HASH
 from bilateral.index.files import schema as files
 from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.index.queries.values import Exact, Wide, exact, hexadecimal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection, Row, Select
 
     from bilateral.index.queries.registries import AgentKey
@@ -29,12 +30,8 @@ VIEW: Final = table(
     column("revoked_block", BigInteger),
     column("is_revoked", Boolean),
 )
-FILE: Final = table(
-    "referenced_file",
-    *(column(name, BigInteger) for name in ("chain_id", "block_number", "log_index")),
-    *(column(name, Text) for name in ("state", "integrity", "reason")),
-    column("content_hash", HASH),
-)
+FILE: Final = files.file
+_REFERENCE: Final = files.file_reference
 _FILE_FIELDS: Final = (
     *("text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource", "a2a_skills", "a2a_task_id"),
     *("oasf_skills", "oasf_domains", "payment_from", "payment_to", "payment_chain_id", "payment_transaction"),
@@ -152,7 +149,8 @@ _ANY: Final = FeedbackFilter()
 def _selection() -> Select[Any]:
     """Return the statement for feedback with its file."""
     given, read = VIEW.c, files.feedback_file
-    place = [FILE.c[name] == given[name] for name in ("chain_id", "block_number", "log_index")]
+    # The view `referenced_file` would do, but SQLite reads all of it before it joins it.
+    place = [_REFERENCE.c[name] == given[name] for name in ("chain_id", "block_number", "log_index")]
     return select(
         *(given[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
         *(given[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
@@ -160,9 +158,9 @@ def _selection() -> Select[Any]:
         *(given.block_time, given.transaction_hash, FILE.c.state, FILE.c.integrity, FILE.c.reason),
         *(read.c[name] for name in _FILE_FIELDS),
     ).select_from(
-        VIEW.outerjoin(FILE, and_(*place)).outerjoin(
-            read, and_(read.c.content_hash == FILE.c.content_hash, FILE.c.state == files.State.LOADED)
-        )
+        VIEW.outerjoin(_REFERENCE, and_(*place))
+        .outerjoin(FILE, FILE.c.file_id == _REFERENCE.c.file_id)
+        .outerjoin(read, and_(read.c.content_hash == FILE.c.content_hash, FILE.c.state == files.State.LOADED))
     )
 
 
@@ -192,11 +190,12 @@ def feedback_of(
         InvalidArgumentError: The limit is out of range.
     """
     given = VIEW.c
-    registry = given.registry == key.registries[0] if len(key.registries) == 1 else given.registry.in_(key.registries)
-    statement = SELECTION.where(given.chain_id == key.chain_id, registry, given.agent_id == key.agent_id)
+    of_agent = SELECTION.where(given.chain_id == key.chain_id, given.agent_id == key.agent_id)
     if wanted.client is not None:
-        statement = statement.where(given.client_address == wanted.client)
-    return _page(connection, statement, wanted, limit, cursor, f"feedback of {key.global_id}")
+        of_agent = of_agent.where(given.client_address == wanted.client)
+    # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
+    statements = [of_agent.where(given.registry == registry) for registry in key.registries]
+    return _page(connection, statements, wanted, limit, cursor, f"feedback of {key.global_id}")
 
 
 def feedback_by(  # noqa: PLR0913  # one a filter
@@ -223,24 +222,32 @@ def feedback_by(  # noqa: PLR0913  # one a filter
         InvalidArgumentError: The limit is out of range.
     """
     statement = SELECTION.where(VIEW.c.chain_id == chain_id, VIEW.c.client_address == client)
-    return _page(connection, statement, wanted, limit, cursor, f"feedback by {chain_id}:{client}")
+    return _page(connection, [statement], wanted, limit, cursor, f"feedback by {chain_id}:{client}")
 
 
 def _page(  # noqa: PLR0913, PLR0917  # one a filter
-    connection: Connection, statement: Select[Any], wanted: FeedbackFilter, limit: int, cursor: str | None, kind: str
+    connection: Connection,
+    statements: Sequence[Select[Any]],
+    wanted: FeedbackFilter,
+    limit: int,
+    cursor: str | None,
+    kind: str,
 ) -> Page[Feedback]:
-    """Return a page of feedback."""
+    """Return a page of the feedback that several statements find, together."""
     require_limit(limit)
-    for name in ("tag1", "tag2"):
-        if (tag := getattr(wanted, name)) is not None:
-            statement = statement.where(VIEW.c[name] == tag)
+    conditions = [VIEW.c[name] == tag for name in ("tag1", "tag2") if (tag := getattr(wanted, name)) is not None]
     if not wanted.include_revoked:
-        statement = statement.where(VIEW.c.is_revoked.is_(False))
-    if cursor is not None:
-        statement = after(statement, _ORDER, decode_cursor(kind, cursor, int, int), descending=True)
-    ordered = statement.order_by(*(it.desc() for it in _ORDER)).limit(limit + 1)
-    rows = connection.execute(ordered).all()
-    return page_of(rows, limit, feedback_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+        conditions.append(VIEW.c.is_revoked.is_(False))
+    last = None if cursor is None else decode_cursor(kind, cursor, int, int)
+    rows: list[Row[*tuple[Any, ...]]] = []
+    for it in statements:
+        statement = it.where(*conditions)
+        if last is not None:
+            statement = after(statement, _ORDER, last, descending=True)
+        rows += connection.execute(statement.order_by(*(place.desc() for place in _ORDER)).limit(limit + 1))
+    rows.sort(key=lambda row: (row.block_number, row.log_index), reverse=True)
+    shown = rows[: limit + 1]
+    return page_of(shown, limit, feedback_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 
 def feedback(connection: Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
