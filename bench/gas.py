@@ -7,7 +7,7 @@ from pathlib import Path
 
 import ape
 
-from bench import authorized, companion, identity, ratings, reputation, validation
+from bench import authorized, buyers, companion, identity, ratings, reputation, validation
 from bench.measurement import GasCase, World
 from scripts._anvil import restore
 
@@ -17,6 +17,7 @@ CASES: dict[str, list[GasCase]] = {
     "AuthorizedReputationRegistry": authorized.CASES,
     "ValidationRegistry": validation.CASES,
     "CompanionDirectory": companion.CASES,
+    "BuyerReputationRegistry": buyers.CASES,
 }
 """The cases of each registry."""
 

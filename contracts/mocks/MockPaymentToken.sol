@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.34;
 
-import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
-import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {ECDSA} from "@openzeppelin/contracts/utils/cryptography/ECDSA.sol";
 import {SignatureChecker} from "@openzeppelin/contracts/utils/cryptography/SignatureChecker.sol";
+import {ERC20} from "solady/src/tokens/ERC20.sol";
+import {EIP712} from "solady/src/utils/EIP712.sol";
 
 /// @title Payment token of the tests
 /// @notice An ERC-20 token with six decimals and transfers by signature (EIP-3009), as x402's `exact` scheme uses it.
-contract MockPaymentToken is ERC20("Test Dollar", "TUSD"), EIP712("Test Dollar", "2") {
+contract MockPaymentToken is ERC20, EIP712 {
     bytes32 private constant TRANSFER_TYPEHASH = keccak256(
         // solhint-disable-next-line max-line-length
         "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
@@ -60,7 +61,28 @@ contract MockPaymentToken is ERC20("Test Dollar", "TUSD"), EIP712("Test Dollar",
         bytes32 r,
         bytes32 s
     ) external {
-        transferWithAuthorization(from, to, value, validAfter, validBefore, nonce, abi.encodePacked(r, s, v));
+        bytes memory signature = abi.encodePacked(r, s, v);
+        _transferBy(from, to, value, validAfter, validBefore, nonce, signature);
+    }
+
+    /// @notice Transfers tokens by an authorization.
+    /// @param from The account that pays and signed.
+    /// @param to The account that is paid.
+    /// @param value The amount, in the token's smallest unit.
+    /// @param validAfter The last second before the authorization is valid.
+    /// @param validBefore The first second after it.
+    /// @param nonce Its nonce.
+    /// @param signature The signature: of a key, or one that a contract accepts (ERC-1271).
+    function transferWithAuthorization(
+        address from,
+        address to,
+        uint256 value,
+        uint256 validAfter,
+        uint256 validBefore,
+        bytes32 nonce,
+        bytes calldata signature
+    ) external {
+        _transferBy(from, to, value, validAfter, validBefore, nonce, signature);
     }
 
     /// @notice Cancels an authorization that is not used yet.
@@ -79,15 +101,28 @@ contract MockPaymentToken is ERC20("Test Dollar", "TUSD"), EIP712("Test Dollar",
         _mint(account, value);
     }
 
-    /// @notice Transfers tokens by an authorization.
-    /// @param from The account that pays and signed.
-    /// @param to The account that is paid.
-    /// @param value The amount, in the token's smallest unit.
-    /// @param validAfter The last second before the authorization is valid.
-    /// @param validBefore The first second after it.
-    /// @param nonce Its nonce.
-    /// @param signature The signature: of a key, or one that a contract accepts (ERC-1271).
-    function transferWithAuthorization(
+    /// @inheritdoc ERC20
+    function decimals() public view virtual override returns (uint8 count) {
+        return 6;
+    }
+
+    /// @inheritdoc ERC20
+    function name() public pure override returns (string memory) {
+        return "Test Dollar";
+    }
+
+    /// @inheritdoc ERC20
+    function symbol() public pure override returns (string memory) {
+        return "TUSD";
+    }
+
+    /// @inheritdoc EIP712
+    function _domainNameAndVersion() internal pure override returns (string memory, string memory) {
+        return ("Test Dollar", "2");
+    }
+
+    /// @dev Transfers tokens by an authorization that is valid between two times.
+    function _transferBy(
         address from,
         address to,
         uint256 value,
@@ -95,7 +130,7 @@ contract MockPaymentToken is ERC20("Test Dollar", "TUSD"), EIP712("Test Dollar",
         uint256 validBefore,
         bytes32 nonce,
         bytes memory signature
-    ) public {
+    ) private {
         bool isValid = validAfter < block.timestamp && block.timestamp < validBefore;
         require(isValid, AuthorizationIsNotValidAt(block.timestamp));
         bytes32 message = keccak256(abi.encode(TRANSFER_TYPEHASH, from, to, value, validAfter, validBefore, nonce));
@@ -104,16 +139,15 @@ contract MockPaymentToken is ERC20("Test Dollar", "TUSD"), EIP712("Test Dollar",
         _transfer(from, to, value);
     }
 
-    /// @inheritdoc ERC20
-    function decimals() public pure override returns (uint8 count) {
-        return 6;
-    }
-
     /// @dev Checks the signature of an authorization, and marks its nonce as used.
     function _use(address authorizer, bytes32 nonce, bytes32 message, bytes memory signature) private {
-        require(!authorizationState[authorizer][nonce], AuthorizationIsUsed(nonce));
-        bool isSigned = SignatureChecker.isValidSignatureNow(authorizer, _hashTypedDataV4(message), signature);
-        require(isSigned, InvalidAuthorizationSignature(authorizer));
-        authorizationState[authorizer][nonce] = true;
+        mapping(bytes32 nonce => bool) storage states = authorizationState[authorizer];
+        require(!states[nonce], AuthorizationIsUsed(nonce));
+        bytes32 digest = _hashTypedData(message);
+        (address signer, , ) = ECDSA.tryRecover(digest, signature);
+        // The signer's code is looked at only if ECDSA fails, which saves a payment 2,600 gas.
+        bool isSigned = signer == authorizer || SignatureChecker.isValidSignatureNow(authorizer, digest, signature);
+        require(isSigned && authorizer != address(0), InvalidAuthorizationSignature(authorizer));
+        states[nonce] = true;
     }
 }

@@ -1,0 +1,189 @@
+"""Gas cases of the buyer reputation registry."""
+
+from __future__ import annotations
+
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import ape
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from bench.measurement import GasCase, World, execution_gas
+from bilateral.signatures import AgentWalletSet, Domain
+from scripts._payments import sign_payment
+
+if TYPE_CHECKING:
+    from ape.api import AccountAPI
+
+AGENT = 1
+PRICE = 50_000
+"""Five cents, in millionths of a dollar."""
+
+BATCH = 32
+BASE_CHAIN = 8453
+PAID_AT = 1_760_000_000
+"""The time of attested payments, in October 2025."""
+
+DEPTH = 20
+"""The depth of a tree of a million buyers."""
+
+
+class Market(World):
+    """A seller that has been paid before, and a buyer with money. The deployer holds both roles."""
+
+    def __init__(self, *, own_wallet: bool = False) -> None:
+        """Register the seller, and make a first payment by another buyer.
+
+        Args:
+            own_wallet: True if the seller's wallet is not its owner.
+        """
+        super().__init__()
+        self.identity.register(sender=self.owner)
+        self.payee: AccountAPI = self.receiver if own_wallet else self.owner
+        if own_wallet:
+            self._set_wallet()
+        for buyer in (self.client, self.other_client):
+            self.token.mint(buyer, 100 * PRICE, sender=self.deployer)
+        self.pay(self.other_client)
+
+    @cached_property
+    def token(self) -> Any:
+        """The payment token."""
+        return self.deployer.deploy(ape.project.MockPaymentToken)
+
+    @cached_property
+    def registry(self) -> Any:
+        """The buyer reputation registry."""
+        arguments = (self.identity, [self.token], self.deployer, self.deployer)
+        return self.deployer.deploy(ape.project.BuyerReputationRegistry, *arguments)
+
+    def pay(self, buyer: AccountAPI, *, in_parts: bool = False, number: int = 0) -> int:
+        """Settle a payment, sent by a facilitator, and return its gas."""
+        chain_id = ape.chain.chain_id
+        payment = sign_payment(self.token, chain_id, buyer, self.payee.address, PRICE, number)
+        arguments = payment.in_parts if in_parts else payment.whole
+        return int(self.registry.settle(*arguments, self.token, sender=self.validator).gas_used)
+
+    def _set_wallet(self) -> None:
+        deadline = ape.chain.blocks.head.timestamp + 120
+        consent = AgentWalletSet(AGENT, self.payee.address, self.owner.address, deadline)
+        signable = consent.signable(Domain(ape.chain.chain_id, self.identity.address))
+        signature = self.payee.sign_message(signable).encode_rsv()
+        self.identity.setAgentWallet(AGENT, self.payee, deadline, signature, sender=self.owner)
+
+
+def _transfer(_: World) -> int:
+    """Submit a payment to the token itself."""
+    market = Market()
+    payment = sign_payment(market.token, ape.chain.chain_id, market.client, market.payee.address, PRICE, 1)
+    return int(market.token.transferWithAuthorization(*payment.whole, sender=market.validator).gas_used)
+
+
+def _settle(_: World, earlier: int, *, own_wallet: bool = False, in_parts: bool = False) -> int:
+    market = Market(own_wallet=own_wallet)
+    return [market.pay(market.client, in_parts=in_parts, number=number) for number in range(earlier + 1)][-1]
+
+
+def _record_payment(_: World, earlier: int) -> int:
+    market = Market()
+    hashes = [keccak(number.to_bytes(32)) for number in range(earlier + 1)]
+    receipts = [market.registry.recordPayment(market.client, PRICE, it, sender=market.deployer) for it in hashes]
+    return int(receipts[-1].gas_used)
+
+
+def packed(buyer: str, amount: int, paid_at: int, position: int) -> int:
+    """Pack a payment as `AttestedPayment` draws."""
+    return int(buyer, 16) << 96 | amount << 40 | paid_at << 8 | position
+
+
+def _record_payments(_: World, *, same_buyer: bool) -> int:
+    market = Market()
+    buyers = [f"0x{keccak(bytes([0 if same_buyer else number]))[:20].hex()}" for number in range(BATCH)]
+    if same_buyer:
+        market.registry.recordPayment(buyers[0], PRICE, bytes(32), sender=market.deployer)
+    records = [(keccak(bytes([1, i])), packed(buyer, PRICE, PAID_AT, 1)) for i, buyer in enumerate(buyers)]
+    return int(market.registry.recordManyPayments(BASE_CHAIN, records, sender=market.deployer).gas_used) // BATCH
+
+
+def _record_feedback(_: World, earlier: int) -> int:
+    market = Market()
+    market.registry.recordPayment(market.client, PRICE, bytes(32), sender=market.deployer)
+    return [
+        int(market.registry.recordFeedback(market.client, market.owner, 90, sender=market.deployer).gas_used)
+        for _ in range(earlier + 1)
+    ][-1]
+
+
+def _anchor(_: World, earlier: int) -> int:
+    market = Market()
+    return [
+        int(market.registry.anchorRoot(epoch, keccak(bytes([epoch])), sender=market.deployer).gas_used)
+        for epoch in range(1, earlier + 2)
+    ][-1]
+
+
+def _score(_: World, method: str) -> int:
+    market = Market()
+    registry, client, attestor = market.registry, market.client, market.deployer
+    market.pay(client, number=1)
+    registry.recordPayment(client, PRICE, bytes(32), sender=attestor)
+    registry.recordFeedback(client, market.owner, 90, sender=attestor)
+    registry.recordReviews([(client, 32, 2_320, 1)], sender=attestor)
+    return execution_gas(getattr(registry, method), client)
+
+
+def _leaf(state: tuple[Any, ...]) -> bytes:
+    """Return the leaf of a state, as OpenZeppelin's standard tree has it."""
+    kinds = ["address", "uint256", "uint8", "uint8", *["uint256"] * 9, "bytes32", "uint256"]
+    return keccak(keccak(encode(kinds, [str(state[0].address), *state[1:]])))
+
+
+def _verify(_: World) -> int:
+    market = Market()
+    state = (
+        market.client,
+        BASE_CHAIN,
+        56,
+        2,
+        47,
+        234_500_000,
+        PAID_AT,
+        PAID_AT,
+        32,
+        2_320,
+        0,
+        0,
+        1,
+        keccak(b"p"),
+        9**8,
+    )
+    proof = [keccak(bytes([depth])) for depth in range(DEPTH)]
+    node = _leaf(state)
+    for sibling in proof:
+        node = keccak(b"".join(sorted((node, sibling))))
+    market.registry.anchorRoot(1, node, sender=market.deployer)
+    return execution_gas(market.registry.verifyBuyer, state, 1, proof)
+
+
+CASES = [
+    GasCase("the payment alone, by the token itself", 66_000, _transfer),
+    GasCase("settle, a buyer's first", 110_000, partial(_settle, earlier=0)),
+    GasCase("settle, later", 92_500, partial(_settle, earlier=1)),
+    GasCase("settle with (v, r, s), a buyer's first", 110_000, partial(_settle, earlier=0, in_parts=True)),
+    GasCase("settle with (v, r, s), later", 92_500, partial(_settle, earlier=1, in_parts=True)),
+    GasCase("settle to a wallet that is not the owner, first", 112_300, partial(_settle, earlier=0, own_wallet=True)),
+    GasCase("settle to a wallet that is not the owner, later", 94_800, partial(_settle, earlier=1, own_wallet=True)),
+    GasCase("recordPayment, a buyer's first", 70_300, partial(_record_payment, earlier=0)),
+    GasCase("recordPayment, later", 53_200, partial(_record_payment, earlier=1)),
+    GasCase("recordManyPayments, 32 new buyers, each", 47_600, partial(_record_payments, same_buyer=False)),
+    GasCase("recordManyPayments, 32 of one buyer, each", 25_550, partial(_record_payments, same_buyer=True)),
+    GasCase("recordFeedback, a seller's first", 55_000, partial(_record_feedback, earlier=0)),
+    GasCase("recordFeedback, a changed vote", 32_000, partial(_record_feedback, earlier=1)),
+    GasCase("anchor, the first", 69_000, partial(_anchor, earlier=0)),
+    GasCase("anchor, later", 52_000, partial(_anchor, earlier=1)),
+    GasCase("getBuyerScore, execution", 6_000, partial(_score, method="getBuyerScore")),
+    GasCase("getBuyerTier, execution", 6_500, partial(_score, method="getBuyerTier")),
+    GasCase("verifyBuyer, depth 20, execution", 21_000, _verify),
+]
+"""The calls of the registry, and the payment that it submits."""

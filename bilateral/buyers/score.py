@@ -1,0 +1,219 @@
+"""Score, tier and fairness of a buyer: the formulas of the Buyer Reputation Protocol, in exact arithmetic.
+
+The library `BuyerScore` of the contracts computes the same. One file of vectors tests both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Final
+
+from bilateral.arguments import is_whole
+from bilateral.errors import InvalidArgumentError
+
+DOLLAR: Final = 1_000_000
+"""The units of a dollar: tokens of payments have six decimals."""
+
+_MAX_WEIGHT: Final = 20
+"""The reviews, and the votes of sellers, that weigh in the effective fairness."""
+
+_IDEAL_REVIEW: Final = 65
+
+
+class BuyerTier(StrEnum):
+    """A tier of buyers (section 3), from the lowest. The protocol's texts; `level` is the contracts' number."""
+
+    NEW = "new"
+    VERIFIED = "verified"
+    TRUSTED = "trusted"
+    PREMIUM = "premium"
+
+    @property
+    def level(self) -> int:
+        """The number of the tier in the contracts, 0 to 3."""
+        return list(BuyerTier).index(self)
+
+    @property
+    def discount_eligibility(self) -> int:
+        """The highest discount of the tier, in percent."""
+        return {"new": 0, "verified": 5, "trusted": 10, "premium": 20}[self.value]
+
+    @classmethod
+    def of_level(cls, level: int) -> BuyerTier:
+        """Return the tier with a number of the contracts.
+
+        Args:
+            level: The number, 0 to 3.
+
+        Raises:
+            InvalidArgumentError: There is no such tier.
+        """
+        tiers = list(cls)
+        if not is_whole(level) or not 0 <= level < len(tiers):
+            raise InvalidArgumentError(f"tier {level!r} is out of range 0..{len(tiers) - 1}")
+        return tiers[level]
+
+
+@dataclass(frozen=True)
+class BuyerMetrics:
+    """All that the score of a buyer depends on.
+
+    Attributes:
+        payments: The number of payments.
+        volume: The sum of their amounts, in millionths of a dollar.
+        age_days: The full days since the first payment.
+        reviews: The number of reviews that the buyer gave.
+        review_sum: The sum of their scores, each 0 to 100.
+        feedback_sellers: The number of sellers that gave feedback on the buyer.
+        feedback_sum: The sum of their votes, each 0 to 100.
+        disputes: The number of disputes.
+    """
+
+    payments: int = 0
+    volume: int = 0
+    age_days: int = 0
+    reviews: int = 0
+    review_sum: int = 0
+    feedback_sellers: int = 0
+    feedback_sum: int = 0
+    disputes: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the values.
+
+        Raises:
+            InvalidArgumentError: A value is negative or not a whole number, or a sum is higher than its count allows.
+        """
+        for name, value in vars(self).items():
+            if not is_whole(value) or value < 0:
+                raise InvalidArgumentError(f"{name} must be a whole number and not negative, not {value!r}")
+        for count, total in (("reviews", "review_sum"), ("feedback_sellers", "feedback_sum")):
+            if getattr(self, total) > 100 * getattr(self, count):
+                raise InvalidArgumentError(f"{total} {getattr(self, total)} is over 100 for each of the {count}")
+
+    @property
+    def fairness(self) -> Fraction | None:
+        """The fairness of section 2.3, 0 to 100; None without reviews."""
+        if not self.reviews:
+            return None
+        return max(Fraction(0), 100 - 2 * abs(Fraction(self.review_sum, self.reviews) - _IDEAL_REVIEW))
+
+    @property
+    def effective_fairness(self) -> Fraction | None:
+        """The fairness with the votes of sellers, which never weigh more than the reviews; None without reviews."""
+        own = self.fairness
+        if own is None or not self.feedback_sellers:
+            return own
+        reviews = min(self.reviews, _MAX_WEIGHT)
+        votes = min(self.feedback_sellers, reviews)
+        return (reviews * own + votes * Fraction(self.feedback_sum, self.feedback_sellers)) / (reviews + votes)
+
+    @property
+    def dispute_rate(self) -> Fraction:
+        """The disputes in percent of the payments, at most 100; 0 without payments."""
+        if not self.payments:
+            return Fraction(0)
+        return min(Fraction(100), Fraction(100 * self.disputes, self.payments))
+
+
+@dataclass(frozen=True)
+class ScoreBreakdown:
+    """The points of each component of a score (section 2.2).
+
+    Attributes:
+        payment_count: Up to 30.
+        total_volume: Up to 20.
+        review_fairness: Up to 25; 0 without reviews.
+        dispute_rate: Up to 15.
+        account_age: Up to 10.
+    """
+
+    payment_count: Fraction
+    total_volume: Fraction
+    review_fairness: Fraction
+    dispute_rate: Fraction
+    account_age: Fraction
+
+    @property
+    def total(self) -> Fraction:
+        """The exact score."""
+        return sum(vars(self).values(), Fraction(0))
+
+    @property
+    def score(self) -> int:
+        """The score, rounded half up."""
+        return int(self.total + Fraction(1, 2))
+
+
+@dataclass(frozen=True)
+class _Conditions:
+    """The conditions of a tier (section 3): dollars of volume, fairness and disputes in percent."""
+
+    payments: int
+    volume: int
+    fairness: int | None = None
+    disputes_below: int | None = None
+
+    def hold_for(self, metrics: BuyerMetrics) -> bool:
+        """Tell whether all conditions hold."""
+        if metrics.payments < self.payments or metrics.volume < self.volume * DOLLAR:
+            return False
+        own = metrics.effective_fairness
+        if self.fairness is not None and (own is None or own < self.fairness):
+            return False
+        return self.disputes_below is None or metrics.dispute_rate < self.disputes_below
+
+
+_CONDITIONS: Final = {
+    BuyerTier.VERIFIED: _Conditions(3, 10),
+    BuyerTier.TRUSTED: _Conditions(10, 50, fairness=60),
+    BuyerTier.PREMIUM: _Conditions(50, 500, fairness=70, disputes_below=5),
+}
+"""The tiers that have conditions, from the lowest. Each tier's conditions contain those below it."""
+
+
+def break_down(metrics: BuyerMetrics) -> ScoreBreakdown:
+    """Work out the points of each component.
+
+    Args:
+        metrics: The metrics.
+
+    Returns:
+        The points. A buyer without payments has none.
+    """
+    if not metrics.payments:
+        return ScoreBreakdown(*[Fraction(0)] * 5)
+    return ScoreBreakdown(
+        payment_count=Fraction(min(metrics.payments, 100) * 30, 100),
+        total_volume=Fraction(min(metrics.volume, 1000 * DOLLAR) * 20, 1000 * DOLLAR),
+        review_fairness=(metrics.effective_fairness or Fraction(0)) * 25 / 100,
+        dispute_rate=(100 - metrics.dispute_rate) * 15 / 100,
+        account_age=Fraction(min(metrics.age_days, 365) * 10, 365),
+    )
+
+
+def score_of(metrics: BuyerMetrics) -> int:
+    """Return the score of a buyer, as `getBuyerScore` does.
+
+    Args:
+        metrics: The metrics.
+
+    Returns:
+        The score, 0 to 100.
+    """
+    return break_down(metrics).score
+
+
+def tier_of(metrics: BuyerMetrics) -> BuyerTier:
+    """Return the highest tier whose conditions all hold, as `getBuyerTier` does.
+
+    Args:
+        metrics: The metrics.
+
+    Returns:
+        The tier; `new` if no condition holds.
+    """
+    reached = [tier for tier, conditions in _CONDITIONS.items() if conditions.hold_for(metrics)]
+    return reached[-1] if reached else BuyerTier.NEW

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.34;
+
+import {BuyerTier} from "../libraries/BuyerScore.sol";
+
+/// @title The records of buyers
+/// @notice Shows all that the registry knows about a buyer, and so all that its score is made of.
+/// @dev Sample:
+/// ```
+/// (SettledRecord memory settled, AttestedRecord memory attested) = registry.recordsOf(buyer);
+/// ```
+interface IBuyerRecords {
+    /// @notice The settled record of a buyer.
+    /// @param payments The number of payments, up to 2^32 - 1.
+    /// @param volume The sum of their amounts in millionths of a dollar, up to 2^64 - 1.
+    /// @param firstPaymentAt The time of the first payment, in Unix time; 0: none.
+    /// @param lastPaymentAt The time of the last payment, in Unix time; 0: none.
+    /// @param minimumSellers The least number of different sellers that were paid, at most 96.
+    struct SettledRecord {
+        uint256 payments;
+        uint256 volume;
+        uint256 firstPaymentAt;
+        uint256 lastPaymentAt;
+        uint256 minimumSellers;
+    }
+
+    /// @notice The attested record of a buyer.
+    /// @param payments The number of payments, up to 2^32 - 1.
+    /// @param volume The sum of their amounts in millionths of a dollar, up to 2^64 - 1.
+    /// @param firstPaymentAt The time of the earliest payment, in Unix time; 0: none.
+    /// @param lastPaymentAt The time of the latest payment, in Unix time; 0: none.
+    /// @param reviews The number of reviews that the buyer gave.
+    /// @param reviewSum The sum of their scores.
+    /// @param feedbackSellers The number of sellers that gave feedback on the buyer.
+    /// @param feedbackSum The sum of their votes.
+    /// @param disputes The number of disputes.
+    struct AttestedRecord {
+        uint256 payments;
+        uint256 volume;
+        uint256 firstPaymentAt;
+        uint256 lastPaymentAt;
+        uint256 reviews;
+        uint256 reviewSum;
+        uint256 feedbackSellers;
+        uint256 feedbackSum;
+        uint256 disputes;
+    }
+
+    /// @notice Returns both records of a buyer.
+    /// @dev `minimumSellers` counts the remainders of the sellers' ids by 96. Two sellers with the same remainder count
+    /// once, so the true number is never lower.
+    /// @param buyer The account.
+    /// @return settled The settled record; zeros for an unknown account.
+    /// @return attested The attested record; zeros for an unknown account.
+    function recordsOf(
+        address buyer
+    ) external view returns (SettledRecord memory settled, AttestedRecord memory attested);
+
+    /// @notice Returns the tier of a buyer, from both records.
+    /// @param buyer The account.
+    /// @return tier The tier, as `getBuyerTier` names it.
+    function buyerTierOf(address buyer) external view returns (BuyerTier tier);
+}

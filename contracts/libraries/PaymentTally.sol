@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+pragma solidity ^0.8.34;
+
+/// @dev The payments of a buyer, in the lower part of one word.
+/// ```
+///   255            160 | 159         128 | 127          96 | 95         32 | 31         0
+///   of the two records | lastPaymentAt   | firstPaymentAt  | volume        | payments
+/// ```
+/// `volume` is in millionths of a dollar. The times are in Unix time and last until 2106; 0 means no payment.
+/// `payments` and `volume` stay at their highest value. The settled record keeps in the upper part:
+/// ```
+///   255                                                  160
+///   sellers: bit i for sellers whose id leaves remainder i by 96
+/// ```
+/// and the attested record:
+/// ```
+///   255       240 | 239         216 | 215              200 | 199       176 | 175     160
+///   disputes      | feedbackSum     | feedbackSellers      | reviewSum     | reviews
+/// ```
+type PaymentTally is uint256;
+
+/// @dev A record in storage. As a struct it has a storage reference, which saves a hash when it is read and written.
+struct BuyerRecord {
+    PaymentTally tally;
+}
+
+using PaymentTallies for PaymentTally global;
+
+/// @title Reads and updates a buyer's word
+library PaymentTallies {
+    /// @dev The number of remainders of sellers' ids that the settled record tells apart.
+    uint256 internal constant SELLER_BITS = 96;
+
+    /// @dev The most sellers whose votes a record holds.
+    uint256 internal constant MAX_SELLERS = type(uint16).max;
+
+    uint256 private constant VOLUME_OFFSET = 32;
+    uint256 private constant FIRST_OFFSET = 96;
+    uint256 private constant LAST_OFFSET = 128;
+    uint256 private constant UPPER_OFFSET = 160;
+    uint256 private constant REVIEW_SUM_OFFSET = 176;
+    uint256 private constant SELLERS_OFFSET = 200;
+    uint256 private constant FEEDBACK_SUM_OFFSET = 216;
+    uint256 private constant DISPUTES_OFFSET = 240;
+
+    /// @dev Returns the word after one more payment. The upper part stays as it is. `paidAt` is not 0 and fits 32 bits.
+    /// Without branches it costs 120 gas less, and the first time needs one comparison: no payment yet means 0, and 0 -
+    /// 1 is the highest number.
+    function withPayment(PaymentTally self, uint256 amount, uint256 paidAt) internal pure returns (PaymentTally tally) {
+        assembly ("memory-safe") {
+            let room := and(not(shr(32, self)), 0xffffffffffffffff)
+            amount := xor(amount, mul(xor(amount, room), lt(room, amount)))
+            tally := add(self, shl(32, amount))
+            tally := add(tally, lt(and(tally, 0xffffffff), 0xffffffff))
+            let first := and(shr(96, tally), 0xffffffff)
+            tally := xor(tally, shl(96, mul(xor(first, paidAt), lt(sub(paidAt, 1), sub(first, 1)))))
+            let last := and(shr(128, tally), 0xffffffff)
+            tally := xor(tally, shl(128, mul(xor(last, paidAt), lt(last, paidAt))))
+        }
+    }
+
+    /// @dev Returns a settled record's word with the bit of a seller.
+    function withSeller(PaymentTally self, uint256 sellerId) internal pure returns (PaymentTally) {
+        return PaymentTally.wrap(PaymentTally.unwrap(self) | (1 << (UPPER_OFFSET + (sellerId % SELLER_BITS))));
+    }
+
+    /// @dev Returns an attested record's word with other reviews and disputes.
+    function withReviews(
+        PaymentTally self,
+        uint16 reviewCount,
+        uint24 sum,
+        uint16 disputeCount
+    ) internal pure returns (PaymentTally) {
+        uint256 replaced =
+            (uint256(type(uint16).max) << DISPUTES_OFFSET) |
+                (uint256(type(uint24).max) << REVIEW_SUM_OFFSET) |
+                (uint256(type(uint16).max) << UPPER_OFFSET);
+        uint256 word = PaymentTally.unwrap(self) & ~replaced;
+        word |= uint256(disputeCount) << DISPUTES_OFFSET;
+        return PaymentTally.wrap(word | (uint256(sum) << REVIEW_SUM_OFFSET) | (uint256(reviewCount) << UPPER_OFFSET));
+    }
+
+    /// @dev Returns an attested record's word with the first vote of a seller. `feedbackSellers` is below
+    /// `MAX_SELLERS`, so that the sum of votes up to 100 fits its 24 bits.
+    function withFirstVote(PaymentTally self, uint256 score) internal pure returns (PaymentTally) {
+        unchecked {
+            return
+                PaymentTally.wrap(PaymentTally.unwrap(self) + (score << FEEDBACK_SUM_OFFSET) + (1 << SELLERS_OFFSET));
+        }
+    }
+
+    /// @dev Returns an attested record's word with another vote of a seller in place of the former one.
+    function withVote(PaymentTally self, uint256 former, uint256 score) internal pure returns (PaymentTally) {
+        unchecked {
+            uint256 word = PaymentTally.unwrap(self) - (former << FEEDBACK_SUM_OFFSET);
+            return PaymentTally.wrap(word + (score << FEEDBACK_SUM_OFFSET));
+        }
+    }
+
+    function payments(PaymentTally self) internal pure returns (uint256) {
+        return uint32(PaymentTally.unwrap(self));
+    }
+
+    function volume(PaymentTally self) internal pure returns (uint256) {
+        return uint64(PaymentTally.unwrap(self) >> VOLUME_OFFSET);
+    }
+
+    function firstPaymentAt(PaymentTally self) internal pure returns (uint256) {
+        return uint32(PaymentTally.unwrap(self) >> FIRST_OFFSET);
+    }
+
+    function lastPaymentAt(PaymentTally self) internal pure returns (uint256) {
+        return uint32(PaymentTally.unwrap(self) >> LAST_OFFSET);
+    }
+
+    /// @dev Returns a settled record's bits of sellers.
+    function sellerBits(PaymentTally self) internal pure returns (uint256) {
+        return PaymentTally.unwrap(self) >> UPPER_OFFSET;
+    }
+
+    function reviews(PaymentTally self) internal pure returns (uint256) {
+        return uint16(PaymentTally.unwrap(self) >> UPPER_OFFSET);
+    }
+
+    function reviewSum(PaymentTally self) internal pure returns (uint256) {
+        return uint24(PaymentTally.unwrap(self) >> REVIEW_SUM_OFFSET);
+    }
+
+    function feedbackSellers(PaymentTally self) internal pure returns (uint256) {
+        return uint16(PaymentTally.unwrap(self) >> SELLERS_OFFSET);
+    }
+
+    function feedbackSum(PaymentTally self) internal pure returns (uint256) {
+        return uint24(PaymentTally.unwrap(self) >> FEEDBACK_SUM_OFFSET);
+    }
+
+    function disputes(PaymentTally self) internal pure returns (uint256) {
+        return PaymentTally.unwrap(self) >> DISPUTES_OFFSET;
+    }
+}
