@@ -9,11 +9,12 @@ from sqlalchemy import select
 
 from bilateral.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.checks.agents import AgentFacts, agents_at
+from bilateral.checks.entries import CLIENT
 from bilateral.checks.moments import evidence_of, identity_registries, moment_of, registries
 from bilateral.checks.parties import Party, asker_of, find_account, find_agent, is_account
 from bilateral.checks.policy import Policy
 from bilateral.checks.raters import Asker, Question, given_by, judge
-from bilateral.checks.ratings import CLIENT, lines
+from bilateral.checks.ratings import lines
 from bilateral.checks.reasons import Reasons
 from bilateral.checks.standing import (
     agent_figures,

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from bilateral.checks.entries import Entry
     from bilateral.checks.moments import Moment
-    from bilateral.checks.ratings import Entry
 
 _AT_ONCE: Final = 300
 

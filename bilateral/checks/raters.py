@@ -9,21 +9,11 @@ from sqlalchemy import exists, select
 
 from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.checks.agents import agents_at, agents_of_accounts
+from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of
 from bilateral.checks.proofs import with_payment_proof
-from bilateral.checks.ratings import (
-    CLIENT,
-    SERVER,
-    Counted,
-    Tallies,
-    all_tallies,
-    counted,
-    entries,
-    entry_tallies,
-    tallies,
-    total,
-)
+from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tallies, total
 from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback
 from bilateral.index import schema
 from bilateral.index.summaries import DECIMALS

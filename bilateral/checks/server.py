@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.checks.agents import approved_accounts, domain_at, uri_at
+from bilateral.checks.entries import SERVER
 from bilateral.checks.files import registration_of
 from bilateral.checks.moments import moment_of, registries
 from bilateral.checks.parties import asker_of, find_agent
 from bilateral.checks.policy import Policy
 from bilateral.checks.raters import Question, given_by, judge
-from bilateral.checks.ratings import SERVER, lines
+from bilateral.checks.ratings import lines
 from bilateral.checks.reasons import Reasons
 from bilateral.checks.standing import (
     agent_figures,

@@ -67,6 +67,14 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         given = await data(client, "get_ratings", agent_id="31337:1", direction="given")
         assert given == api.get("/v1/agents/31337:1/ratings", params={"direction": "given"}).json()
 
+        assert {"check_server", "check_client"} <= tools.keys()
+        checked = await data(client, "check_server", agent_id="31337:1", pay_to=ERIN.address)
+        params = {"agent": "31337:1", "pay_to": ERIN.address}
+        assert checked == api.get("/v1/checks/server", params=params).json()
+        assert (checked["verdict"], checked["reasons"][0]["code"]) == ("decline", "pay_to_differs")
+        checked = await data(client, "check_client", client=ERIN.address, for_server="31337:2")
+        assert "low_rating_by_us" in {it["code"] for it in checked["reasons"]}
+
         resource = await client.read_resource("bilateral://agents/31337:1")
         assert json.loads(resource.contents[0].text) == {"is_untrusted": True, "notice": NOTICE, "data": found}
         resource = await client.read_resource(f"bilateral://feedback/31337:1:{FRANK.address}:0")

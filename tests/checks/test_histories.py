@@ -7,7 +7,7 @@ import random
 import pytest
 
 from bilateral.checks import BlockNotHeldError, CheckError, OtherHistoryError, Payment, Policy, Trust, UnknownAgentError
-from bilateral.checks import ratings as ratings_module
+from bilateral.checks import entries as entries_module
 from tests.checks.ledger import (
     account,
     approved,
@@ -164,7 +164,7 @@ def test_only_indexed_blocks_are_answered(ledger, block, is_held):
 
 @pytest.mark.parametrize(("count", "is_too_long"), [(20, False), (21, True)])
 def test_long_history_is_answered_at_the_head_only(ledger, monkeypatch, count, is_too_long):
-    monkeypatch.setattr(ratings_module, "MOST_ENTRIES", 20)
+    monkeypatch.setattr(entries_module, "MOST_ENTRIES", 20)
     ledger.block(registered(1, PEOPLE[0]))
     ledger.block(*(feedback(1, PEOPLE[1], 50, index) for index in range(1, count + 1)))
     past = ledger.head

@@ -1,0 +1,188 @@
+"""Ratings of an agent as of a block, one by one from the events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from sqlalchemy import select
+
+from bilateral.bounds import scale_of_tag, share_of_scale
+from bilateral.checks.errors import HistoryTooLongError
+from bilateral.checks.moments import AUTHORIZED, OPEN_REGISTRIES
+from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
+from bilateral.index import schema
+from bilateral.index.summaries import DECIMALS
+from bilateral.index.text import key_text, padded_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from sqlalchemy import Connection, Row, Select, Table
+
+    from bilateral.checks.moments import Moment
+
+SERVER: Final = "server"
+CLIENT: Final = "client"
+VALIDATOR: Final = "validator"
+
+MOST_ENTRIES: Final = 100_000
+"""Ratings that one check reads one by one."""
+
+Rater: TypeAlias = tuple[str, str]
+"""A registry, and an account or `agent N` that rates in it. Whoever rates in two registries counts in each."""
+
+_GIVEN, _REVOKED, _AUTHORIZED, _CLIENT, _VALIDATOR = (
+    schema.EVENT_TABLES[event]
+    for event in (NewFeedback, FeedbackRevoked, NewAuthorizedFeedback, ClientRated, ValidatorRated)
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A rating that holds as of the block.
+
+    Attributes:
+        event: The name of its event.
+        registry: The registry.
+        side: The agent's part.
+        tag: The tag, in the form of the tables' keys.
+        rater: The account that gave it, or `agent N`.
+        value: The value, an integer.
+        decimals: The number of its decimals.
+        row: The row of the event.
+    """
+
+    event: str
+    registry: str
+    side: str
+    tag: str
+    rater: str
+    value: int
+    decimals: int
+    row: Row[Any]
+
+    @property
+    def share(self) -> int:
+        """The share of the tag's scale in millionths; 0 for a tag without a scale."""
+        scale = scale_of_tag(self.tag)
+        return 0 if scale is None else share_of_scale(self.value, self.decimals, scale)
+
+
+def entries(
+    connection: Connection, moment: Moment, kinds: Mapping[str, str], agent_id: int, since: int | None = None
+) -> list[Entry]:
+    """Return the ratings of an agent that hold as of a block, one by one, in the order of the chain.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        kinds: The registries of the agent's identity registry with their kinds.
+        agent_id: The agent.
+        since: Only ratings from this time on, in Unix seconds.
+
+    Raises:
+        HistoryTooLongError: There are too many.
+    """
+    found: list[tuple[tuple[int, int], Entry]] = []
+    for address, kind in kinds.items():
+        if kind in OPEN_REGISTRIES:
+            found += _open_entries(connection, moment, address, agent_id)
+            for table, event, side, subject in (
+                (_CLIENT, "ClientRated", CLIENT, _CLIENT.c.client_id),
+                (_VALIDATOR, "ValidatorRated", VALIDATOR, _VALIDATOR.c.validator_id),
+            ):
+                query = _of_agent(table, moment, address).where(subject == agent_id)
+                for row in _bounded(connection, query):
+                    entry = Entry(event, address, side, "", f"agent {row.server_id}", row.rating, 0, row)
+                    found.append(((row.block_number, row.log_index), entry))
+        elif kind == AUTHORIZED:
+            query = _of_agent(_AUTHORIZED, moment, address).where(_AUTHORIZED.c.agent_id == agent_id)
+            for row in _bounded(connection, query):
+                tag = padded_text(bytes(row.tag1))
+                entry = Entry("NewFeedback", address, SERVER, tag, row.client_address, row.score, 0, row)
+                found.append(((row.block_number, row.log_index), entry))
+    if len(found) > MOST_ENTRIES:
+        raise HistoryTooLongError("ratings", MOST_ENTRIES)
+    found.sort(key=itemgetter(0))
+    return [entry for _, entry in found if since is None or entry.row.block_time >= since]
+
+
+def entry_tallies(found: Iterable[Entry], side: str, tag: str) -> dict[Rater, tuple[int, int]]:
+    """Return the entries of each rater among some ratings, for one side and tag."""
+    result: dict[Rater, tuple[int, int]] = {}
+    for entry in found:
+        if entry.side == side and entry.tag == tag:
+            key = entry.registry, entry.rater
+            count, shares = result.get(key, (0, 0))
+            result[key] = count + 1, shares + entry.share
+    return result
+
+
+_OPEN_COLUMNS: Final = (
+    *("block_number", "log_index", "block_time", "transaction_hash", "registry", "agent_id", "client_address"),
+    *("feedback_index", "value", "value_decimals", "tag1"),
+)
+
+
+def _open_entries(
+    connection: Connection, moment: Moment, registry: str, agent_id: int
+) -> list[tuple[tuple[int, int], Entry]]:
+    """Return the feedback of an open registry that is not revoked as of the block.
+
+    A revocation removes the latest feedback with its index, if that still counts, as in the derived tables.
+    """
+    given: dict[tuple[str, int], tuple[tuple[int, int], Row[Any]]] = {}
+    history: list[tuple[tuple[int, int], bool, Row[Any]]] = []
+    for table, is_revocation in ((_GIVEN, False), (_REVOKED, True)):
+        columns = [table.c[name] for name in _OPEN_COLUMNS if name in table.c]
+        query = _of_agent(table, moment, registry, columns).where(table.c.agent_id == agent_id)
+        history += [((row.block_number, row.log_index), is_revocation, row) for row in _bounded(connection, query)]
+    history.sort(key=itemgetter(0))
+    kept: list[tuple[tuple[int, int], Row[Any]]] = []
+    gone: set[tuple[int, int]] = set()
+    for place, is_revocation, row in history:
+        key = row.client_address, int(row.feedback_index)
+        if is_revocation:
+            former = given.pop(key, None)
+            if former is not None:
+                gone.add(former[0])
+        elif row.value_decimals <= DECIMALS:
+            given[key] = place, row
+            kept.append((place, row))
+    return [
+        (
+            place,
+            Entry(
+                "NewFeedback",
+                registry,
+                SERVER,
+                key_text(row.tag1),
+                row.client_address,
+                int(row.value),
+                row.value_decimals,
+                row,
+            ),
+        )
+        for place, row in kept
+        if place not in gone
+    ]
+
+
+def _of_agent(table: Table, moment: Moment, registry: str, columns: Sequence[Any] | None = None) -> Select[Any]:
+    """Return the query of a registry's events by the block."""
+    query: Select[Any] = select(table) if columns is None else select(*columns)
+    return query.where(moment.covers(table), table.c.registry == registry)
+
+
+def _bounded(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:
+    """Return the rows of a query.
+
+    Raises:
+        HistoryTooLongError: There are too many.
+    """
+    rows = connection.execute(query.limit(MOST_ENTRIES + 1)).all()
+    if len(rows) > MOST_ENTRIES:
+        raise HistoryTooLongError("ratings", MOST_ENTRIES)
+    return rows
