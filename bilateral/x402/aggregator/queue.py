@@ -91,14 +91,14 @@ class WorkQueue:
             ours = (*self._key(sponsor), sponsor.c.lease == self._token)
             connection.execute(update(sponsor).where(*ours).values(lease=None, leased_until=0.0))
 
-    def due(self) -> list[Row[Any]]:
-        """Return queued feedback whose time has come, the oldest first."""
+    def due(self, limit: int = _AT_ONCE) -> list[Row[Any]]:
+        """Return queued feedback whose time has come, the oldest first, up to a limit."""
         table = sponsored_feedback
         query = (
             select(table)
             .where(*self._key(table), table.c.state == State.QUEUED, table.c.next_at <= self._clock())
             .order_by(table.c.feedback_id)
-            .limit(_AT_ONCE)
+            .limit(max(limit, 0))
         )
         with self._reader() as connection:
             return list(connection.execute(query))

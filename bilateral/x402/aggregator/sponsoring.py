@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from bilateral.client.operations.transactions import Sent
     from bilateral.client.state import ClientState
+    from bilateral.errors import BilateralError
     from bilateral.node.steps import Operation
     from bilateral.x402.aggregator.messages import Submission
 
@@ -150,18 +151,18 @@ def fees_of(prepared: Sent[Any]) -> dict[str, int]:
     return {name: prepared.transaction[name] for name in names if name in prepared.transaction}
 
 
-def broadcast(raw: bytes) -> Operation[str | None]:
+def broadcast(raw: bytes) -> Operation[BilateralError | None]:
     """Send a stored transaction. It may have been sent before.
 
     Returns:
-        None if the node has it now; else the reason why it does not.
+        None if the node has it now; else the failure.
     """
     try:
         yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
     except lookups.NODE_FAILURES as failure:
         if isinstance(failure, NodeError) and Refusal.of(failure) is Refusal.HAS_IT:
             return None
-        return str(failure)
+        return failure
     return None
 
 

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 _FIRST_SECONDS: Final = 1.0
 _MOST_SECONDS: Final = 300.0
+_IDLE_SECONDS: Final = 2.0
+_MOST_PENDING: Final = 16
+"""Transactions of the account that may wait for a block. Nodes drop those of accounts with many more."""
+
 _LAG_SECONDS: Final = 15.0
 """Nodes behind one name may differ for so long about which nonces are used."""
 
@@ -90,7 +94,7 @@ class Submitter:
             except BilateralError as failure:
                 _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
                 failures, is_open = failures + 1, True
-            wait = self._chain.poll_seconds if is_open else self._settings.lease_seconds / 3
+            wait = self._chain.poll_seconds if is_open else min(self._settings.lease_seconds / 3, _IDLE_SECONDS)
             wake.wait(max(wait, back_off(failures) if failures else 0))
             wake.clear()
         try:
@@ -111,8 +115,8 @@ class Submitter:
         if not self.queue.take_lease():
             return True
         try:
-            self._watch()
-            for row in self.queue.due():
+            pending = self._watch()
+            for row in self.queue.due(_MOST_PENDING - pending):
                 self._send(row)
             return self.queue.is_open()
         except LeaseLostError:
@@ -129,8 +133,8 @@ class Submitter:
             else:
                 self.queue.postpone(row, back_off(row.attempts), str(revert))
             return
-        except BilateralError as problem:
-            self.queue.postpone(row, back_off(row.attempts), str(problem))
+        except BilateralError as failure:
+            self.queue.postpone(row, back_off(row.attempts), self._told(failure))
             return
         try:
             nonce = self.queue.assign_nonce(row, prepared.nonce, fees.most(prepared.transaction))
@@ -149,16 +153,18 @@ class Submitter:
 
     def _broadcast(self, row: Row[Any], signed: Signed) -> None:
         """Send a stored transaction, and say when to send it again if no block takes it."""
-        problem = self._run(sponsoring.broadcast(signed.raw))
+        failure = self._run(sponsoring.broadcast(signed.raw))
+        problem = None if failure is None else self._told(failure)
         self.queue.postpone(row, min(self._settings.resend_seconds * 2**row.attempts, _MOST_SECONDS), problem)
 
-    def _watch(self) -> None:
-        """Look at everything that was sent and is not confirmed."""
+    def _watch(self) -> int:
+        """Look at everything that was sent and is not confirmed. Return the number that waits for a block."""
         sent = self.queue.sent()
         if not sent:
-            return
+            return 0
         hashes = [signed.hash for _, all_signed in sent for signed in all_signed]
         sight: Sight = self._run(sponsoring.look(self._state, hashes))
+        pending = 0
         for row, all_signed in sent:
             found = next((signed for signed in all_signed if signed.hash in sight.receipts), None)
             if found is not None:
@@ -166,7 +172,9 @@ class Submitter:
             elif row.state == State.INCLUDED:
                 self.queue.leave_block(row)
             else:
+                pending += 1
                 self._pending(row, all_signed, sight)
+        return pending
 
     def _in_block(self, row: Row[Any], signed: Signed, sight: Sight) -> None:
         """Handle a transaction that is in a block."""
@@ -214,8 +222,17 @@ class Submitter:
         except (BilateralError, BudgetSpentError) as failure:
             if former is not None:
                 self._run(sponsoring.broadcast(former.raw))
-            problem = str(failure) or "the budget of the day does not allow the fees"
+            is_budget = isinstance(failure, BudgetSpentError)
+            problem = "the budget of the day does not allow the fees" if is_budget else self._told(failure)
             self.queue.postpone(row, back_off(row.attempts), problem)
+
+    def _told(self, failure: Exception) -> str:
+        """Log a failure, and return the words about it that may be published: a node's own may hold secrets."""
+        if isinstance(failure, ContractRevertError):
+            return str(failure)
+        _LOG.warning("feedback waits on chain %s: %s", self._chain.network, failure)
+        reason = failure.reason if isinstance(failure, BilateralError) else type(failure).__name__
+        return f"{reason}: it is tried again"
 
     def _replacement(self, row: Row[Any], former: Signed | None) -> tuple[Sent[Any], bool]:
         """Prepare a feedback again; or an empty transaction, and True, if the registry refuses it for good.

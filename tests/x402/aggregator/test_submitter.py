@@ -301,8 +301,25 @@ def test_node_that_fails_loses_nothing(engine, worker, review, settings_with):
     _, cut = worker(rpc_url="http://127.0.0.1:9")
     cut.step()
     waiting = aggregator.read(taken.id)
-    assert (waiting.state, "NodeUnreachable" in waiting.problem or "reached" in waiting.problem) == (State.QUEUED, True)
+    assert (waiting.state, waiting.problem) == (State.QUEUED, "node_unreachable: it is tried again")
     cut.queue.release_lease()
+
+
+def test_at_most_sixteen_transactions_wait_for_a_block(web3, worker, review, given, sponsor, waiting_blocks):
+    aggregator, submitter = worker()
+    asked = [review() for _ in range(18)]
+    for each in asked:
+        aggregator.submit(each.content)
+    with waiting_blocks() as mine:
+        for _ in range(2):
+            submitter.step()
+        assert web3.eth.get_transaction_count(sponsor.address, "pending") == 16
+        mine()
+        for _ in range(2):
+            submitter.step()
+        mine()
+        submitter.step()
+    assert {it.state for it in aggregator.find(Filter())} == {State.CONFIRMED}
 
 
 def test_twelve_reviewers_share_the_nonces_of_one_sponsor(web3, any_engine, settings_with, review, given, sponsor):
