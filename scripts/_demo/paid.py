@@ -37,6 +37,7 @@ from bilateral.x402 import (
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.gate import rate_client, reputable_client
 from bilateral.x402.requests import verification_of, verifying_session
+from scripts._demo import sponsored
 from scripts._x402 import facilitator_app, serving
 
 if TYPE_CHECKING:
@@ -137,6 +138,7 @@ def play(stage: Stage) -> None:
         url = stack.enter_context(serving(market.shop(stage.account("forecaster"), honest))) + "/weather"
         verifier = stack.enter_context(RecordingVerifier({stage.url: deployment}))
         _trade(market, url, verifier)
+        _review(market, url, verifier)
         _cheat(market, url, verifier)
 
 
@@ -206,6 +208,13 @@ def _trade(market: Market, url: str, verifier: Verifier) -> None:
         ratings = stage.registry("BidirectionalReputationRegistry")
         rating = tuple(ratings.getClientRating(stage.agents["client"], market.agent))
         step.check("rating", rating, (True, RATING))
+
+
+def _review(market: Market, url: str, verifier: RecordingVerifier) -> None:
+    """Buy another forecast, and review it without paying gas."""
+    verification = verification_of(_session(market, verifier).get(url))
+    if verification is not None:
+        sponsored.review(market, verifier.seen[-1], verification)
 
 
 def _cheat(market: Market, url: str, verifier: RecordingVerifier) -> None:
