@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, literal_column, select, table
+from sqlalchemy import bindparam, column, func, select, table
 
 from bilateral.index import schema
 from bilateral.index.files import schema as files
@@ -13,7 +13,7 @@ from bilateral.index.queries.feedback import Feedback, feedback_of
 from bilateral.index.queries.values import Wide
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
     from bilateral.index.queries.registries import AgentKey
 
@@ -189,14 +189,7 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
     Returns:
         The agent; None if the registry has no such agent.
     """
-    columns = schema.agent.c
-    row = connection.execute(
-        select(*(columns[name] for name in _COLUMNS)).where(
-            columns.chain_id == key.chain_id,
-            columns.identity_registry == key.identity_registry,
-            columns.agent_id == key.agent_id,
-        )
-    ).first()
+    row = connection.execute(_AGENT, _parameters(key)).first()
     if row is None:
         return None
     values: tuple[Any, ...] = (
@@ -210,10 +203,13 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
     return Agent(*values)
 
 
-_VIEW: Final = table("agent_registration")
 _VIEW_COLUMNS: Final = (
     *("state", "integrity", "reason", "checked_at", "is_confirmed"),
     *("name", "description", "image", "active", "x402_support"),
+)
+_VIEW: Final = table(
+    "agent_registration",
+    *(column(name) for name in ("chain_id", "identity_registry", "agent_id", "content_hash", *_VIEW_COLUMNS)),
 )
 
 
@@ -227,8 +223,7 @@ def registration(connection: Connection, key: AgentKey) -> Registration | None:
     Returns:
         The file; None if the index has not found the agent's URI yet.
     """
-    named: list[Any] = [literal_column(name).label(name) for name in ("content_hash", *_VIEW_COLUMNS)]
-    row = connection.execute(select(*named).select_from(_VIEW).where(*_is(key))).first()
+    row = connection.execute(_REGISTRATION, _parameters(key)).first()
     if row is None:
         return None
     content, state, integrity, reason, checked_at, is_confirmed, *texts, active, x402_support = row
@@ -241,13 +236,23 @@ def registration(connection: Connection, key: AgentKey) -> Registration | None:
     return Registration(*values)
 
 
-def _is(key: AgentKey) -> tuple[Any, ...]:
-    """Return the conditions that a row of a view is of an agent."""
-    columns = schema.agent.c
-    return tuple(
-        literal_column(name, columns[name].type) == getattr(key, name)
-        for name in ("chain_id", "identity_registry", "agent_id")
+def _parameters(key: AgentKey) -> dict[str, Any]:
+    """Return an agent as the parameters of the statements here. They are made once, which takes as long as to run."""
+    return {"chain": key.chain_id, "identity": key.identity_registry, "agent": key.agent_id}
+
+
+def _is(columns: Any) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions that a row is of the agent of `_parameters`."""
+    typed = schema.agent.c
+    return (
+        columns.chain_id == bindparam("chain", type_=typed.chain_id.type),
+        columns.identity_registry == bindparam("identity", type_=typed.identity_registry.type),
+        columns.agent_id == bindparam("agent", type_=typed.agent_id.type),
     )
+
+
+_AGENT: Final = select(*(schema.agent.c[name] for name in _COLUMNS)).where(*_is(schema.agent.c))
+_REGISTRATION: Final = select(*(_VIEW.c[name] for name in ("content_hash", *_VIEW_COLUMNS))).where(*_is(_VIEW.c))
 
 
 def _services(connection: Connection, content: bytes | None) -> tuple[Service, ...]:
@@ -299,6 +304,19 @@ def metadata(connection: Connection, key: AgentKey) -> tuple[AgentMetadata, ...]
     return tuple(AgentMetadata(name, f"0x{value.hex()}", size) for name, value, size in rows)
 
 
+_SUMMARY: Final = schema.summary.c
+_SUMMARIES: Final = (
+    select(*(_SUMMARY[name] for name in ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")))
+    .where(
+        _SUMMARY.chain_id == bindparam("chain"),
+        _SUMMARY.registry.in_(bindparam("registries", expanding=True)),
+        _SUMMARY.agent_id == bindparam("agent"),
+    )
+    .order_by(_SUMMARY.counterparts.desc(), _SUMMARY.registry, _SUMMARY.side, _SUMMARY.tag)
+    .limit(MAX_ENTRIES)
+)
+
+
 def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
     """Return the summaries of the values for an agent, those with the most counterparts first.
 
@@ -306,15 +324,5 @@ def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...
         connection: The database.
         key: The agent.
     """
-    columns = schema.summary.c
-    rows = connection.execute(
-        select(*(columns[name] for name in ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")))
-        .where(
-            columns.chain_id == key.chain_id,
-            columns.registry.in_(key.registries),
-            columns.agent_id == key.agent_id,
-        )
-        .order_by(columns.counterparts.desc(), columns.registry, columns.side, columns.tag)
-        .limit(MAX_ENTRIES)
-    )
+    rows = connection.execute(_SUMMARIES, {**_parameters(key), "registries": key.registries})
     return tuple(RatingSummary(*row) for row in rows)
