@@ -12,7 +12,7 @@ $(shell mkdir -p "$(TMPDIR)")
 BIN := .venv/bin
 ASSURANCE := .cache/assurance/bin
 SOLIDITY := 'contracts/**/*.sol' 'tests/proofs/*.sol' '!contracts/.cache/**'
-PYTHON_SOURCES := bilateral scripts bench tests assurance examples
+PYTHON_SOURCES := bilateral scripts bench tests assurance examples interop
 QUICK_PROOFS := PackedRatingsProof FeedbackWordProof
 EXAMPLES := 2000
 CHAOS := 10000
@@ -23,7 +23,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test bench bench-speed evaluate audit prove prove-quickly fuzz-api mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables lock clean
+.PHONY: help setup compile demo test test-interop bench bench-speed evaluate audit prove prove-quickly fuzz-api mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -39,6 +39,10 @@ demo: compile ## Start a local chain, deploy every registry, and play one whole 
 
 test: compile ## Run the whole test suite.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(TESTS)
+
+test-interop: compile ## Ask the service through the published SDKs of ERC-8004, for Python and for Node.
+	@./interop/setup.sh
+	@INTEROP=1 $(BIN)/ape test tests/interop --numprocesses 0
 
 bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
 	@$(BIN)/python -m bench
@@ -114,11 +118,12 @@ addresses: setup ## Write the addresses of all networks from deployments/ into R
 index-tables: setup ## Write the columns of the index's tables into docs/index-tables.md.
 	@$(BIN)/python -m scripts.index_tables
 
-lock: ## Resolve the *.in files of toolchain/ and assurance/ into hashed lock files, and package.json into package-lock.json.
+lock: ## Resolve the *.in files of toolchain/, assurance/ and interop/ into hashed lock files, and package.json into package-lock.json.
 	@npm install --package-lock-only --ignore-scripts
 	@npm install --package-lock-only --ignore-scripts --prefix assurance --omit-lockfile-registry-resolved
+	@npm install --package-lock-only --ignore-scripts --prefix interop --omit-lockfile-registry-resolved
 	@./toolchain/setup.sh # fails if package-lock.json and package.json differ
-	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	@for name in toolchain/uv toolchain/requirements assurance/requirements assurance/fuzz interop/requirements; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-annotate --no-header --override toolchain/overrides.in $$name.in --output-file $$name.lock \
 	  > /dev/null || exit 1; done
 

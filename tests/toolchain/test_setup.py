@@ -12,8 +12,13 @@ from scripts._build import ROOT
 
 SETUP = ROOT / "toolchain" / "setup.sh"
 TOOLS = ("dirname", "cat", "sed", "cksum", "printf", "env")
-PYTHON_LOCKS = ["toolchain/requirements.lock", "toolchain/uv.lock", "assurance/requirements.lock"]
-LOCKS = ["package-lock.json", "assurance/package-lock.json", *PYTHON_LOCKS]
+PYTHON_LOCKS = [
+    "toolchain/requirements.lock",
+    "toolchain/uv.lock",
+    "assurance/requirements.lock",
+    "interop/requirements.lock",
+]
+LOCKS = ["package-lock.json", "assurance/package-lock.json", "interop/package-lock.json", *PYTHON_LOCKS]
 
 
 def set_up(path: str | None = None) -> subprocess.CompletedProcess:
@@ -88,7 +93,10 @@ def test_lock_file_names_no_host(lock):
     assert set(re.findall(r"https?://([^/\s\"]+)", text)) <= FUNDING_AND_HOMEPAGES
 
 
-FUNDING_AND_HOMEPAGES = {"github.com", "opencollective.com", "tidelift.com", "paulmillr.com", "www.buymeacoffee.com"}
+FUNDING_AND_HOMEPAGES = {
+    *("github.com", "opencollective.com", "tidelift.com", "paulmillr.com", "www.buymeacoffee.com"),
+    *("feross.org", "www.patreon.com"),
+}
 """Whom npm's lock names as receivers of donations; nothing is fetched from there."""
 
 

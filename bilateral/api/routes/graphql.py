@@ -13,6 +13,7 @@ from graphql import GraphQLError
 from bilateral.api.graphql.execution import Checked, GraphqlRequest, InvalidQueryError
 from bilateral.api.problems import ProblemError, not_found
 from bilateral.api.service import Service, service_of
+from bilateral.index.queries.entities import NestedTooDeeplyError
 from bilateral.index.readers import QueryTimeoutError
 
 router = APIRouter(tags=["graphql"])
@@ -82,7 +83,7 @@ def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
         return service.read(checked.answer, registries, chain_id)
     except GraphQLError as problem:
         return _errors(problem)
-    except QueryTimeoutError as problem:
+    except (QueryTimeoutError, NestedTooDeeplyError) as problem:
         return _errors(GraphQLError(str(problem)))
 
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, select, true
+from sqlalchemy.exc import OperationalError
 
+from bilateral.errors import InvalidArgumentError
 from bilateral.index.queries import entities_agents, entities_feedback, entities_files, entities_validations
 from bilateral.index.queries.entities_dialects import entity_dialect
 from bilateral.index.queries.entities_rows import ENTITIES, ChainRegistries, Rows, Scope
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
 
 MODULES: Final = (entities_agents, entities_files, entities_feedback, entities_validations)
 """The modules whose rows are in `ENTITIES`."""
+
+
+class NestedTooDeeplyError(InvalidArgumentError):
+    """A query is nested more deeply than SQLite parses."""
+
+    def __init__(self) -> None:
+        """Compose the message."""
+        super().__init__("the query nests lists and entities more deeply than SQLite parses: select fewer levels")
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,7 @@ def read_list(
     """
     scope = Scope(entity_dialect(connection), tuple(chains))
     statement = select(cast(_listed(ENTITIES[entity](scope), selection, page), Text))
-    return str(connection.execute(statement).scalar_one())
+    return str(_answered(connection, statement))
 
 
 def read_one(
@@ -103,8 +113,22 @@ def read_one(
     scope = Scope(entity_dialect(connection), tuple(chains))
     rows = ENTITIES[entity](scope)
     rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))
-    found = connection.execute(select(cast(_object(rows, selection), Text))).scalar_one()
+    found = _answered(connection, select(cast(_object(rows, selection), Text)))
     return "null" if found is None else str(found)
+
+
+def _answered(connection: Connection, statement: Select[Any]) -> Any:
+    """Return the value that a statement selects.
+
+    Raises:
+        NestedTooDeeplyError: SQLite cannot parse the statement, because what it selects is nested too deeply.
+    """
+    try:
+        return connection.execute(statement).scalar_one()
+    except OperationalError as problem:
+        if "parser stack overflow" in str(problem.orig):
+            raise NestedTooDeeplyError from None
+        raise
 
 
 def _rows_of(rows: Rows, statement: Select[Any]) -> Select[Any]:
