@@ -1,0 +1,210 @@
+"""Routes of searches: agents, feedback, leaders, and the keyword search of published SDKs."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
+from bilateral.api.parameters import ChainId, Cursor, Limit, ListFormat, Tag
+from bilateral.api.service import service_of
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.queries.feedback import Feedback
+from bilateral.index.queries.pages import DEFAULT_LIMIT, MAX_LIMIT
+from bilateral.index.queries.search import FoundAgent, search_agents
+from bilateral.index.queries.search_feedback import FeedbackSearch, search_feedback
+from bilateral.index.queries.search_filters import AgentSearch, Capability, Gate, Order, Payment, Side, query_words
+from bilateral.index.queries.search_leaders import Leader, leaderboard
+
+router = APIRouter(tags=["search"])
+
+_Text = Annotated[str | None, Query(alias="q", max_length=1_000, description="Words of the registration file.")]
+_Address = Annotated[str | None, Query(max_length=42)]
+_Names = Annotated[list[str] | None, Query(max_length=200)]
+_Chains = Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]] | None, Query(alias="chain", max_length=200)]
+_Number = Annotated[Decimal | None, Query(allow_inf_nan=False, max_digits=60)]
+_Count = Annotated[int | None, Query(ge=1, lt=2**63)]
+_Time = Annotated[int | None, Query(ge=0, lt=2**63, description="Unix seconds.")]
+
+
+@router.get("/v1/search/agents", response_class=Response, responses=list_of(FoundAgent))
+def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
+    request: Request,
+    text: _Text = None,
+    chains: _Chains = None,
+    owner: _Address = None,
+    wallet: _Address = None,
+    capability: Annotated[_Names, Query(description="Kind and exact value, such as mcp_tool:get_weather.")] = None,
+    service: Annotated[_Names, Query(description="The kind of a service, such as mcp.")] = None,
+    active: bool | None = None,
+    x402: bool | None = None,
+    rated: bool | None = None,
+    registered_from: _Time = None,
+    registered_to: _Time = None,
+    updated_from: _Time = None,
+    updated_to: _Time = None,
+    tag: Tag = None,
+    side: Side = Side.SERVER,
+    minimum: _Number = None,
+    maximum: _Number = None,
+    lower_bound: _Number = None,
+    count: _Count = None,
+    maximum_count: _Count = None,
+    clients: _Count = None,
+    reviewer: _Names = None,
+    payment: Payment | None = None,
+    order: Order | None = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Find agents by words, capabilities, and one gate on their ratings. Texts are the words of strangers."""
+    limits = (minimum, maximum, lower_bound, count, maximum_count, clients, reviewer, payment)
+    is_gated = tag is not None or side is not Side.SERVER or any(it is not None for it in limits)
+    gate = (
+        Gate(
+            tag=tag,
+            side=side,
+            minimum=minimum,
+            maximum=maximum,
+            lower_bound=lower_bound,
+            count=count or 1,
+            maximum_count=maximum_count,
+            clients=clients or 1,
+            reviewers=tuple(reviewer or ()),
+            payment=payment,
+        )
+        if is_gated
+        else None
+    )
+    search = AgentSearch(
+        text=text,
+        chains=tuple(chains or ()),
+        owner=owner,
+        wallet=wallet,
+        capabilities=tuple(_capability(it) for it in capability or ()),
+        services=tuple(service or ()),
+        active=active,
+        x402=x402,
+        rated=rated,
+        registered_from=registered_from,
+        registered_to=registered_to,
+        updated_from=updated_from,
+        updated_to=updated_to,
+        gates=() if gate is None else (gate,),
+        order=order,
+    )
+    page = service_of(request).read(search_agents, search, limit=limit, cursor=cursor)
+    return answer_page(request, FoundAgent, page, shown_as)
+
+
+@router.get("/v1/search/feedback", response_class=Response, responses=list_of(Feedback))
+def read_feedback(  # noqa: PLR0913, PLR0917  # one a filter
+    request: Request,
+    chain_id: ChainId,
+    agent: Annotated[_Names, Query(description="An agent's id; may be repeated.")] = None,
+    reviewer: _Names = None,
+    tag1: Tag = None,
+    tag2: Tag = None,
+    tag: Annotated[_Names, Query(description="A tag in either place; may be repeated.")] = None,
+    minimum: _Number = None,
+    maximum: _Number = None,
+    given_from: _Time = None,
+    given_to: _Time = None,
+    answered: bool | None = None,
+    paid: bool | None = None,
+    revoked: bool = False,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Find open feedback of one chain, the newest first."""
+    service = service_of(request)
+    search = FeedbackSearch(
+        chain_id,
+        agents=tuple(service.agent_key(it) for it in agent or ()),
+        reviewers=tuple(reviewer or ()),
+        tag1=tag1,
+        tag2=tag2,
+        tags=tuple(tag or ()),
+        minimum=minimum,
+        maximum=maximum,
+        given_from=given_from,
+        given_to=given_to,
+        is_answered=answered,
+        has_payment=paid,
+        include_revoked=revoked,
+    )
+    page = service.read(search_feedback, search, limit=limit, cursor=cursor)
+    return answer_page(request, Feedback, page, shown_as)
+
+
+@router.get("/v1/leaders", response_class=Response, responses=list_of(Leader))
+def read_leaders(  # noqa: PLR0913, PLR0917  # one a parameter
+    request: Request,
+    tag: Annotated[str, Query(max_length=1_000, description="The tag; empty for ratings by servers.")],
+    side: Side = Side.SERVER,
+    chains: _Chains = None,
+    limit: Limit = DEFAULT_LIMIT,
+    cursor: Cursor = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Rank agents by the lower bound of their ratings for a tag."""
+    read = service_of(request).read
+    page = read(leaderboard, tag, side, chains=tuple(chains or ()), limit=limit, cursor=cursor)
+    return answer_page(request, Leader, page, shown_as)
+
+
+class Keywords(BaseModel):
+    """A keyword search, as published SDKs send it."""
+
+    query: str = Field(max_length=1_000)
+    minScore: float = Field(default=0.5, ge=0, le=1)  # noqa: N815  # the name of the SDKs
+    limit: int = Field(default=MAX_LIMIT, ge=1, le=5_000)
+
+
+class KeywordResult(BaseModel):
+    """An agent that a keyword search found, with its share of the best relevance."""
+
+    chainId: int  # noqa: N815  # the name of the SDKs
+    agentId: str  # noqa: N815
+    score: float
+
+
+class KeywordResults(BaseModel):
+    """The agents that a keyword search found, the best first."""
+
+    results: list[KeywordResult]
+
+
+@router.post("/api/v1/search", response_class=Response, responses=one_of(KeywordResults))
+def search_keywords(request: Request, keywords: Keywords) -> Response:
+    """Find agents by words, for the `keyword` of published SDKs. At most 1,000 agents are found."""
+    found: list[KeywordResult] = []
+    if words := query_words(keywords.query):
+        search = AgentSearch(text=keywords.query)
+        page = service_of(request).read(search_agents, search, limit=min(keywords.limit, MAX_LIMIT))
+        best = 7 * len(words)
+        # Every agent has all words. The score of one that has none of them in its name is 0.5, which SDKs ask for.
+        scores = [(it, round(0.5 + 0.5 * it.relevance / best, 4)) for it in page.items]
+        found = [
+            KeywordResult(chainId=it.chain_id, agentId=it.id, score=s) for it, s in scores if s >= keywords.minScore
+        ]
+    return answer(request, KeywordResults, KeywordResults(results=found))
+
+
+def _capability(text: str) -> tuple[Capability, Any]:
+    """Return the kind and the value of a capability.
+
+    Raises:
+        InvalidArgumentError: The text does not begin with a kind.
+    """
+    kind, colon, value = text.partition(":")
+    if not colon or kind not in list(Capability):
+        raise InvalidArgumentError(
+            f"a capability is its kind and its value, such as mcp_tool:get_weather; kinds are {', '.join(Capability)}"
+        )
+    return Capability(kind), value

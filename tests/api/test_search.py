@@ -1,0 +1,95 @@
+"""Searches over HTTP: agents by words, capabilities and ratings; feedback; leaders; the SDKs' keyword search."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.world import CHAIN_ID, ERIN, STARS
+
+
+def found(api, **query):
+    answer = api.get("/v1/search/agents", params=query)
+    assert answer.status_code == 200, answer.text
+    return [it["id"] for it in answer.json()["items"]]
+
+
+@pytest.fixture
+def weather(api_world):
+    return api_world.id(api_world.weather)
+
+
+def test_an_agent_is_found_by_words_and_by_the_beginning_of_a_word(api, weather):
+    assert weather in found(api, q="weather")
+    assert weather in found(api, q="weath")
+    assert weather in found(api, q="waether")
+
+
+def test_an_agent_is_found_by_its_ratings(api, weather, api_world):
+    assert weather in found(api, tag="starred", minimum="60", count=len(STARS) - 1, reviewer=ERIN.address)
+    assert found(api, tag="starred", count=10_000) == []
+    assert api_world.id(api_world.buyer) in found(api, tag="", side="client")
+
+
+def test_services_and_capabilities_filter(api, weather):
+    assert weather in found(api, service="mcp")
+    assert weather not in found(api, service="a2a")
+    assert found(api, capability="mcp_tool:nothing") == []
+
+
+def test_pages_follow_each_other(api):
+    everything = found(api, limit=1_000)
+    first = api.get("/v1/search/agents", params={"limit": 3})
+    assert first.links["next"]["url"].startswith("/v1/search/agents?limit=3&cursor=")
+    pages = [it["id"] for it in first.json()["items"]]
+    cursor = first.json()["next"]
+    while cursor:
+        page = api.get("/v1/search/agents", params={"limit": 3, "cursor": cursor}).json()
+        pages += [it["id"] for it in page["items"]]
+        cursor = page["next"]
+    assert pages == everything
+    assert len(pages) == 7
+
+
+def test_feedback_is_found_by_reviewer_and_value(api, weather):
+    query = {"chain": CHAIN_ID, "agent": weather, "reviewer": ERIN.address, "tag1": "starred", "tag2": "", "limit": 100}
+    everything = api.get("/v1/search/feedback", params={**query, "revoked": True}).json()["items"]
+    assert sorted(int(it["value"]) for it in everything) == sorted(STARS)
+    good = api.get("/v1/search/feedback", params={**query, "minimum": "90"}).json()["items"]
+    assert sorted(int(it["value"]) for it in good) == sorted(it for it in STARS if it >= 90)
+
+
+def test_leaders_are_in_the_order_of_their_lower_bounds(api, weather):
+    items = api.get("/v1/leaders", params={"tag": "starred"}).json()["items"]
+    bounds = [it["lower_bound"] for it in items]
+    assert weather in [it["id"] for it in items]
+    assert bounds == sorted(bounds, reverse=True)
+
+
+def test_keyword_search_answers_as_published_sdks_expect(api, weather):
+    results = api.post("/api/v1/search", json={"query": "weather", "minScore": 0.5, "limit": 5_000}).json()["results"]
+    assert {it["agentId"] for it in results} == set(found(api, q="weather"))
+    assert all(set(it) == {"chainId", "agentId", "score"} and 0.5 <= it["score"] <= 1 for it in results)
+    assert weather in [it["agentId"] for it in results]
+    assert api.post("/api/v1/search", json={"query": " "}).json() == {"results": []}
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("agents", {"order": "mean"}),
+        ("agents", {"order": "relevance"}),
+        ("agents", {"q": "…"}),
+        ("agents", {"owner": "0x12"}),
+        ("agents", {"capability": "tool"}),
+        ("agents", {"minimum": "NaN"}),
+        ("agents", {"cursor": "x"}),
+        ("feedback", {"chain": CHAIN_ID, "reviewer": "x"}),
+        ("feedback", {"chain": CHAIN_ID, "agent": "x"}),
+        ("feedback", {}),
+    ],
+    ids=["mean", "relevance", "text", "owner", "capability", "number", "cursor", "reviewer", "agent", "chain"],
+)
+def test_an_invalid_filter_is_a_problem(api, path, query):
+    answer = api.get(f"/v1/search/{path}", params=query)
+    assert answer.status_code in (400, 422)
+    assert answer.headers["content-type"] == "application/problem+json"
