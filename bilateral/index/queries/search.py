@@ -159,6 +159,10 @@ class _Query:
         self._is_narrow = search.owner is not None or search.wallet is not None
         if terms and not self._is_narrow:
             self._is_narrow = count_up_to(connection, self._matcher.documents(terms), _FEW + 1) <= _FEW
+            self._matcher.is_narrow = self._is_narrow
+            if self._is_narrow:
+                # A sum has no index, so SQLite begins with the few documents and not with all agents of the chains.
+                self._where[0] = (agent.c.chain_id + 0).in_(chains)
 
     def statement(self, place: tuple[Any, ...] | None) -> Select[Any]:
         """Return the statement.

@@ -41,11 +41,15 @@ class Matcher:
 
     Args:
         connection: The connection.
+
+    Attributes:
+        is_narrow: True if a search begins with the documents of its words, because they are few.
     """
 
     def __init__(self, connection: Connection) -> None:
         """See the class."""
         self._connection = connection
+        self.is_narrow = False
         self._is_sqlite = connection.dialect.name == "sqlite"
 
     def terms(self, words: Sequence[str]) -> list[Term] | None:
@@ -77,7 +81,8 @@ class Matcher:
     def has(self, terms: Sequence[Term]) -> ColumnElement[bool]:
         """Return the condition that a row of `registration_words` has all of some terms."""
         if self._is_sqlite:
-            return registration_words.c.document_id.in_(self.documents(terms))
+            document = registration_words.c.document_id
+            return (document if self.is_narrow else _without_index(document)).in_(self.documents(terms))
         return self._vector("words", terms)
 
     def relevance(self, terms: Sequence[Term]) -> ColumnElement[int]:
@@ -96,7 +101,8 @@ class Matcher:
     def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
         """Return the condition that one column has a term."""
         if self._is_sqlite:
-            return registration_words.c.document_id.in_(self._full_text(_match(column, [term])))
+            documents = self._full_text(_match(column, [term]))
+            return _without_index(registration_words.c.document_id).in_(documents)
         return self._vector(column, [term])
 
     @staticmethod
@@ -133,3 +139,11 @@ def _match(column: str, terms: Sequence[Term]) -> str:
     """Return an expression of FTS5. Words hold letters and digits only, so quotation marks suffice."""
     parts = (" OR ".join(f'"{word}"{"*" if term.is_beginning else ""}' for word in term.words) for term in terms)
     return " AND ".join(f"{column} : ({part})" for part in parts)
+
+
+def _without_index(column: ColumnElement[int]) -> ColumnElement[int]:
+    """Return a column's value for a condition that SQLite checks row by row.
+
+    With its index, SQLite walks the list of the full text once for each agent.
+    """
+    return column + 0
