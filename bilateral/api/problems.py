@@ -13,8 +13,7 @@ from starlette.exceptions import HTTPException
 
 from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistoryError
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
-from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError
-from bilateral.index.readers import QueryTimeoutError, ReadersBusyError
+from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError, QueryTimeoutError, ReadersBusyError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

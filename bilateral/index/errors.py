@@ -188,3 +188,28 @@ class NotIndexedError(BilateralError):
         super().__init__(f"the index has no {kind} {name}")
         self.kind = kind
         self.name = name
+
+
+class QueryTimeoutError(BilateralError):
+    """A query took too long, and was ended. The database goes on as before.
+
+    Attributes:
+        seconds: The limit.
+    """
+
+    reason = "query_timeout"
+
+    def __init__(self, seconds: float) -> None:
+        """Compose the message from the limit."""
+        super().__init__(f"the query took longer than {seconds:g} seconds: ask for less, or filter by more")
+        self.seconds = seconds
+
+
+class ReadersBusyError(BilateralError):
+    """Every connection to the database is in use. Try again."""
+
+    reason = "busy"
+
+    def __init__(self) -> None:
+        """Compose the message."""
+        super().__init__("all connections to the database are in use: try again in a second")

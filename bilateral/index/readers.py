@@ -10,10 +10,10 @@ from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from bilateral.errors import BilateralError, InvalidArgumentError
+from bilateral.errors import InvalidArgumentError
 from bilateral.index import schema
 from bilateral.index.database import default_url, unavailable
-from bilateral.index.errors import OlderSchemaError
+from bilateral.index.errors import OlderSchemaError, QueryTimeoutError, ReadersBusyError
 from bilateral.index.revisions import require_known_revision, stored_revision
 
 if TYPE_CHECKING:
@@ -32,31 +32,6 @@ _CANCELED: Final = "57014"
 """PostgreSQL's code for a statement that took too long."""
 
 _CACHE_KIB: Final = 16 * 1024
-
-
-class QueryTimeoutError(BilateralError):
-    """A query took too long, and was ended. The database goes on as before.
-
-    Attributes:
-        seconds: The limit.
-    """
-
-    reason = "query_timeout"
-
-    def __init__(self, seconds: float) -> None:
-        """Compose the message from the limit."""
-        super().__init__(f"the query took longer than {seconds:g} seconds: ask for less, or filter by more")
-        self.seconds = seconds
-
-
-class ReadersBusyError(BilateralError):
-    """Every connection to the database is in use. Try again."""
-
-    reason = "busy"
-
-    def __init__(self) -> None:
-        """Compose the message."""
-        super().__init__("all connections to the database are in use: try again in a second")
 
 
 class Reader:

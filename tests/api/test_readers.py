@@ -9,9 +9,15 @@ from sqlalchemy import text
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.database import open_database
-from bilateral.index.errors import DatabaseUnavailableError, NewerSchemaError, OlderSchemaError
+from bilateral.index.errors import (
+    DatabaseUnavailableError,
+    NewerSchemaError,
+    OlderSchemaError,
+    QueryTimeoutError,
+    ReadersBusyError,
+)
 from bilateral.index.queries.chains import chains
-from bilateral.index.readers import QueryTimeoutError, Reader, ReadersBusyError
+from bilateral.index.readers import Reader
 
 ENDLESS = {
     "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",

@@ -13,8 +13,8 @@ from graphql import GraphQLError
 from bilateral.api.graphql.execution import Checked, GraphqlRequest, InvalidQueryError
 from bilateral.api.problems import ProblemError, not_found
 from bilateral.api.service import Service, service_of
+from bilateral.index.errors import QueryTimeoutError
 from bilateral.index.queries.entities import NestedTooDeeplyError
-from bilateral.index.readers import QueryTimeoutError
 
 router = APIRouter(tags=["graphql"])
 
