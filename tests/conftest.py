@@ -5,6 +5,8 @@ Registries are deployed once a session. The chain is restored after each test, t
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
@@ -23,6 +25,10 @@ settings.register_profile("mutation", phases=(Phase.explicit, Phase.generate))
 # Hypothesis also draws constants of all project modules that are loaded. Examples would then depend on which tests the
 # same worker ran before.
 providers._get_local_constants = providers.Constants
+
+
+collect_ignore = [] if "INTEROP" in os.environ else ["interop"]
+"""Tests of published SDKs are part of `make test-interop`, which installs the SDKs first, and not of `make test`."""
 
 
 @pytest.fixture(autouse=True)

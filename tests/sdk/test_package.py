@@ -22,7 +22,7 @@ import importlib.util, pkgutil
 import bilateral
 assert importlib.util.find_spec("ape") is None
 of_extras = ("bilateral.trust", "bilateral.index", "bilateral.x402")
-of_extras += ("bilateral.checks", "bilateral.api", "bilateral.cli.")
+of_extras += ("bilateral.checks", "bilateral.api", "bilateral.explorer", "bilateral.cli.")
 for module in pkgutil.walk_packages(bilateral.__path__, "bilateral."):
     if not module.name.startswith(of_extras):
         importlib.import_module(module.name)

@@ -31,6 +31,9 @@ from tests.x402.world import serving_wsgi
 
 FEEDBACK = "/v1/aggregator/feedback"
 
+SENT = ("submitted", "confirmed")
+"""The states of feedback with a transaction. A chain that mines at once may confirm it before the answer."""
+
 
 @pytest.fixture
 def serve(sqlite_url, settings_with):
@@ -83,7 +86,8 @@ def test_client_without_ether_pays_verifies_and_reviews(
         taken = give_sponsored_feedback(
             registries, verification, 12, reviewer, aggregator=declared, bodies=bodies, http=http, comment="too warm"
         )
-        assert (taken.status, taken.proof, taken.is_new) == ("submitted", "bound", True)
+        assert taken.status in SENT
+        assert (taken.proof, taken.is_new) == ("bound", True)
         entry = confirmed(http, taken.id)
         assert (entry["file"], entry["transaction"]) == ("checked", taken.transaction)
     (given_,) = registries.search_feedback(agent, reviewers=[reviewer.address], load_files=True)
@@ -105,7 +109,8 @@ def test_feedback_is_given_without_blocking(rpc, deployment, shop, verifier, rev
             )
 
     taken = asyncio.run(give())
-    assert (taken.status, taken.proof) == ("submitted", "unbound")
+    assert taken.status in SENT
+    assert taken.proof == "unbound"
     confirmed(http, taken.id)
 
 
@@ -137,7 +142,8 @@ def test_aggregator_without_https_is_not_used_by_default(shop, verifier, reviewe
 def test_statuses_tell_new_known_and_refused(http, review):
     asked = review()
     first = http.post(FEEDBACK, content=asked.content)
-    assert (first.status_code, first.json()["status"]) == (201, "submitted")
+    assert first.status_code == 201
+    assert first.json()["status"] in SENT
     again = http.post(FEEDBACK, content=asked.content)
     assert again.status_code == 200
     assert {**again.json(), "status": ""} == {**first.json(), "status": ""}
@@ -160,13 +166,13 @@ def test_answer_names_registry_transaction_and_file(http, review, deployment):
     assert found["feedbackURI"].startswith("data:")
 
 
-def test_feedback_that_waits_for_a_transaction_is_answered_as_queued(serve, review, web3):
+def test_the_status_of_an_answer_tells_feedback_that_waits_for_a_transaction(serve, review, web3):
     asked = review()
     with serve(answer_seconds=0.01, lease_seconds=60.0) as http:
-        answers = [http.post(FEEDBACK, content=asked.content)]
-        assert answers[0].status_code in (201, 202)
-        assert answers[0].json()["status"] in ("queued", "submitted")
-        confirmed(http, answers[0].json()["id"])
+        answer = http.post(FEEDBACK, content=asked.content)
+        assert answer.status_code == (202 if answer.json()["status"] == "queued" else 201)
+        assert answer.json()["status"] in ("queued", *SENT)
+        confirmed(http, answer.json()["id"])
 
 
 def test_log_shows_all_feedback_page_by_page(http, review):
@@ -265,7 +271,7 @@ def test_bodies_up_to_the_limit_are_read(http, review):
     larger = http.post(FEEDBACK, content=padded(asked, MAX_BODIES + 1))
     assert (larger.status_code, larger.json()["field"]) == (422, "bodies")
     assert http.post(FEEDBACK, content=b" " * 2 * MAX_BODIES).status_code == 413
-    assert http.post("/v1/aggregator/other", content=b" " * 2**19).status_code == 413
+    assert http.post("/v1/aggregator/other", content=b" " * (2**20 + 1)).status_code == 413
 
 
 JSON = st.recursive(
