@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from ape.api import SubprocessProvider
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
@@ -26,6 +27,9 @@ settings.register_profile("mutation", phases=(Phase.explicit, Phase.generate))
 # same worker ran before.
 providers._get_local_constants = providers.Constants
 
+
+SubprocessProvider.start.__defaults__ = (120,)
+"""The seconds in which Ape's own anvil must answer: 20 are too few while all workers of a run compute."""
 
 collect_ignore = [] if "INTEROP" in os.environ else ["interop"]
 """Tests of published SDKs are part of `make test-interop`, which installs the SDKs first, and not of `make test`."""
