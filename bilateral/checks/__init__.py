@@ -24,12 +24,12 @@ if TYPE_CHECKING:
         UnknownAgentError,
         UnknownChainError,
     )
-    from bilateral.checks.moments import snapshot
     from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
     from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings
     from bilateral.checks.server import Payment, check_server
     from bilateral.checks.stored import stored_findings
     from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
+    from bilateral.index.database import snapshot
 
 __all__ = [
     "BlockNotHeldError",
@@ -63,34 +63,34 @@ __all__ = [
 ]
 
 _MODULES: Final = {
-    "BlockNotHeldError": "errors",
-    "BuyerRecord": "seams",
-    "BuyerRecords": "seams",
-    "Check": "verdicts",
-    "CheckError": "errors",
-    "Code": "verdicts",
-    "EventEvidence": "verdicts",
-    "FileEvidence": "verdicts",
-    "FileNotHeldError": "errors",
-    "Finding": "seams",
-    "Findings": "seams",
-    "FindingsNotHeldError": "errors",
-    "HistoryTooLongError": "errors",
-    "Newcomers": "policy",
-    "OtherHistoryError": "errors",
-    "Payment": "server",
-    "Policy": "policy",
-    "Reason": "verdicts",
-    "Severity": "verdicts",
-    "Trust": "policy",
-    "UnknownAgentError": "errors",
-    "UnknownChainError": "errors",
-    "Verdict": "verdicts",
-    "check_client": "client",
-    "check_server": "server",
-    "read_policy": "policy",
-    "snapshot": "moments",
-    "stored_findings": "stored",
+    "BlockNotHeldError": "bilateral.checks.errors",
+    "BuyerRecord": "bilateral.checks.seams",
+    "BuyerRecords": "bilateral.checks.seams",
+    "Check": "bilateral.checks.verdicts",
+    "CheckError": "bilateral.checks.errors",
+    "Code": "bilateral.checks.verdicts",
+    "EventEvidence": "bilateral.checks.verdicts",
+    "FileEvidence": "bilateral.checks.verdicts",
+    "FileNotHeldError": "bilateral.checks.errors",
+    "Finding": "bilateral.checks.seams",
+    "Findings": "bilateral.checks.seams",
+    "FindingsNotHeldError": "bilateral.checks.errors",
+    "HistoryTooLongError": "bilateral.checks.errors",
+    "Newcomers": "bilateral.checks.policy",
+    "OtherHistoryError": "bilateral.checks.errors",
+    "Payment": "bilateral.checks.server",
+    "Policy": "bilateral.checks.policy",
+    "Reason": "bilateral.checks.verdicts",
+    "Severity": "bilateral.checks.verdicts",
+    "Trust": "bilateral.checks.policy",
+    "UnknownAgentError": "bilateral.checks.errors",
+    "UnknownChainError": "bilateral.checks.errors",
+    "Verdict": "bilateral.checks.verdicts",
+    "check_client": "bilateral.checks.client",
+    "check_server": "bilateral.checks.server",
+    "read_policy": "bilateral.checks.policy",
+    "snapshot": "bilateral.index.database",
+    "stored_findings": "bilateral.checks.stored",
 }
 """The module of each name. Modules are imported when a name is asked for, because the database is slow to import."""
 
@@ -99,4 +99,4 @@ def __getattr__(name: str) -> Any:
     """Import a name of the package when it is first asked for."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)

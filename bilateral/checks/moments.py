@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -14,9 +13,7 @@ from bilateral.checks.verdicts import EventEvidence
 from bilateral.index import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import ColumnElement, Connection, Engine, Table
+    from sqlalchemy import ColumnElement, Connection, Table
 
 DAY: Final = 86_400
 
@@ -53,23 +50,6 @@ class Moment:
     def days_since(self, time: int) -> int:
         """Return the whole days from a time to the moment."""
         return max(0, (self.time or time) - time) // DAY
-
-
-@contextmanager
-def snapshot(engine: Engine) -> Iterator[Connection]:
-    """Open a connection that reads one state of the database, whatever is written meanwhile.
-
-    Args:
-        engine: The database.
-
-    Yields:
-        The connection, for one check or several.
-    """
-    options: dict[str, Any] = {"bilateral_reader": True}
-    if engine.dialect.name == "postgresql":
-        options["isolation_level"] = "REPEATABLE READ"
-    with engine.connect().execution_options(**options) as connection:
-        yield connection
 
 
 def moment_of(

@@ -171,6 +171,23 @@ def named_database_errors() -> Iterator[None]:
         raise unavailable(problem) from None
 
 
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """Open a connection that reads one state of the database, whatever is written meanwhile.
+
+    Args:
+        engine: The database.
+
+    Yields:
+        The connection, for reads that belong together.
+    """
+    options: dict[str, Any] = {"bilateral_reader": True}
+    if engine.dialect.name == "postgresql":
+        options["isolation_level"] = "REPEATABLE READ"
+    with engine.connect().execution_options(**options) as connection:
+        yield connection
+
+
 def _prepare_sqlite(engine: Engine, busy_seconds: int | None) -> None:
     """Let readers go on while one connection writes, and let SQLAlchemy decide where transactions begin.
 

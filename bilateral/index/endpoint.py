@@ -133,6 +133,13 @@ class Endpoint:
             raise MalformedNodeAnswerError(f"{self.name} answers a batch of {method} with other ids than were sent")
         return [self._result(method, answers[number], number, reply) for number in numbers]
 
+    def each(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
+        """Call a method several times: by a batch, and one by one where the endpoint refuses batches. See `batch`."""
+        try:
+            return self.batch(method, calls, kind)
+        except (NodeError, MalformedNodeAnswerError):
+            return [self.request(method, call, kind) for call in calls]
+
     def _post(self, method: str, body: bytes) -> Reply:
         """Send a request, and return the reply."""
         return self._connection.post(Post(body, method, time.monotonic() + self._timeout))

@@ -227,10 +227,7 @@ class Source:
         """Ask for headers by a batch; one by one where the endpoint refuses batches."""
         calls = [(hex(number), False) for number in numbers]
         kind = HeaderEntry | None
-        try:
-            entries: list[HeaderEntry | None] = self.endpoint.batch("eth_getBlockByNumber", calls, kind)  # type: ignore[arg-type]
-        except (NodeError, MalformedNodeAnswerError):
-            entries = [self.endpoint.request("eth_getBlockByNumber", call, kind) for call in calls]  # type: ignore[arg-type]
+        entries: list[HeaderEntry | None] = self.endpoint.each("eth_getBlockByNumber", calls, kind)  # type: ignore[arg-type]
         if any(entry is None for entry in entries):
             raise MalformedNodeAnswerError(f"{self.name} lacks a block of {numbers[0]} to {numbers[-1]}")
         return [_header(entry) for entry in entries if entry is not None]

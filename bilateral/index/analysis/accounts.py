@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
     from bilateral.index.analysis.storage import AnalysisKey
 
-_OF_REGISTRY: Final = (
+OF_REGISTRY: Final = (
     "registry IN (SELECT address FROM registry WHERE chain_id = :chain_id AND identity_registry = :identity)"
 )
+"""The condition that a row of events is of a registry that belongs to the identity registry."""
 
 _WITHOUT_FUNDING: Final = f"""
     SELECT account, min(block_number) FROM (
@@ -23,11 +24,11 @@ _WITHOUT_FUNDING: Final = f"""
       SELECT wallet, registered_block FROM agent
        WHERE chain_id = :chain_id AND identity_registry = :identity AND wallet IS NOT NULL
       UNION ALL
-      SELECT client_address, block_number FROM new_feedback WHERE chain_id = :chain_id AND {_OF_REGISTRY}
+      SELECT client_address, block_number FROM new_feedback WHERE chain_id = :chain_id AND {OF_REGISTRY}
       UNION ALL
-      SELECT client_address, block_number FROM new_authorized_feedback WHERE chain_id = :chain_id AND {_OF_REGISTRY}
+      SELECT client_address, block_number FROM new_authorized_feedback WHERE chain_id = :chain_id AND {OF_REGISTRY}
       UNION ALL
-      SELECT validator_address, block_number FROM validation_response WHERE chain_id = :chain_id AND {_OF_REGISTRY}
+      SELECT validator_address, block_number FROM validation_response WHERE chain_id = :chain_id AND {OF_REGISTRY}
     ) acting
     WHERE NOT EXISTS (
       SELECT 1 FROM funding WHERE funding.chain_id = :chain_id AND funding.account = acting.account)

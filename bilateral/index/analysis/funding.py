@@ -6,20 +6,19 @@ has sent a transaction. So the block of the first funds is found by bisection, a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from sqlalchemy.dialects import postgresql, sqlite
 
-from bilateral.errors import MalformedNodeAnswerError, NodeError
 from bilateral.identifiers import checksummed
 from bilateral.index.analysis.accounts import accounts_without_funding
 from bilateral.index.analysis.schema import FundingState, funding
+from bilateral.index.inserts import insert_new
 from bilateral.index.quantities import amount, quantity, word
 from bilateral.index.reading import ENDPOINT_FAILURES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from sqlalchemy import Engine
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from bilateral.index.pool import Pool
 
 _ACCOUNTS_AT_ONCE: Final = 40
-_INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-_T = TypeVar("_T")
 
 
 class _Transaction(msgspec.Struct, rename={"sender": "from"}):
@@ -107,8 +104,7 @@ class FundingCollector:
     def _store(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Store rows, unless another process found them too."""
         with self._engine.begin() as connection:
-            statement = _INSERT[connection.dialect.name](funding).on_conflict_do_nothing()
-            connection.execute(statement, [{"chain_id": self._key.chain_id, **row} for row in rows])
+            insert_new(connection, funding, [{"chain_id": self._key.chain_id, **row} for row in rows])
 
 
 class _Search:
@@ -140,8 +136,8 @@ class _Search:
     def _begun(self, at: Mapping[str, int]) -> dict[str, bool]:
         """Check whether accounts had a balance, or had sent a transaction, after a block each."""
         calls = [(account, hex(block)) for account, block in at.items()]
-        balances = self._each("eth_getBalance", calls, str)
-        counts = self._each("eth_getTransactionCount", calls, str)
+        balances = self._endpoint.each("eth_getBalance", calls, str)
+        counts = self._endpoint.each("eth_getTransactionCount", calls, str)
         return {
             account: amount(balance) > 0 or amount(count) > 0
             for account, balance, count in zip(at, balances, counts, strict=True)
@@ -177,13 +173,6 @@ class _Search:
         if number not in self._blocks:
             self._blocks = {number: self._endpoint.request("eth_getBlockByNumber", (hex(number), True), _FullBlock)}
         return self._blocks[number]
-
-    def _each(self, method: str, calls: Sequence[tuple[Any, ...]], kind: type[_T]) -> list[_T]:
-        """Call a method several times: by a batch, and one by one where the endpoint refuses batches."""
-        try:
-            return self._endpoint.batch(method, calls, kind)
-        except (NodeError, MalformedNodeAnswerError):
-            return [self._endpoint.request(method, call, kind) for call in calls]
 
 
 _NOTHING: Final = {"source": None, "amount": None, "block_time": None, "transaction_hash": None}

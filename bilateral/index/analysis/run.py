@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import select
 
@@ -13,24 +13,20 @@ from bilateral.index import schema
 from bilateral.index.analysis.accounts import accounts_without_funding
 from bilateral.index.analysis.storage import AnalysisKey, replace_results
 from bilateral.index.analysis.tables import read_tables
+from bilateral.index.database import snapshot
 from bilateral.index.errors import AnalysisOutdatedError
 from bilateral.text import quoted
 from bilateral.trust.engine import Engine as TrustEngine
 from bilateral.trust.results import Results
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from sqlalchemy import Connection, Engine
 
     from bilateral.trust.reviews import Reviews
 
 _TRIES: Final = 3
-_SNAPSHOT: Final[Mapping[str, Mapping[str, Any]]] = {
-    "sqlite": {},
-    "postgresql": {"isolation_level": "REPEATABLE READ"},
-}
-"""The options with which all reads of one transaction see one state. SQLite's transactions always do."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +95,7 @@ def _analyse_once(
     engine: Engine, key: AnalysisKey, reviews: Reviews | None, trusted: Sequence[str]
 ) -> AnalysisSummary | None:
     """Analyse and store; return None, and store nothing, if a reorganisation replaced the analysed block meanwhile."""
-    with engine.connect().execution_options(bilateral_reader=True, **_SNAPSHOT[engine.dialect.name]) as connection:
+    with snapshot(engine) as connection:
         state = _state(connection, key)
         found = read_tables(connection, key.chain_id, key.identity_registry)
         unfunded = len(accounts_without_funding(connection, key))

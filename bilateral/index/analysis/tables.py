@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 from sqlalchemy import text
 
+from bilateral.index.analysis.accounts import OF_REGISTRY
 from bilateral.index.analysis.schema import FundingState
 from bilateral.index.columns import python_integer
 from bilateral.trust.tables import COLUMNS, Tables
@@ -23,10 +24,6 @@ _LARGEST_ID: Final = 2**63 - 1
 Place: TypeAlias = tuple[str, int, int | None, bytes | None]
 """The event that a row was made from: table, block number, log index and transaction hash."""
 
-_OF_REGISTRY: Final = (
-    "registry IN (SELECT address FROM registry WHERE chain_id = :chain_id AND identity_registry = :identity)"
-)
-
 _AGENTS: Final = """
     SELECT agent_id, owner, coalesce(wallet, owner), uri, registered_at
     FROM agent WHERE chain_id = :chain_id AND identity_registry = :identity ORDER BY agent_id
@@ -34,23 +31,23 @@ _AGENTS: Final = """
 
 _FEEDBACK: Final = f"""
     SELECT client_address, agent_id, value, value_decimals, tag1, block_time, block_number, log_index, transaction_hash
-    FROM feedback WHERE chain_id = :chain_id AND {_OF_REGISTRY} AND NOT is_revoked ORDER BY block_number, log_index
+    FROM feedback WHERE chain_id = :chain_id AND {OF_REGISTRY} AND NOT is_revoked ORDER BY block_number, log_index
 """  # noqa: S608  # constants only
 
 _AUTHORIZED: Final = f"""
     SELECT client_address, agent_id, score, 0, tag1, block_time, block_number, log_index, transaction_hash
-    FROM new_authorized_feedback WHERE chain_id = :chain_id AND {_OF_REGISTRY} ORDER BY block_number, log_index
+    FROM new_authorized_feedback WHERE chain_id = :chain_id AND {OF_REGISTRY} ORDER BY block_number, log_index
 """  # noqa: S608
 
 _RATINGS: Final = f"""
     SELECT side, agent_id, server_id, rating, block_time, block_number, log_index, transaction_hash
-    FROM rating WHERE chain_id = :chain_id AND {_OF_REGISTRY} ORDER BY block_number, log_index
+    FROM rating WHERE chain_id = :chain_id AND {OF_REGISTRY} ORDER BY block_number, log_index
 """  # noqa: S608
 
 _VALIDATIONS: Final = f"""
     SELECT validator_address, agent_id, response, block_time, block_number, log_index, transaction_hash
     FROM validation_response answered
-    WHERE chain_id = :chain_id AND {_OF_REGISTRY} AND NOT EXISTS (
+    WHERE chain_id = :chain_id AND {OF_REGISTRY} AND NOT EXISTS (
       SELECT 1 FROM validation_response later
       WHERE later.chain_id = answered.chain_id AND later.registry = answered.registry
         AND later.request_hash = answered.request_hash

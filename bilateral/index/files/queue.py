@@ -21,7 +21,6 @@ from bilateral.index.files.loading import IPFS_HOST, Failed, Loaded, Outcome
 from bilateral.index.files.rows import (
     columns_of,
     delete_unused_content,
-    insert_new,
     is_outdated,
     set_file,
     store_content,
@@ -30,6 +29,7 @@ from bilateral.index.files.rows import (
 from bilateral.index.files.schedule import host_seconds, refresh_seconds, retry_seconds, spread, waited
 from bilateral.index.files.schema import Kind, State
 from bilateral.index.files.sights import note_sights
+from bilateral.index.inserts import insert_new
 from bilateral.index.search.payments import find_payments_of_file
 
 if TYPE_CHECKING:

@@ -31,13 +31,13 @@ from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, h
 from bilateral.index.files.rows import (
     columns_of,
     delete_unused_content,
-    insert_new,
     store_content,
     wake_files,
     wake_hosts,
 )
 from bilateral.index.files.schema import Kind, State
 from bilateral.index.files.sights import move_sights, note_sights
+from bilateral.index.inserts import insert_new
 from bilateral.index.schema import EVENT_TABLES, chain
 from bilateral.index.search.current import find_files
 from bilateral.index.search.payments import find_payments, forget_payments

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, case, delete, exists, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from bilateral.index.files import schema
 from bilateral.index.files.loading import Failed, Loaded
 from bilateral.index.files.schema import Kind, State
+from bilateral.index.inserts import insert_into, insert_new
 from bilateral.index.search.schema import registration_words
 from bilateral.index.search.vocabulary import learn_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from sqlalchemy import ColumnElement, Connection, Table
-
-_INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-
-
-def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows, but for those whose keys the table has already."""
-    if rows:
-        connection.execute(_INSERT[connection.dialect.name](table).on_conflict_do_nothing(), list(rows))
+    from sqlalchemy import ColumnElement, Connection
 
 
 def store_content(connection: Connection, loaded: Loaded) -> None:
     """Store a content and the rows that it makes, unless they are stored already. Others wait before they delete it."""
     table = schema.file_content
     row = {"content_hash": loaded.content_hash, "size": len(loaded.content), "content": loaded.content}
-    statement = _INSERT[connection.dialect.name](table).values(row)
+    statement = insert_into(connection, table).values(row)
     # An update that changes nothing locks the row.
     connection.execute(
         statement.on_conflict_do_update(index_elements=["content_hash"], set_={"size": statement.excluded.size})
@@ -78,7 +70,7 @@ def wake_hosts(connection: Connection, hosts: Iterable[str], now: float) -> None
     table = schema.file_host
     opens = case((table.c.closed_until > now, table.c.closed_until), else_=now)
     is_earlier = or_(table.c.next_at.is_(None), table.c.next_at > opens)
-    statement = _INSERT[connection.dialect.name](table).on_conflict_do_update(
+    statement = insert_into(connection, table).on_conflict_do_update(
         index_elements=["host"], set_={"next_at": case((is_earlier, opens), else_=table.c.next_at)}
     )
     # In one order, so that two transactions do not wait for each other in a circle.

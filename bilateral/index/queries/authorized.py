@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from bilateral.events import NewAuthorizedFeedback
 from bilateral.index import schema
-from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.index.queries.pages import Page, newest_page, require_limit
 from bilateral.index.queries.values import hexadecimal, short_text
 
 if TYPE_CHECKING:
@@ -78,9 +78,6 @@ def authorized_feedback_of(
     if client is not None:
         statement = statement.where(it.client_address == client)
     place = (it.block_number, it.log_index)
-    if cursor is not None:
-        statement = after(statement, place, decode_cursor(kind, cursor, int, int), descending=True)
-    rows = connection.execute(statement.order_by(*(column.desc() for column in place)).limit(limit + 1)).all()
 
     def convert(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
         registry, given_by, score, tag1, tag2, uri, hash_, block, log_index, time, transaction = row
@@ -89,4 +86,4 @@ def authorized_feedback_of(
             *(block, log_index, time, f"0x{transaction.hex()}"),
         )
 
-    return page_of(rows, limit, convert, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+    return newest_page(connection, statement, place, convert, kind=kind, limit=limit, cursor=cursor)

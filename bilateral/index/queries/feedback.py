@@ -11,7 +11,7 @@ from bilateral.events import NewFeedback, ResponseAppended
 from bilateral.identifiers import AgentId, FeedbackId
 from bilateral.index import schema
 from bilateral.index.files import schema as files
-from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, newest_page, page_of, require_limit
 from bilateral.index.queries.values import Exact, Wide, exact, hexadecimal
 
 if TYPE_CHECKING:
@@ -351,9 +351,6 @@ def responses_of(  # noqa: PLR0913  # one a filter
     if feedback_index is not None:
         statement = statement.where(it.feedback_index == feedback_index)
     order = (it.block_number, it.log_index)
-    if cursor is not None:
-        statement = after(statement, order, decode_cursor(kind, cursor, int, int), descending=True)
-    rows = connection.execute(statement.order_by(*(place.desc() for place in order)).limit(limit + 1)).all()
     agent = AgentId(key.agent_id, key.chain_id)
 
     def convert(row: Row[*tuple[Any, ...]]) -> Response:
@@ -363,4 +360,4 @@ def responses_of(  # noqa: PLR0913  # one a filter
             *(block, log_index, time, f"0x{transaction.hex()}"),
         )
 
-    return page_of(rows, limit, convert, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+    return newest_page(connection, statement, order, convert, kind=kind, limit=limit, cursor=cursor)

@@ -16,7 +16,7 @@ from bilateral.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sqlalchemy import ColumnElement, Select
+    from sqlalchemy import ColumnElement, Connection, Select
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -125,6 +125,36 @@ def page_of(rows: Sequence[R], limit: int, convert: Callable[[R], T], cursor_of:
     """
     shown = rows[:limit]
     return Page(tuple(convert(row) for row in shown), cursor_of(shown[-1]) if len(rows) > limit else None)
+
+
+def newest_page(  # noqa: PLR0913  # one a part of the list
+    connection: Connection,
+    statement: Select[Any],
+    place: Sequence[ColumnElement[Any]],
+    convert: Callable[[Any], T],
+    *,
+    kind: str,
+    limit: int,
+    cursor: str | None,
+) -> Page[T]:
+    """Return a page of events, the newest first.
+
+    Args:
+        connection: The database.
+        statement: The events. It selects `block_number` and `log_index`.
+        place: These two columns.
+        convert: Makes an entry of a row.
+        kind: The name of the list, for its cursors.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+    """
+    if cursor is not None:
+        statement = after(statement, place, decode_cursor(kind, cursor, int, int), descending=True)
+    rows = connection.execute(statement.order_by(*(it.desc() for it in place)).limit(limit + 1)).all()
+    return page_of(rows, limit, convert, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 
 def require_limit(limit: int) -> int:

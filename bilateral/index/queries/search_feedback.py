@@ -15,7 +15,7 @@ from bilateral.index import schema
 from bilateral.index.columns import sqlite_integer
 from bilateral.index.files.schema import feedback_file
 from bilateral.index.queries.feedback import SELECTION, VIEW, feedback_of_row
-from bilateral.index.queries.pages import DEFAULT_LIMIT, Page, after, decode_cursor, encode_cursor, page_of
+from bilateral.index.queries.pages import DEFAULT_LIMIT, Page, newest_page
 from bilateral.index.queries.pages import require_limit as require_page
 from bilateral.index.queries.search_filters import address, require_short, storable
 from bilateral.index.search.schema import payment_claim
@@ -112,10 +112,7 @@ def search_feedback(
     kind = f"feedback {sha256(repr(search).encode()).hexdigest()[:16]}"
     is_sqlite = connection.dialect.name == "sqlite"
     statement = SELECTION.where(*_conditions(search, is_sqlite=is_sqlite))
-    if cursor is not None:
-        statement = after(statement, _ORDER, decode_cursor(kind, cursor, int, int), descending=True)
-    rows = connection.execute(statement.order_by(*(it.desc() for it in _ORDER)).limit(limit + 1)).all()
-    return page_of(rows, limit, feedback_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+    return newest_page(connection, statement, _ORDER, feedback_of_row, kind=kind, limit=limit, cursor=cursor)
 
 
 def _conditions(search: FeedbackSearch, *, is_sqlite: bool) -> list[ColumnElement[bool]]:  # noqa: C901  # one a filter

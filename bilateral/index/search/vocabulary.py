@@ -5,11 +5,11 @@ Words are learnt with their file and stay, although their last file may go: a wo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
-from sqlalchemy.dialects import postgresql, sqlite
 
+from bilateral.index.inserts import insert_new
 from bilateral.index.search.schema import known_word, word_trigram
 from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
 
@@ -23,8 +23,6 @@ SIMILARITY: Final = 0.3
 
 MAX_SIMILAR: Final = 10
 """Words that stand in for a misspelt one."""
-
-_INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 def learn_words(connection: Connection, words: Iterable[str]) -> None:
@@ -43,8 +41,7 @@ def learn_words(connection: Connection, words: Iterable[str]) -> None:
         (known_word, [{"word": word, "trigrams": len(found)} for word, found in parts.items()]),
         (word_trigram, sorted(({"word": w, "trigram": t} for w, it in parts.items() for t in it), key=_by_trigram)),
     ):
-        if rows:
-            connection.execute(_INSERT[connection.dialect.name](table).on_conflict_do_nothing(), rows)
+        insert_new(connection, table, rows)
 
 
 def similar_words(connection: Connection, word: str) -> list[str]:
