@@ -84,7 +84,7 @@ def main() -> int:
             last = time.monotonic()
             print(f"{done:,} of {count:,} paid requests, {last - began:.0f} s", flush=True)
 
-    with running_anvil("--prune-history") as url, open_shop(url, AT_ONCE) as shop:
+    with running_anvil() as url, open_shop(url, AT_ONCE) as shop:
         found = play(shop, count, show)
         assert shop.extension.unsigned_responses == 0  # noqa: S101
     print(f"{found:,} paid requests, {AT_ONCE} at a time: each has a proof of its own bodies and its own transaction.")

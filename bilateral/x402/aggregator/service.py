@@ -240,7 +240,13 @@ class Aggregator:
         if earlier is not None:
             return earlier, False
         client = chain.client
-        found, cost = client._run(self._check(client, chain.settings, submission))
+        try:
+            found, cost = client._run(self._check(client, chain.settings, submission))
+        except FeedbackRefusedError:  # the same message may have gone on chain since: then its index is taken
+            earlier = self._acceptance.find(submission)
+            if earlier is None:
+                raise
+            return earlier, False
         accepted = self._acceptance.accept(chain.settings, submission, found, cost)
         chain.wake.set()
         return accepted

@@ -5,11 +5,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from eth_utils import keccak
 
+from bilateral.documents import FeedbackFile
 from bilateral.index.sponsored import State
 from bilateral.x402.aggregator.records import Filter
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
+from tests.sdk.servers import HttpServer, respond
 from tests.x402.aggregator.waiting import until
 
 
@@ -74,6 +77,28 @@ def test_twenty_at_once_give_one_transaction(web3, any_engine, settings_with, re
         assert [is_new for _, is_new in found].count(True) == 1
         until(lambda: aggregator.read(found[0][0].id), lambda it: it.state is State.CONFIRMED)
     assert web3.eth.get_transaction_count(sponsor.address) == 1
+    assert given(asked.reviewer) == [95]
+
+
+def test_message_that_went_on_chain_while_it_was_checked_again_is_known(any_engine, settings_with, review, given):
+    asked = review()
+    content = FeedbackFile.of(asked.file()).to_bytes()
+    taken = []
+
+    def answer(handler):  # the check of the second request loads the file; the first request goes on chain meanwhile
+        if not taken:
+            taken.append(None)
+            taken[0] = worker.submit(asked.content)[0]
+            until(lambda: worker.read(taken[0].id), lambda it: it.state is State.CONFIRMED)
+        respond(handler, content)
+
+    with HttpServer() as host, Aggregator(any_engine, settings_with()) as worker:
+        host.routes["/feedback.json"] = answer
+        asked = asked.but(uri=f"{host.url}/feedback.json", hash=keccak(content))
+        second = Aggregator(any_engine, settings_with())
+        again, is_new = second.submit(asked.content)
+        second.close()
+    assert (again.id, is_new) == (taken[0].id, False)
     assert given(asked.reviewer) == [95]
 
 
