@@ -31,7 +31,7 @@ fingerprint() {
     node --version
     sed '/^\[tool\./q' pyproject.toml # what comes after is settings of tools
     cat toolchain/setup.sh toolchain/home.sh toolchain/solc.js toolchain/uv.lock toolchain/requirements.lock \
-      package.json package-lock.json
+      scripts/explorer_assets.py package.json package-lock.json
   } | cksum
 }
 
@@ -89,6 +89,7 @@ echo "setup: installing Python packages into .venv ..."
 install_python_packages
 echo "setup: installing Solidity libraries, compiler and anvil into node_modules ..."
 npm ci --no-audit --no-fund --no-update-notifier --loglevel=error > /dev/null
+.venv/bin/python scripts/explorer_assets.py
 link_compiler
 install_anvil
 export_tools

@@ -24,18 +24,18 @@ def page(api, path):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_page_runs_no_script_and_asks_no_other_host(api, path):
+def test_a_page_loads_own_files_alone_and_has_nothing_inline(api, path):
     answer = api.get(path_of(path), headers={"Accept": "text/html"})
     found = Page(answer.text)
     assert answer.status_code == 200
     policy = answer.headers["Content-Security-Policy"]
-    assert policy.startswith("default-src 'none'; style-src 'self'; img-src 'self' data:;")
+    assert policy.startswith("default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self';")
     assert "unsafe" not in policy
-    assert not found.of("script")
+    assert all(it["src"].startswith("/assets/") for it in found.of("script"))
     assert not found.attributes("style")
     assert not [name for _, values in found.elements for name in values if name.startswith("on")]
     assert all(it.startswith("/") for it in found.attributes("src"))
-    assert [it["href"] for it in found.of("link")] == [it for it in found.attributes("href") if "/assets/" in it]
+    assert all(it["href"].startswith(("/assets/", "data:,")) for it in found.of("link"))
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -86,7 +86,7 @@ def test_the_words_of_a_hostile_agent_are_shown_and_do_nothing(api):
     assert "<script>alert(1)</script>" in found.text
     assert "U+202E" in found.text
     assert "\u202e" not in answer.text
-    assert not found.of("script")
+    assert all(it["src"].startswith("/assets/") for it in found.of("script"))
 
 
 def test_links_of_strangers_are_marked_and_lead_to_the_web_only(api):
@@ -140,13 +140,20 @@ def test_a_problem_is_a_page_for_people_and_json_for_programs(api, path, status)
     assert (told.status_code, told.headers["Content-Type"]) == (status, "application/problem+json")
 
 
-def test_the_style_sheet_is_kept_for_ever_by_its_hash(api):
-    (name,) = [it["href"] for it in page(api, "/").of("link")]
-    answer = api.get(name)
-    assert answer.headers["Content-Type"] == "text/css; charset=utf-8"
-    assert "immutable" in answer.headers["Cache-Control"]
-    assert "url(" not in answer.text
+def test_files_of_pages_are_kept_for_ever_by_their_hash(api):
+    found = page(api, "/")
+    paths = [it["href"] for it in found.of("link") if it["href"].startswith("/")] + found.attributes("src")
+    kinds = {path.rpartition(".")[2]: api.get(path).headers["Content-Type"] for path in paths}
+    assert kinds == {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "woff2": "font/woff2"}
+    assert all("immutable" in api.get(path).headers["Cache-Control"] for path in paths)
     assert api.get("/assets/style.000000000000.css").status_code == 404
+
+
+def test_fonts_of_the_style_sheet_are_own_files(api):
+    (path,) = [it["href"] for it in page(api, "/").of("link") if it.get("rel") == "stylesheet"]
+    fonts = re.findall(r"url\(([^)]*)\)", api.get(path).text)
+    assert len(fonts) == 3
+    assert all(api.get(it).status_code == 200 for it in fonts)
 
 
 def test_a_page_that_did_not_change_is_not_sent_again(api):

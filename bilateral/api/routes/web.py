@@ -14,6 +14,8 @@ from bilateral.api.problems import ProblemError, not_found, problem_of
 from bilateral.api.service import service_of
 from bilateral.errors import BilateralError
 from bilateral.explorer import rendering
+from bilateral.explorer.assets import assets
+from bilateral.explorer.method import METHOD, MethodPage
 from bilateral.explorer.networks import chain_of
 from bilateral.explorer.views import AccountPage, AgentPage, HomePage, account_page, agent_page, home_page
 from bilateral.identifiers import checksummed
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 router = APIRouter(include_in_schema=False)
 
 _HTML: Final = "text/html; charset=utf-8"
-_CSS: Final = "text/css; charset=utf-8"
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
 _SECURITY: Final = {
     "Content-Security-Policy": rendering.POLICY,
@@ -34,29 +35,32 @@ _SECURITY: Final = {
 }
 
 
+@router.get("/index.json", response_class=Response)
 @router.get("/", response_class=Response)
 def home(request: Request) -> Response:
     """Show the indexed chains and the latest ratings."""
     return _page(request, HomePage, lambda: service_of(request).read(home_page), rendering.render_home)
 
 
+@router.get("/method.json", response_class=Response)
 @router.get("/method", response_class=Response)
 def method(request: Request) -> Response:
     """Show how each figure is made."""
-    return _html(request, rendering.render_method())
+    return _page(request, MethodPage, lambda: METHOD, rendering.render_method)
 
 
 @router.get("/assets/{name}", response_class=Response)
 def asset(name: str) -> Response:
-    """Return the style sheet, by its name with a hash."""
-    if name != rendering.style_name():
+    """Return a file that pages load, by its name with a hash."""
+    found = assets().get(name)
+    if found is None:
         raise not_found("asset", name)
     headers = {"Cache-Control": _FOR_EVER, "X-Content-Type-Options": "nosniff"}
-    return Response(rendering.style_sheet(), 200, headers, _CSS)
+    return Response(found.body, 200, headers, found.media_type)
 
 
-@router.get("/accounts/{address}.json", response_class=Response)
 @router.get("/accounts/{address}", response_class=Response)
+@router.get("/accounts/{address}.json", response_class=Response)  # the lower one is looked at first
 def account(request: Request, address: str) -> Response:
     """Show an account: its agents, and the feedback that it gave."""
     service = service_of(request)
@@ -86,22 +90,21 @@ def agent(request: Request, network: str, agent_id: int) -> Response:
     return _page(request, AgentPage, read, rendering.render_agent)
 
 
-def _page(request: Request, kind: Any, read: Callable[[], Any], render: Callable[[Any], str]) -> Response:
+def _page(
+    request: Request, kind: Any, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]
+) -> Response:
     """Answer with a page as HTML or JSON; problems are pages too, for who asked for HTML."""
     if _wants_json(request):
         response = answer(request, kind, read())
         response.headers["Vary"] = "Accept"
         return response
+    frame = rendering.Frame(request.url.path, request.url.query, str(request.base_url).rstrip("/"))
     try:
-        return _html(request, render(read()))
+        body = render(frame, read())
     except (ProblemError, BilateralError) as error:
         problem = error if isinstance(error, ProblemError) else problem_of(error)
-        body = rendering.render_problem(problem.status, problem.detail)
+        body = rendering.render_problem(frame, problem.status, problem.detail)
         return Response(body, problem.status, {**_SECURITY, **problem.headers, "Cache-Control": "no-store"}, _HTML)
-
-
-def _html(request: Request, body: str) -> Response:
-    """Answer with a page as HTML."""
     response = tagged(request, body.encode(), _HTML)
     response.headers.update(_SECURITY)
     return response

@@ -1,0 +1,72 @@
+"""Files that pages load: the style sheet, scripts and fonts. Their names have a hash, so that browsers keep them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Final
+
+_CSS: Final = "text/css; charset=utf-8"
+_JAVASCRIPT: Final = "text/javascript; charset=utf-8"
+_FONT: Final = "font/woff2"
+
+_OWN: Final = {"style.css": _CSS, "app.js": _JAVASCRIPT, "network.js": _JAVASCRIPT}
+_COPIED: Final = {
+    "sans.woff2": _FONT,
+    "mono.woff2": _FONT,
+    "serif.woff2": _FONT,
+    "sigma.js": _JAVASCRIPT,
+    "graphology.js": _JAVASCRIPT,
+}
+"""Files of others. Set-up copies them from node_modules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file that pages load.
+
+    Attributes:
+        name: Its name with its hash, such as `style.0123456789ab.css`.
+        body: Its bytes.
+        media_type: Its media type.
+    """
+
+    name: str
+    body: bytes
+    media_type: str
+
+    @property
+    def path(self) -> str:
+        """The path at which the service has it."""
+        return f"/assets/{self.name}"
+
+
+@cache
+def asset(name: str) -> Asset:
+    """Return a file by its name without a hash.
+
+    Args:
+        name: The name, such as `style.css`.
+
+    Raises:
+        FileNotFoundError: Set-up did not copy the files of others.
+    """
+    folder = files("bilateral.explorer") / "static"
+    try:
+        body = (folder / name if name in _OWN else folder / "vendor" / name).read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"the package has no {name}: run toolchain/setup.sh, which copies it") from None
+    if name == "style.css":
+        for font in (it for it in _COPIED if it.endswith(".woff2")):
+            body = body.replace(f"url({font})".encode(), f"url({asset(font).path})".encode())
+    stem, _, suffix = name.rpartition(".")
+    hashed = f"{stem}.{sha256(body).hexdigest()[:12]}.{suffix}"
+    return Asset(hashed, body, {**_OWN, **_COPIED}[name])
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """Return all files by their names with hashes."""
+    return {it.name: it for it in map(asset, (*_OWN, *_COPIED))}

@@ -1,0 +1,56 @@
+"""A browser for each worker. Tests of this folder run in its thread, because Playwright keeps an event loop there."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import pytest
+
+from bilateral.api.settings import ApiSettings
+from scripts._browser import running_browser
+from tests.api.world import served
+from tests.explorer.browser.watched import Watched
+
+
+@cache
+def thread():
+    """Return the thread of the browser."""
+    return ThreadPoolExecutor(1, thread_name_prefix="browser")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Run a test in the thread of the browser."""
+    names = pyfuncitem._fixtureinfo.argnames
+    thread().submit(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in names}).result()
+    return True
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, in its thread."""
+    running = running_browser()
+    yield thread().submit(running.__enter__).result()
+    thread().submit(running.__exit__, None, None, None).result()
+
+
+@pytest.fixture(scope="session")
+def site(api_sqlite):
+    """The URL of the service over the world of the API's tests."""
+    with served(ApiSettings(database=api_sqlite, rate=None, query_seconds=10.0, max_silence=10**9)) as url:
+        yield url
+
+
+@pytest.fixture
+def watched(browser, site):
+    """Open windows in which nothing may go wrong. They close after the test, in the browser's thread."""
+    windows = []
+
+    def open_window(size="laptop", at=site, **options):
+        windows.append(Watched(browser, at, size, **options))
+        return windows[-1]
+
+    yield open_window
+    for it in windows:
+        thread().submit(it.close).result()

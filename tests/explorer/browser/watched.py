@@ -1,0 +1,89 @@
+"""Windows of the browser that note what goes wrong in them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from scripts._build import ROOT
+
+SIZES = {
+    "phone": {"width": 390, "height": 844},
+    "laptop": {"width": 1280, "height": 800},
+    "wide": {"width": 1920, "height": 1080},
+}
+
+MARKER = "executed"
+"""The name of the global variable that a text of an attacker sets if it runs."""
+
+_OVERFLOW = """() => [...document.querySelectorAll("body *")]
+  .filter((it) => it.getBoundingClientRect().right > innerWidth + 1)
+  .filter((it) => !it.closest(".scroll, pre, .vh, .skip, nav.main"))
+  .map((it) => it.outerHTML.slice(0, 120))"""
+
+
+@cache
+def axe():
+    """Return the program of axe-core."""
+    return (ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
+class Watched:
+    """A window, with all that went wrong in it.
+
+    Args:
+        browser: The browser.
+        site: The service's URL.
+        size: One of `SIZES`.
+        **options: Options of Playwright's context, such as `color_scheme`.
+
+    Attributes:
+        page: Playwright's page.
+        faults: Errors of the console and of scripts, dialogs, and requests to other hosts.
+    """
+
+    def __init__(self, browser, site, size="laptop", **options):
+        self.site, self.faults = site, []
+        self._context = browser.new_context(base_url=site, viewport=SIZES[size], **options)
+        self.page = self._context.new_page()
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda it: self.faults.append(f"error: {it}"))
+        self.page.on("dialog", self._on_dialog)
+        self.page.on("request", self._on_request)
+
+    def _on_console(self, message):
+        if message.type in ("error", "warning"):
+            self.faults.append(f"console: {message.text}")
+
+    def _on_dialog(self, dialog):
+        self.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _on_request(self, request):
+        if not request.url.startswith((f"{self.site}/", "data:", "blob:")):
+            self.faults.append(f"foreign: {request.url}")
+
+    def open(self, path):
+        """Open a page, and return it."""
+        self.page.goto(path)
+        return self.page
+
+    def violations(self):
+        """Return the rules of axe-core that the page breaks, with their elements."""
+        found = self.page.evaluate(f"async () => {{ {axe()}; return (await axe.run()).violations }}")
+        return [(it["id"], [node["html"][:200] for node in it["nodes"]]) for it in found]
+
+    def overflow(self):
+        """Return elements that stand out of the window's right side, but for those in boxes that scroll."""
+        wide = self.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        return self.page.evaluate(_OVERFLOW) + (["the page scrolls sideways"] if wide else [])
+
+    def close(self):
+        """Close the window.
+
+        Raises:
+            AssertionError: Something went wrong in it.
+        """
+        ran = self.page.evaluate(f"globalThis.{MARKER} ?? null")
+        self._context.close()
+        assert self.faults == []
+        assert ran is None
