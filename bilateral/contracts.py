@@ -38,6 +38,7 @@ class Registry(StrEnum):
     AUTHORIZED = "AuthorizedReputationRegistry"
     VALIDATION = "ValidationRegistry"
     COMPANION = "CompanionDirectory"
+    BUYERS = "BuyerReputationRegistry"
 
 
 @cache
@@ -106,6 +107,7 @@ class Deployment:
             ratings if it is of this project. None for no ratings.
         directory: The companion that gives a foreign identity registry a directory; None where it needs none.
         first_agent_id: The id of the first agent: 1 in this project's identity registry, 0 in the canonical one.
+        buyers: The registry of buyers, which records payments.
         facts: Known facts about registries, by address. A registry that the caller named has none.
     """
 
@@ -118,6 +120,7 @@ class Deployment:
     ratings: str | None = _AS_REPUTATION
     directory: str | None = None
     first_agent_id: int = 1
+    buyers: str | None = None
     facts: Mapping[str, RegistryFacts] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -285,6 +288,7 @@ _ATTRIBUTES: Final[Mapping[Registry, str]] = {
     Registry.AUTHORIZED: "authorized",
     Registry.VALIDATION: "validation",
     Registry.COMPANION: "directory",
+    Registry.BUYERS: "buyers",
 }
 """The attribute of `Deployment` that holds each registry's address."""
 
@@ -295,6 +299,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "authorized": Registry.AUTHORIZED,
     "validation": Registry.VALIDATION,
     "directory": Registry.COMPANION,
+    "buyers": Registry.BUYERS,
 }
 """The contract of a record that each attribute of `Deployment` is."""
 

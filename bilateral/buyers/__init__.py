@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from bilateral.buyers.score import BuyerMetrics, BuyerTier, ScoreBreakdown, break_down, score_of, tier_of
+from bilateral.buyer_terms import BuyerTier
+from bilateral.buyers.score import BuyerMetrics, ScoreBreakdown, break_down, score_of, tier_of
 
 __all__ = ["BuyerMetrics", "BuyerTier", "ScoreBreakdown", "break_down", "score_of", "tier_of"]

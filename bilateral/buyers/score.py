@@ -6,11 +6,11 @@ The library `BuyerScore` of the contracts computes the same. One file of vectors
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
 from bilateral.arguments import is_whole
+from bilateral.buyer_terms import BuyerTier
 from bilateral.errors import InvalidArgumentError
 
 DOLLAR: Final = 1_000_000
@@ -20,40 +20,6 @@ _MAX_WEIGHT: Final = 20
 """The reviews, and the votes of sellers, that weigh in the effective fairness."""
 
 _IDEAL_REVIEW: Final = 65
-
-
-class BuyerTier(StrEnum):
-    """A tier of buyers (section 3), from the lowest. The protocol's texts; `level` is the contracts' number."""
-
-    NEW = "new"
-    VERIFIED = "verified"
-    TRUSTED = "trusted"
-    PREMIUM = "premium"
-
-    @property
-    def level(self) -> int:
-        """The number of the tier in the contracts, 0 to 3."""
-        return list(BuyerTier).index(self)
-
-    @property
-    def discount_eligibility(self) -> int:
-        """The highest discount of the tier, in percent."""
-        return {"new": 0, "verified": 5, "trusted": 10, "premium": 20}[self.value]
-
-    @classmethod
-    def of_level(cls, level: int) -> BuyerTier:
-        """Return the tier with a number of the contracts.
-
-        Args:
-            level: The number, 0 to 3.
-
-        Raises:
-            InvalidArgumentError: There is no such tier.
-        """
-        tiers = list(cls)
-        if not is_whole(level) or not 0 <= level < len(tiers):
-            raise InvalidArgumentError(f"tier {level!r} is out of range 0..{len(tiers) - 1}")
-        return tiers[level]
 
 
 @dataclass(frozen=True)

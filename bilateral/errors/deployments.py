@@ -64,6 +64,7 @@ _CONTRACTS: Final = {
     "authorized": "AuthorizedReputationRegistry",
     "validation": "ValidationRegistry",
     "directory": "CompanionDirectory",
+    "buyers": "BuyerReputationRegistry",
 }
 """The contract of this project for each attribute of `Deployment`."""
 

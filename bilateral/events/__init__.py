@@ -2,6 +2,16 @@
 
 from bilateral.events.agents import AgentStates
 from bilateral.events.base import Event, Undecodable, UndecodedLog
+from bilateral.events.buyers import (
+    Anchored,
+    FeedbackAttested,
+    PaymentAttested,
+    PaymentNotCounted,
+    PaymentSettled,
+    ReviewsAttested,
+    RoleTaken,
+    SuccessorNominated,
+)
 from bilateral.events.decoder import EVENTS, decode_log, decode_logs, field_name, topic_of
 from bilateral.events.identity import (
     AgentCountRaised,
@@ -35,22 +45,30 @@ __all__ = [
     "AgentRegistered",
     "AgentStates",
     "AgentUpdated",
+    "Anchored",
     "Approval",
     "ApprovalForAll",
     "AuthFeedback",
     "ClientRated",
     "Event",
+    "FeedbackAttested",
     "FeedbackRevoked",
     "LogPosition",
     "MetadataSet",
     "MetadataUpdate",
     "NewAuthorizedFeedback",
     "NewFeedback",
+    "PaymentAttested",
+    "PaymentNotCounted",
+    "PaymentSettled",
     "PrimaryAgentSet",
     "RawLog",
     "Registered",
     "ResponseAppended",
+    "ReviewsAttested",
+    "RoleTaken",
     "SignaturesVoided",
+    "SuccessorNominated",
     "Transfer",
     "URIUpdated",
     "Undecodable",

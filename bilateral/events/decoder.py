@@ -15,6 +15,16 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from bilateral.contracts import Registry, selectors
 from bilateral.events.base import Event, Undecodable, UndecodedLog
+from bilateral.events.buyers import (
+    Anchored,
+    FeedbackAttested,
+    PaymentAttested,
+    PaymentNotCounted,
+    PaymentSettled,
+    ReviewsAttested,
+    RoleTaken,
+    SuccessorNominated,
+)
 from bilateral.events.identity import (
     AgentCountRaised,
     AgentRegistered,
@@ -72,6 +82,16 @@ EVENTS: Final[Mapping[Registry, tuple[type[Event], ...]]] = {
     Registry.AUTHORIZED: (NewAuthorizedFeedback,),
     Registry.VALIDATION: (ValidationRequest, ValidationResponse),
     Registry.COMPANION: (AgentRegistered, AgentUpdated, PrimaryAgentSet, AgentCountRaised),
+    Registry.BUYERS: (
+        PaymentSettled,
+        PaymentNotCounted,
+        PaymentAttested,
+        FeedbackAttested,
+        ReviewsAttested,
+        SuccessorNominated,
+        RoleTaken,
+        Anchored,
+    ),
 }
 """The types of each registry's events."""
 

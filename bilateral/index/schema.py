@@ -24,7 +24,7 @@ from sqlalchemy import (
     Text,
 )
 
-from bilateral.contracts import selectors
+from bilateral.contracts import Registry, selectors
 from bilateral.events import (
     EVENTS,
     Approval,
@@ -107,9 +107,11 @@ def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
 
 
 def _event_tables() -> Mapping[type[Event], Table]:
-    """Define a table for every event."""
+    """Define a table for every event. The registry of buyers has none: payments are read from the tokens' logs."""
     tables: dict[type[Event], Table] = {}
     for registry_kind, events in EVENTS.items():
+        if registry_kind is Registry.BUYERS:
+            continue
         entries = {entry["name"]: entry for entry in selectors(registry_kind, "event").values()}
         for event in events:
             if event not in tables:

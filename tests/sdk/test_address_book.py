@@ -130,6 +130,7 @@ def test_a_record_with_a_companion_is_completed_from_the_address_book():
         "ratings": "bilateral",
         "authorized": None,
         "directory": "bilateral",
+        "buyers": None,
     }
 
 

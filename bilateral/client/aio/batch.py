@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bilateral.client.aio.agents import AsyncAgentMethods
+from bilateral.client.aio.buyers import AsyncBuyerMethods
 from bilateral.client.aio.feedback import AsyncFeedbackMethods
 from bilateral.client.aio.handle import AsyncHandle
 from bilateral.client.aio.ratings import AsyncRatingMethods
@@ -24,7 +25,12 @@ T = TypeVar("T")
 
 
 class AsyncWriteBatch(
-    AsyncAgentMethods, AsyncFeedbackMethods, AsyncSignedMethods, AsyncRatingMethods, AsyncValidationMethods
+    AsyncAgentMethods,
+    AsyncFeedbackMethods,
+    AsyncSignedMethods,
+    AsyncRatingMethods,
+    AsyncValidationMethods,
+    AsyncBuyerMethods,
 ):
     """Writes that are prepared together and sent at once, see `AsyncClient.batch`. It reads like its client."""
 

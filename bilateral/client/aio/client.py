@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bilateral.arguments import checked
 from bilateral.client.aio.agents import AsyncAgentMethods
 from bilateral.client.aio.batch import AsyncWriteBatch
+from bilateral.client.aio.buyers import AsyncBuyerMethods
 from bilateral.client.aio.feedback import AsyncFeedbackMethods
 from bilateral.client.aio.ratings import AsyncRatingMethods
 from bilateral.client.aio.signed import AsyncSignedMethods
@@ -24,6 +25,7 @@ class AsyncClient(
     AsyncSignedMethods,
     AsyncRatingMethods,
     AsyncValidationMethods,
+    AsyncBuyerMethods,
     AsyncWatchingMethods,
 ):
     """Bilateral's registries on one chain, through one node.

@@ -25,7 +25,7 @@ def require_one_identity_registry(deployment: Deployment) -> Operation[None]:
         UnexpectedAnswerError: There is no contract, or one that does not answer like a registry.
         WrongIdentityRegistryError: One belongs to another identity registry.
     """
-    several = (Registry.COMPANION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED)
+    several = (Registry.COMPANION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED, Registry.BUYERS)
     present = [it for it in several if getattr(deployment, attribute_of(it)) is not None]
     found = yield Batch(tuple(Rpc("eth_call", (question(deployment, it), "latest")) for it in present))
     for registry, answer in zip(present, found, strict=True):

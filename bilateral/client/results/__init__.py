@@ -20,6 +20,15 @@ from bilateral.client.results.authorized import (
     AuthorizedFeedbackEntry,
     AuthorizedSummary,
 )
+from bilateral.client.results.buyers import (
+    Anchor,
+    AttestedRecord,
+    BuyerRecords,
+    BuyerStanding,
+    RoleHolder,
+    SettledPayment,
+    SettledRecord,
+)
 from bilateral.client.results.deployments import (
     DeploymentReport,
     RegistryReport,
@@ -49,8 +58,12 @@ __all__ = [
     "AgentTransferred",
     "AgentUriSet",
     "AgentWalletChanged",
+    "Anchor",
+    "AttestedRecord",
     "AuthorizedFeedbackEntry",
     "AuthorizedSummary",
+    "BuyerRecords",
+    "BuyerStanding",
     "DeploymentReport",
     "DirectoryEntry",
     "FeedbackEntry",
@@ -65,6 +78,9 @@ __all__ = [
     "Registered",
     "RegistryReport",
     "ReputationSummary",
+    "RoleHolder",
+    "SettledPayment",
+    "SettledRecord",
     "ValidationAnswered",
     "ValidationRequested",
     "ValidationStatus",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bilateral.client.operations import batches
 from bilateral.client.sync.agents import AgentMethods
+from bilateral.client.sync.buyers import BuyerMethods
 from bilateral.client.sync.feedback import FeedbackMethods
 from bilateral.client.sync.handle import Handle
 from bilateral.client.sync.ratings import RatingMethods
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class WriteBatch(AgentMethods, FeedbackMethods, SignedMethods, RatingMethods, ValidationMethods):
+class WriteBatch(
+    AgentMethods,
+    FeedbackMethods,
+    SignedMethods,
+    RatingMethods,
+    ValidationMethods,
+    BuyerMethods,
+):
     """Writes that are prepared together and sent at once, see `Client.batch`. It reads like its client."""
 
     def __init__(self, client: Runner) -> None:

@@ -9,6 +9,7 @@ from bilateral.arguments import checked
 from bilateral.client.operations import replacements
 from bilateral.client.sync.agents import AgentMethods
 from bilateral.client.sync.batch import WriteBatch
+from bilateral.client.sync.buyers import BuyerMethods
 from bilateral.client.sync.feedback import FeedbackMethods
 from bilateral.client.sync.ratings import RatingMethods
 from bilateral.client.sync.signed import SignedMethods
@@ -25,6 +26,7 @@ class Client(
     SignedMethods,
     RatingMethods,
     ValidationMethods,
+    BuyerMethods,
     WatchingMethods,
 ):
     """Bilateral's registries on one chain, through one node.

@@ -8,6 +8,17 @@ from datetime import UTC, datetime
 import pytest
 from eth_account import Account
 
+from bilateral.buyer_terms import (
+    AttestedPayment,
+    BuyerFeedback,
+    BuyerReviews,
+    BuyerRole,
+    BuyerState,
+    BuyerTier,
+    PaymentRecord,
+    SignedPayment,
+    TierCredential,
+)
 from bilateral.client import AsyncClient, Client, FeedbackAuthorization, ResponseLink, Signal, SignedFeedback, week_of
 from bilateral.documents import Limits
 from bilateral.errors import BilateralError, InvalidArgumentError
@@ -50,6 +61,22 @@ NEEDED = {
     "signed_feedback": SignedFeedback(Feedback(1, ADDRESS, 1, 1, 0, "", "", "", "", WORD, 1), b""),
     "signals_of_period": [],
     "period": "2026-W47",
+    "buyer": ADDRESS,
+    "seller": ADDRESS,
+    "amount": 1,
+    "payment": SignedPayment(ADDRESS, ADDRESS, 1, 0, 1, WORD, b"", ADDRESS),
+    "chain_id": 1,
+    "records": [PaymentRecord(WORD, AttestedPayment(ADDRESS, 1, 1, 0))],
+    "feedback": BuyerFeedback(ADDRESS, ADDRESS, 1),
+    "feedbacks": [BuyerFeedback(ADDRESS, ADDRESS, 1)],
+    "reviews": [BuyerReviews(ADDRESS, 1, 1, 1)],
+    "epoch": 1,
+    "root": WORD,
+    "role": BuyerRole.ATTESTOR,
+    "nominee": ADDRESS,
+    "buyer_state": BuyerState(ADDRESS, 1, 1, BuyerTier.NEW, *[0] * 9, WORD, 0),
+    "proof": [WORD],
+    "credential": TierCredential(ADDRESS, 1, 1, WORD, BuyerTier.NEW),
 }
 """An argument for each parameter without a default."""
 

@@ -45,6 +45,7 @@ def test_the_deployment_says_whose_each_registry_is(world):
         "ratings": "bilateral",
         "authorized": "bilateral",
         "directory": "bilateral",
+        "buyers": None,
     }
     report = world.owner.inspect_deployment()
     assert report.problems == ()

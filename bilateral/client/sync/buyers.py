@@ -1,0 +1,247 @@
+# Generated from bilateral/client/aio by `make sync-client`. Change that, not this.
+"""Records of buyers, which payments prove (Buyer Reputation Protocol, section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bilateral.arguments import checked_class
+from bilateral.buyer_terms import (
+    WHOLE_TRANSACTION,
+    BuyerFeedback,
+    BuyerReviews,
+    BuyerRole,
+    BuyerState,
+    PaymentRecord,
+    SignedPayment,
+    TierCredential,
+)
+from bilateral.client.operations import attestations, buyers
+from bilateral.client.sync.runner import Runner
+
+if TYPE_CHECKING:
+    from bilateral.buyer_terms import AttestedPayment, BuyerTier
+    from bilateral.client.results import Anchor, BuyerRecords, BuyerStanding, RoleHolder, SettledPayment
+    from bilateral.client.sync.handle import Handle
+
+
+@checked_class
+class BuyerMethods(Runner):
+    """Records of buyers, which payments prove (Buyer Reputation Protocol, section 8)."""
+
+    def settle_payment(self, payment: SignedPayment) -> Handle[SettledPayment]:
+        """Submit an x402 payment, and record it in the same transaction (`settle`). Anybody may.
+
+        Args:
+            payment: The payment that the buyer signed. Its payee stays the seller's wallet.
+
+        Raises:
+            ContractRevertError: The registry or the token refuses: `token_not_listed`, `payment_fell_short`, or the
+                token's own error, as for a used nonce.
+        """
+        return self._write(buyers.settle(self._state, payment))
+
+    def record_payment(self, buyer: str, amount: int, transaction_hash: bytes | str) -> Handle[AttestedPayment]:
+        """Record the only payment of a transaction of this chain, as the attestor (`recordPayment`).
+
+        Args:
+            buyer: The account that paid.
+            amount: The amount, in millionths of a dollar.
+            transaction_hash: The hash of the transaction.
+
+        Raises:
+            ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
+                `payment_already_recorded`.
+        """
+        return self._write(attestations.record_payment(self._state, buyer, amount, transaction_hash))
+
+    def record_payments(self, chain_id: int, records: Sequence[PaymentRecord]) -> Handle[tuple[AttestedPayment, ...]]:
+        """Record payments of one chain, all or none, as the attestor (`recordManyPayments`).
+
+        Payments of one buyer cost least when they follow each other.
+
+        Args:
+            chain_id: EIP-155 id of the chain on which they were paid.
+            records: The payments, at least one.
+
+        Raises:
+            InvalidArgumentError: There is no payment.
+            ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
+                `payment_already_recorded`.
+        """
+        return self._write(attestations.record_payments(self._state, chain_id, records))
+
+    def record_buyer_feedback(self, feedback: BuyerFeedback) -> Handle[BuyerFeedback]:
+        """Record the vote of a seller on a buyer, as the attestor (`recordFeedback`). It replaces an earlier one.
+
+        Args:
+            feedback: The vote.
+
+        Raises:
+            ContractRevertError: The registry refuses: `not_role_holder`, `score_out_of_range`, `feedback_on_self`,
+                `record_is_full`.
+        """
+        return self._write(attestations.record_feedback(self._state, feedback))
+
+    def record_buyer_feedbacks(self, feedbacks: Sequence[BuyerFeedback]) -> Handle[tuple[BuyerFeedback, ...]]:
+        """Record votes of sellers, all or none, as the attestor (`recordFeedbacks`).
+
+        Args:
+            feedbacks: The votes, at least one.
+
+        Raises:
+            InvalidArgumentError: There is no vote.
+            ContractRevertError: The registry refuses, as for `record_buyer_feedback`.
+        """
+        return self._write(attestations.record_feedbacks(self._state, feedbacks))
+
+    def record_buyer_reviews(self, reviews: Sequence[BuyerReviews]) -> Handle[tuple[BuyerReviews, ...]]:
+        """Set the reviews and disputes of buyers, all or none, as the attestor (`recordReviews`). Safe to retry.
+
+        Args:
+            reviews: The reviews and disputes, at least for one buyer.
+
+        Raises:
+            InvalidArgumentError: There is no entry.
+            ContractRevertError: The registry refuses: `not_role_holder`, `review_sum_too_high`.
+        """
+        return self._write(attestations.record_reviews(self._state, reviews))
+
+    def anchor_root(self, epoch: int, root: bytes | str) -> Handle[Anchor]:
+        """Post the Merkle root of the next epoch, as the anchorer (`anchorRoot`).
+
+        Args:
+            epoch: The epoch, see `get_next_epoch`. A repeated call does nothing twice.
+            root: The root, see `bilateral.buyers.anchors`.
+
+        Raises:
+            ContractRevertError: The registry refuses: `not_role_holder`, `unexpected_epoch`, `empty_root`.
+        """
+        return self._write(buyers.anchor(self._state, epoch, root))
+
+    def set_nominee(self, role: BuyerRole, nominee: str | None) -> Handle[RoleHolder]:
+        """Nominate a successor for a role of the signer (`setNominee`). The successor accepts by `take_role`.
+
+        Args:
+            role: The role.
+            nominee: The successor; None withdraws a nomination.
+
+        Raises:
+            ContractRevertError: The registry refuses: `not_role_holder`.
+        """
+        return self._write(buyers.nominate(self._state, role, nominee))
+
+    def take_role(self, role: BuyerRole) -> Handle[RoleHolder]:
+        """Take a role for which the signer was nominated (`takeRole`).
+
+        Args:
+            role: The role.
+
+        Raises:
+            ContractRevertError: The registry refuses: `not_nominated`.
+        """
+        return self._write(buyers.take(self._state, role))
+
+    def get_buyer_score(self, buyer: str) -> int:
+        """Return the score of a buyer from both records, 0 to 100 (`getBuyerScore`). It is a lower bound.
+
+        Args:
+            buyer: The account.
+        """
+        return self._run(buyers.score(self._state, buyer))
+
+    def get_buyer_tier(self, buyer: str) -> BuyerTier:
+        """Return the tier of a buyer from both records (`buyerTierOf`).
+
+        Args:
+            buyer: The account.
+        """
+        return self._run(buyers.tier(self._state, buyer))
+
+    def get_settlement_score(self, buyer: str) -> BuyerStanding:
+        """Return the score and the tier of a buyer from the settled record alone (`settlementScoreOf`).
+
+        It needs no trust in the attestor. The score is at most 75, and the tier at most `verified`.
+
+        Args:
+            buyer: The account.
+        """
+        return self._run(buyers.settlement_score(self._state, buyer))
+
+    def get_buyer_records(self, buyer: str) -> BuyerRecords:
+        """Return both records of a buyer (`recordsOf`). An unknown account has zeros.
+
+        Args:
+            buyer: The account.
+        """
+        return self._run(buyers.records(self._state, buyer))
+
+    def has_payment(
+        self, transaction_hash: bytes | str, position: int = WHOLE_TRANSACTION, *, chain_id: int | None = None
+    ) -> bool:
+        """Tell whether the attestor recorded a payment, by itself or with its whole transaction (`hasPayment`).
+
+        Args:
+            transaction_hash: The hash of its transaction.
+            position: The position of its log within the transaction; 255: any payment of it.
+            chain_id: EIP-155 id of its chain; by default the registry's.
+        """
+        return self._run(buyers.has_payment(self._state, transaction_hash, position, chain_id))
+
+    def get_buyer_feedback(self, buyer: str, seller: str) -> int | None:
+        """Return the vote of a seller on a buyer, 0 to 100; None without one (`getBuyerFeedback`).
+
+        Args:
+            buyer: The account that paid.
+            seller: The account that was paid.
+        """
+        return self._run(buyers.feedback(self._state, buyer, seller))
+
+    def get_next_epoch(self) -> int:
+        """Return the epoch of the next root (`getNextEpoch`)."""
+        return self._run(buyers.next_epoch(self._state))
+
+    def get_root(self, epoch: int) -> bytes | None:
+        """Return the root of an epoch; None without one (`rootOf`).
+
+        Args:
+            epoch: The epoch.
+        """
+        return self._run(buyers.root_of(self._state, epoch))
+
+    def verify_buyer(self, buyer_state: BuyerState, epoch: int, proof: Sequence[bytes]) -> bool:
+        """Tell whether a state is in the anchored tree of an epoch (`verifyBuyer`).
+
+        Args:
+            buyer_state: The state.
+            epoch: The epoch.
+            proof: The sibling hashes, from the leaf up.
+
+        Raises:
+            ContractRevertError: The epoch has no root: `unknown_epoch`.
+        """
+        return self._run(buyers.verify(self._state, buyer_state, epoch, proof))
+
+    def verify_credential(self, credential: TierCredential, signature: bytes) -> bool:
+        """Tell whether the attestor signed a credential that is valid now (`verifyCredential`).
+
+        Compare its holder with the account that presents it. The time is that of the latest block.
+
+        Args:
+            credential: The credential.
+            signature: The attestor's signature.
+        """
+        return self._run(buyers.verify_credential(self._state, credential, signature))
+
+    def get_role_holder(self, role: BuyerRole) -> RoleHolder:
+        """Return the holder of a role, and its nominated successor (`roleHolderOf`).
+
+        Args:
+            role: The role.
+        """
+        return self._run(buyers.role_holder(self._state, role))
+
+    def get_payment_tokens(self) -> list[str]:
+        """Return the tokens that payments are settled in (`getTokenAddresses`)."""
+        return self._run(buyers.tokens(self._state))
