@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from eth_utils.crypto import keccak
 
 from bilateral.arguments import checked_class, is_whole
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
+from bilateral.signatures import TypedMessage
 
 WHOLE_TRANSACTION: Final = 255
 """The position that means the whole transaction."""
@@ -289,8 +290,8 @@ class BuyerState:
 
 @checked_class
 @dataclass(frozen=True)
-class TierCredential:
-    """A statement of the attestor on the buyer behind an address.
+class TierCredential(TypedMessage):
+    """A statement of the attestor on the buyer behind an address, which the attestor signs (EIP-712).
 
     Attributes:
         holder: The address that may use the credential. It may be fresh.
@@ -305,6 +306,15 @@ class TierCredential:
     valid_until: int
     policy: bytes
     tier: BuyerTier
+
+    domain_name: ClassVar = "BuyerReputationRegistry"
+    solidity_types: ClassVar = {
+        "holder": "address",
+        "issuedAt": "uint64",
+        "validUntil": "uint64",
+        "policy": "bytes32",
+        "tier": "uint8",
+    }
 
     def __post_init__(self) -> None:
         """Check the values, and bring the address into checksum form."""

@@ -62,6 +62,11 @@ class TypedMessage:
     domain_name: ClassVar[str]
     solidity_types: ClassVar[Mapping[str, str]]
 
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The values of the fields, as Solidity takes them."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
     def signable(self, domain: Domain) -> SignableMessage:
         """Bind this message to a registry.
 
@@ -71,8 +76,7 @@ class TypedMessage:
         Returns:
             The message in the form that `eth_account.Account.sign_message` and Ape's accounts sign.
         """
-        values = [getattr(self, field.name) for field in fields(self)]
-        message: dict[str, Any] = dict(zip(self.solidity_types, values, strict=True))
+        message: dict[str, Any] = dict(zip(self.solidity_types, self.arguments, strict=True))
         return encode_typed_data(
             domain_data={
                 "name": self.domain_name,

@@ -1,0 +1,144 @@
+"""Merkle trees of buyers' states, as OpenZeppelin's standard tree, whose roots `anchorRoot` posts.
+
+A leaf is the twice hashed ABI encoding of a state. The two hashes of a pair are sorted before they are hashed. Anybody
+checks a state against a root with `verify_state`, or on chain with `verifyBuyer`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final, Self
+
+from eth_utils.crypto import keccak
+
+from bilateral.buyer_terms import BuyerState
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_WORD: Final = 32
+
+
+def leaf_of(state: BuyerState) -> bytes:
+    """Return the leaf that commits to a state.
+
+    Args:
+        state: The state.
+
+    Returns:
+        The leaf, 32 bytes.
+    """
+    return keccak(keccak(b"".join(map(_word, state.arguments))))
+
+
+def verify_state(state: BuyerState, root: bytes, proof: Sequence[bytes]) -> bool:
+    """Tell whether a state is in the tree with a root, as `verifyBuyer` does.
+
+    Args:
+        state: The state.
+        root: The root.
+        proof: The sibling hashes, from the leaf up.
+    """
+    node = leaf_of(state)
+    for sibling in proof:
+        node = _parent(node, sibling)
+    return node == root
+
+
+class StateTree:
+    """The tree of all buyers' states at one time. The order of the states does not matter.
+
+    Args:
+        states: The states, at least one. No two are of the same buyer, chain and policy.
+
+    Raises:
+        InvalidArgumentError: There is no state, or two are of the same buyer, chain and policy.
+    """
+
+    def __init__(self, states: Iterable[BuyerState]) -> None:
+        """Hash the states."""
+        self._states: dict[tuple[str, int, bytes], tuple[BuyerState, bytes]] = {}
+        for state in states:
+            key = (state.buyer, state.chain_id, state.policy)
+            if key in self._states:
+                raise InvalidArgumentError(f"two states are of the buyer {state.buyer} on chain {state.chain_id}")
+            self._states[key] = (state, leaf_of(state))
+        if not self._states:
+            raise InvalidArgumentError("name at least one state")
+        self._leaves = sorted(leaf for _, leaf in self._states.values())
+        self._nodes = _nodes_above(self._leaves)
+
+    @classmethod
+    def of(cls, *states: BuyerState) -> Self:
+        """Make the tree of some states.
+
+        Args:
+            *states: The states.
+        """
+        return cls(states)
+
+    @property
+    def root(self) -> bytes:
+        """The root, 32 bytes."""
+        return self._nodes[0]
+
+    def __len__(self) -> int:
+        """Return the number of states."""
+        return len(self._leaves)
+
+    def state_of(self, buyer: str, chain_id: int, policy: bytes) -> BuyerState | None:
+        """Return the state of a buyer; None if the tree has none.
+
+        Args:
+            buyer: The account, in checksum form.
+            chain_id: EIP-155 id of the chain of its payments.
+            policy: The hash of the scoring policy's name.
+        """
+        found = self._states.get((buyer, chain_id, policy))
+        return None if found is None else found[0]
+
+    def proof_of(self, state: BuyerState) -> list[bytes]:
+        """Return the proof that a state is in the tree.
+
+        Args:
+            state: The state.
+
+        Returns:
+            The sibling hashes, from the leaf up.
+
+        Raises:
+            InvalidArgumentError: The tree does not have the state.
+        """
+        key = (state.buyer, state.chain_id, state.policy)
+        found, leaf = self._states.get(key, (None, b""))
+        if found != state:
+            raise InvalidArgumentError(f"the tree does not have this state of the buyer {state.buyer}")
+        # OpenZeppelin puts the leaves at the end, in descending order.
+        at = len(self._nodes) - 1 - bisect_left(self._leaves, leaf)
+        proof = []
+        while at:
+            proof.append(self._nodes[at + 1 if at % 2 else at - 1])
+            at = (at - 1) // 2
+        return proof
+
+
+def _nodes_above(leaves: Sequence[bytes]) -> list[bytes]:
+    """Return the nodes of a complete binary tree: the root first, the children of node i at 2i + 1 and 2i + 2."""
+    inner = len(leaves) - 1
+    nodes = [b""] * inner + list(reversed(leaves))
+    for at in range(inner - 1, -1, -1):
+        nodes[at] = _parent(nodes[2 * at + 1], nodes[2 * at + 2])
+    return nodes
+
+
+def _parent(first: bytes, second: bytes) -> bytes:
+    """Hash a pair of nodes, the lower one first."""
+    return keccak(first + second if first < second else second + first)
+
+
+def _word(value: str | int | bytes) -> bytes:
+    """Encode an address, a number or a hash in one word. eth-abi takes ten times as long for a whole state."""
+    if isinstance(value, bytes):
+        return value
+    return (int(value, 16) if isinstance(value, str) else value).to_bytes(_WORD)

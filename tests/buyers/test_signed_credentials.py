@@ -1,0 +1,135 @@
+"""Tier credentials, signed and verified in Python as the registry verifies them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from eth_account import Account
+
+from bilateral.buyer_terms import BuyerTier, policy_hash
+from bilateral.buyers.credentials import (
+    is_valid_at,
+    issue_credential,
+    sign_credential,
+    verify_credential,
+    verify_credential_on_chain,
+)
+from bilateral.client import Client
+from bilateral.contracts import Deployment
+from bilateral.errors import InvalidArgumentError, SignerFailedError
+from bilateral.signatures import Domain
+
+DAY = 86_400
+HOLDER = "0x" + "11" * 20
+
+
+@pytest.fixture(scope="module")
+def key(attestor):
+    return Account.from_key(attestor.private_key)
+
+
+@pytest.fixture
+def domain(chain, registry):
+    return Domain(chain.chain_id, registry.address)
+
+
+@pytest.fixture
+def credential(chain):
+    chain.mine()
+    return issue_credential(HOLDER, BuyerTier.TRUSTED, policy_hash("brp-1.0"), at=chain.blocks.head.timestamp)
+
+
+@pytest.fixture
+def client(chain, registry, identity):
+    deployment = Deployment(chain.chain_id, identity.address, buyers=registry.address)
+    with Client(chain.provider.http_uri, deployment=deployment) as client:
+        yield client
+
+
+def test_python_and_the_registry_accept_a_signed_credential(registry, domain, key, credential, client):
+    signature = sign_credential(credential, domain, key)
+    assert credential.digest(domain) == registry.credentialDigest(credential.arguments)
+    assert registry.verifyCredential(credential.arguments, signature)
+    assert verify_credential(credential, signature, domain, key.address.lower(), at=credential.issued_at)
+    assert verify_credential_on_chain(credential, signature, client, at=credential.valid_until)
+
+
+@pytest.mark.parametrize("field", ["holder", "policy", "tier", "issued_at", "valid_until"])
+def test_a_changed_credential_is_refused(registry, domain, key, credential, client, field):
+    signature = sign_credential(credential, domain, key)
+    values = {
+        "holder": "0x" + "22" * 20,
+        "policy": policy_hash("other"),
+        "tier": BuyerTier.PREMIUM,
+        "issued_at": credential.issued_at - 1,
+        "valid_until": credential.valid_until + 1,
+    }
+    changed = replace(credential, **{field: values[field]})
+    assert not verify_credential(changed, signature, domain, key.address, at=credential.issued_at)
+    assert not verify_credential_on_chain(changed, signature, client, at=credential.issued_at)
+
+
+def test_a_credential_of_another_registry_chain_or_signer_is_refused(domain, key, credential, registry):
+    at = credential.issued_at
+    for other in (replace(domain, chain_id=1), replace(domain, verifying_contract=HOLDER)):
+        signature = sign_credential(credential, other, key)
+        assert not verify_credential(credential, signature, domain, key.address, at=at)
+        assert not registry.verifyCredential(credential.arguments, signature)
+    forged = sign_credential(credential, domain, Account.create())
+    assert not verify_credential(credential, forged, domain, key.address, at=at)
+
+
+def test_a_credential_is_valid_from_its_first_to_its_last_second(domain, key, credential, client):
+    signature = sign_credential(credential, domain, key)
+    first, last = credential.issued_at, credential.valid_until
+    for at, valid in ((first - 1, False), (first, True), (last, True), (last + 1, False)):
+        assert is_valid_at(credential, at) == valid
+        assert verify_credential(credential, signature, domain, key.address, at=at) == valid
+        assert verify_credential_on_chain(credential, signature, client, at=at) == valid
+
+
+@pytest.mark.parametrize(("lifetime", "valid"), [(DAY, True), (DAY + 1, False)])
+def test_a_credential_is_valid_for_a_day_at_most(registry, domain, key, credential, lifetime, valid):
+    longer = replace(credential, valid_until=credential.issued_at + lifetime)
+    signature = sign_credential(longer, domain, key)
+    assert verify_credential(longer, signature, domain, key.address, at=longer.issued_at) == valid
+    assert registry.verifyCredential(longer.arguments, signature) == valid
+
+
+@pytest.mark.parametrize("lifetime", [0, DAY + 1])
+def test_a_lifetime_out_of_range_is_refused(lifetime):
+    with pytest.raises(InvalidArgumentError, match=rf"lifetime {lifetime} is out of range 1\.\.86400"):
+        issue_credential(HOLDER, BuyerTier.NEW, bytes(32), lifetime=lifetime)
+
+
+def test_a_credential_begins_now():
+    credential = issue_credential(HOLDER, BuyerTier.NEW, bytes(32), lifetime=1)
+    assert credential.valid_until == credential.issued_at + 1
+
+
+def test_a_signer_that_fails_is_named(domain, credential):
+    class Broken:
+        address = HOLDER
+
+        def sign_message(self, _):
+            raise RuntimeError("no device")
+
+    with pytest.raises(SignerFailedError):
+        sign_credential(credential, domain, Broken())
+
+
+def test_the_contract_of_an_attestor_accepts_a_credential(
+    deployer, project, identity, token, anchorer, contract_wallet, wallet_key, chain
+):
+    registry = deployer.deploy(project.BuyerReputationRegistry, identity, [token], contract_wallet, anchorer)
+    domain = Domain(chain.chain_id, registry.address)
+    credential = issue_credential(HOLDER, BuyerTier.NEW, bytes(32), at=chain.blocks.head.timestamp)
+    signer = Account.from_key(wallet_key.private_key)
+    signature = sign_credential(credential, domain, signer)
+    assert not verify_credential(credential, signature, domain, contract_wallet.address, at=credential.issued_at)
+    deployment = Deployment(chain.chain_id, identity.address, buyers=registry.address)
+    with Client(chain.provider.http_uri, deployment=deployment) as client:
+        assert verify_credential_on_chain(credential, signature, client, at=credential.issued_at)
+        forged = sign_credential(credential, domain, Account.create())
+        assert not verify_credential_on_chain(credential, forged, client, at=credential.issued_at)
