@@ -11,6 +11,7 @@ from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, String,
 from bilateral.index import schema
 from bilateral.index.columns import WideInteger
 from bilateral.index.database import open_database
+from bilateral.index.payments import schema as payments
 from scripts._build import ROOT
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ def page() -> str:
             *_rows("columns", _views()),
             "\n## State of the index\n",
             *_rows("columns", ((it.name, _columns(it.c)) for it in _STATE)),
+            "\n## Payments and buyers\n",
+            *_rows("columns", ((it.name, _columns(it.c)) for it in payments.metadata.sorted_tables)),
             "",
         )
     )

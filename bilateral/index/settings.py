@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bilateral.contracts import Deployment
 from bilateral.errors import InvalidArgumentError
+from bilateral.index.payments.terms import PaymentTerms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,11 +25,13 @@ class ChainSettings:
         rpc_urls: The URLs of its nodes' JSON-RPC, the preferred one first.
         deployments: Its registries; the packaged ones of the nodes' chain if empty.
         from_block: The first block to index; None for the block in which the registries appeared.
+        payments: The terms on which transfers to agents count as payments; None to leave payments out.
     """
 
     rpc_urls: tuple[str, ...]
     deployments: tuple[Deployment, ...] = ()
     from_block: int | None = None
+    payments: PaymentTerms | None = None
 
     def __post_init__(self) -> None:
         """Refuse settings that describe no chain."""
@@ -75,6 +78,16 @@ class IndexSettings:
     files: FileSettings = field(default_factory=FileSettings)
 
 
+class _PaymentsTable(BaseModel):
+    """The table `[chain.payments]` of a chain in the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    tokens: dict[str, int]
+    confirmations: int = PaymentTerms.confirmations
+    counts_plain: bool = PaymentTerms.counts_plain
+
+
 class _ChainTable(BaseModel):
     """A `[[chain]]` of the file."""
 
@@ -83,6 +96,7 @@ class _ChainTable(BaseModel):
     rpc_urls: Annotated[list[str], Field(min_length=1)]
     deployments: list[str] = []
     from_block: Annotated[int | None, Field(ge=0)] = None
+    payments: _PaymentsTable | None = None
 
 
 class _FilesTable(BaseModel):
@@ -157,7 +171,8 @@ def read_deployments(paths: Sequence[Path]) -> tuple[Deployment, ...]:
 def _chain_settings(found: _ChainTable, folder: Path) -> ChainSettings:
     """Return the settings of one chain; its deployment records are found from a folder."""
     deployments = read_deployments([folder / name for name in found.deployments])
-    return ChainSettings(tuple(found.rpc_urls), deployments, found.from_block)
+    payments = None if found.payments is None else PaymentTerms(**dict(found.payments))
+    return ChainSettings(tuple(found.rpc_urls), deployments, found.from_block, payments)
 
 
 def _first_problem(problem: ValidationError) -> str:

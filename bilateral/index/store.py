@@ -20,6 +20,7 @@ from bilateral.index.errors import CursorMovedError
 from bilateral.index.files.references import forget_references
 from bilateral.index.history import stored_batches
 from bilateral.index.partitions import create_partitions
+from bilateral.index.payments.rollback import forget_payments_after
 from bilateral.index.rows import Rows, rows_of
 from bilateral.index.search.current import find_files, forget_files, left_files, left_files_after
 from bilateral.index.search.payments import find_payments_of_chain
@@ -203,6 +204,7 @@ class ChainStore:
             rows.delete_after(schema.block, self.chain_id, target.number)
             forget_references(connection, self.chain_id, target.number)
             forget_blocks(connection, self.chain_id, target.number)
+            forget_payments_after(connection, self.chain_id, target.number, target.hash)
             if target.number + 1 >= floor:
                 undo(connection, rows, self.chain_id, target.number)
             else:

@@ -28,6 +28,8 @@ from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import NoEndpointError, OtherRegistriesError
 from bilateral.index.follow import Follower, Outcome, Step
 from bilateral.index.limits import Limits
+from bilateral.index.payments.store import PaymentStore
+from bilateral.index.payments.worker import PaymentFollower
 from bilateral.index.pool import Pool
 from bilateral.index.rows import rows_of
 from bilateral.index.source import Source
@@ -111,6 +113,10 @@ class Worker:
         self._engine = engine
         self._limits = Limits(engine, self.chain_id, sources)
         self._follower = Follower(store, self._pool, registries, first)
+        self._payments: PaymentFollower | None = None
+        if settings.payments is not None:
+            rows = PaymentStore(engine, self.chain_id, settings.payments)
+            self._payments = PaymentFollower(rows, self._pool, lambda seconds: not stop.wait(seconds))
         self._endpoint = ""
         _record_registries(engine, self.chain_id, deployments, first)
 
@@ -128,6 +134,8 @@ class Worker:
         while not self._stop.is_set():
             try:
                 step = self._follower.step()
+                if step.outcome is Outcome.WAITED and self._payments is not None and self._payments.step():
+                    continue  # the index first, so that it stays near the head
                 self._limits.store()
                 self._record_endpoint(step.endpoint)
             except NoEndpointError as problem:

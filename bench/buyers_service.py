@@ -1,0 +1,160 @@
+"""`python -m bench.buyers_service`: the time to learn 100,000 payments, and to answer for a buyer.
+
+A chain holds payments of many buyers to agents. The index learns them; `--requests` then asks the service for profiles.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import ape
+from ape.logging import LogLevel, logger
+from eth_utils.crypto import keccak
+from sqlalchemy import func, select
+
+from bench.api import load, processor_seconds
+from bench.index.chain import OPTIONS, EventChain
+from bench.index.generator import ADDRESSES, Log, encoded
+from bench.index.measurement import databases, measured
+from bilateral.contracts import Deployment, Registry
+from bilateral.identifiers import checksummed
+from bilateral.index.database import open_database
+from bilateral.index.endpoint import Endpoint
+from bilateral.index.payments.schema import payment
+from bilateral.index.payments.store import PaymentStore
+from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.payments.worker import PaymentFollower
+from bilateral.index.pool import Pool
+from bilateral.index.process import follow_chains
+from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.source import Source
+from scripts._anvil import running_anvil
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TOKEN: Final = checksummed("0x" + "70" * 20)
+TERMS: Final = PaymentTerms({TOKEN: 6})
+DEPLOYMENT: Final = Deployment(
+    31337,
+    ADDRESSES[Registry.IDENTITY],
+    ADDRESSES[Registry.BIDIRECTIONAL],
+    ADDRESSES[Registry.AUTHORIZED],
+    ADDRESSES[Registry.VALIDATION],
+    first_block=1,
+)
+AGENTS: Final = 1_000
+BUYERS: Final = 2_000
+_TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
+_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
+_NOBODY: Final = "0x" + "00" * 20
+
+
+def account(kind: str, number: int) -> str:
+    """Return the address of an account."""
+    return checksummed("0x" + keccak(text=f"{kind} {number}")[-20:].hex())
+
+
+def grow(chain: EventChain, payments: int, blocks: int) -> None:
+    """Register agents, and mine blocks of payments to them.
+
+    Args:
+        chain: The chain.
+        payments: The payments of all blocks.
+        blocks: The blocks.
+    """
+    chance = random.Random(1)  # noqa: S311  # the same chain each time
+    sellers = [account("seller", number) for number in range(AGENTS)]
+    registered = [
+        encoded(Registry.IDENTITY, "Transfer", _NOBODY, owner, agent) for agent, owner in enumerate(sellers, start=1)
+    ]
+    chain.mine(registered)
+    payers = [bytes(12) + bytes.fromhex(account("buyer", number)[2:]) for number in range(BUYERS)]
+    payees = [bytes(12) + bytes.fromhex(seller[2:]) for seller in sellers]
+    for block in range(blocks):
+        logs = []
+        for number in range(payments // blocks):
+            payer = chance.choice(payers)
+            logs.append(Log(TOKEN, (_USED, payer, keccak(b"%d %d" % (block, number))), b""))
+            value = chance.randint(1_000, 5_000_000).to_bytes(32)
+            logs.append(Log(TOKEN, (_TRANSFER, payer, chance.choice(payees)), value))
+        chain.mine(logs)
+
+
+def index(database: str, url: str) -> None:
+    """Index the registries, without payments."""
+    engine = open_database(database)
+    settings = IndexSettings((ChainSettings((url,), (DEPLOYMENT,)),), files=FileSettings(workers=0))
+    follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+    engine.dispose()
+
+
+def learn(database: str, url: str, _: int) -> int:
+    """Learn the payments of the chain, and return their number."""
+    engine = open_database(database)
+    pool = Pool(31337, [Source(Endpoint(url), [])])
+    following = PaymentFollower(PaymentStore(engine, 31337, TERMS), pool)
+    while following.step():
+        pass
+    with engine.connect() as connection:
+        return connection.execute(select(func.count()).select_from(payment)).scalar_one()
+
+
+def ask(database: str, requests: int) -> None:
+    """Start a process of the service, ask for profiles, and print the latencies."""
+    command = [str(Path(sys.executable).with_name("bilateral")), "serve", "--no-index", "--port", "0"]
+    arguments = ["--rate", "1000000/second", "--database", database]
+    with subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True) as service:  # noqa: S603  # ours
+        try:
+            found = re.search(r"listening on (\S+)", service.stderr.readline() if service.stderr else "")
+            if found is None:
+                raise SystemExit("the service ended")
+            chance = random.Random(2)  # noqa: S311  # the same each time
+            paths = [f"/api/buyer/{account('buyer', chance.randrange(BUYERS))}" for _ in range(requests)]
+            asyncio.run(load(found[1], paths[: requests // 10]))  # warm
+            before, began = processor_seconds(service.pid), time.perf_counter()
+            took = asyncio.run(load(found[1], paths))
+            wall, used = time.perf_counter() - began, processor_seconds(service.pid) - before
+            print(f"profiles: {requests / wall:,.0f}/s, {_percentiles(took)}, {used / requests * 1e3:.2f} ms CPU each")
+        finally:
+            service.terminate()
+
+
+def _percentiles(seconds: Sequence[float]) -> str:
+    return ", ".join(f"p{share} {seconds[len(seconds) * share // 100] * 1e3:.1f} ms" for share in (50, 95))
+
+
+def main() -> None:
+    """Measure, and print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m bench.buyers_service", description=__doc__)
+    parser.add_argument("--payments", type=int, default=100_000)
+    parser.add_argument("--blocks", type=int, default=500)
+    parser.add_argument("--requests", type=int, default=5_000, help="0 to ask for none")
+    options = parser.parse_args()
+    logger.set_level(LogLevel.WARNING)
+    code = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode
+    with tempfile.TemporaryDirectory() as folder, running_anvil(*OPTIONS) as url:
+        chain = EventChain(url, code)
+        chain.rpc("anvil_setCode", TOKEN, code)
+        grow(chain, options.payments, options.blocks)
+        for engine, fresh in databases(folder):
+            index(fresh("world"), url)
+            run = measured(learn, fresh("world"), url, 0)
+            took = f"{run.seconds:.1f} s, CPU {run.cpu_seconds:.1f} s, {run.mebibytes:.0f} MiB"
+            print(f"{engine}: {run.events:,} payments in {took}")
+            if options.requests:
+                ask(fresh("world"), options.requests)
+
+
+if __name__ == "__main__":  # processes that measure import this module too
+    main()

@@ -1,0 +1,15 @@
+"""Create the tables of payments, and of what sellers and buyers say about each other."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from bilateral.index.payments import schema
+
+revision = "0009"
+down_revision = "0008"
+
+
+def upgrade() -> None:
+    """Create the tables."""
+    schema.metadata.create_all(op.get_bind(), checkfirst=False)

@@ -1,0 +1,157 @@
+"""Owners and wallets of agents after each change, so that the wallet at the block of a payment can be looked up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, select, tuple_
+
+from bilateral.events import AgentRegistered, AgentStates, AgentUpdated, MetadataSet, Transfer
+from bilateral.events.agents import WALLET_KEY
+from bilateral.index import schema
+from bilateral.index.payments.schema import agent_account
+from bilateral.index.rows import picker
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.index.extraction import EventRows
+    from bilateral.index.rows import Row, Rows
+
+_AT_ONCE: Final = 500
+_EVENTS: Final = (Transfer, MetadataSet, AgentRegistered, AgentUpdated)
+_PICK: Final = {
+    event: picker(schema.EVENT_TABLES[event], "block_number", "log_index", "registry", "agent_id", *names)
+    for event, names in {
+        Transfer: ("from_address", "to_address"),
+        MetadataSet: ("metadata_key", "metadata_value"),
+        AgentRegistered: ("agent_address",),
+        AgentUpdated: ("agent_address",),
+    }.items()
+}
+
+
+def store_accounts(connection: Connection, rows: Rows, chain_id: int, first: int, last: int) -> None:
+    """Store the changes of owners and wallets in a range of blocks.
+
+    Args:
+        connection: The connection, in the transaction that moves the cursor of payments.
+        rows: The access to rows.
+        chain_id: The chain.
+        first: The first block; the changes before it are stored.
+        last: The last block. The index has it.
+    """
+    tables = [schema.EVENT_TABLES[event] for event in _EVENTS]
+    changes = _changes({table: rows.of_blocks(table, chain_id, first, last) for table in tables})
+    states: dict[str, AgentStates] = defaultdict(AgentStates)
+    for row in _latest(connection, chain_id, {(it[2], it[3]) for it in changes}):
+        if row.owner:
+            states[row.identity_registry].owners[int(row.agent_id)] = row.owner
+        if row.wallet:
+            states[row.identity_registry].wallets[int(row.agent_id)] = row.wallet
+    rows.insert(agent_account, list(_after(chain_id, states, changes)))
+
+
+def _changes(found: EventRows) -> list[tuple[Any, ...]]:
+    """Return the changes of owners and wallets in the order of the chain, each with its event's type at the end."""
+    changes = [(*_PICK[event](row), event) for event in _EVENTS for row in found.get(schema.EVENT_TABLES[event], ())]
+    changes = [it for it in changes if it[-1] is not MetadataSet or it[4] == WALLET_KEY]
+    return sorted(changes, key=itemgetter(0, 1))
+
+
+def _after(
+    chain_id: int, states: Mapping[str, AgentStates], changes: Iterable[tuple[Any, ...]]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the owner and the wallet of an agent after each change."""
+    for block, log_index, registry, agent_id, *values, event in changes:
+        state = states[registry]
+        if event is Transfer:
+            state.transfer(agent_id, *values)
+        elif event is MetadataSet:
+            state.set_wallet(agent_id, values[1])
+        else:
+            state.name_address(agent_id, values[0])
+        owner, wallet = state.owners.get(agent_id), state.wallets.get(agent_id)
+        yield chain_id, block, log_index, registry, agent_id, owner, wallet
+
+
+def _latest(connection: Connection, chain_id: int, agents: Collection[tuple[str, int]]) -> Iterator[Any]:
+    """Yield the last stored change of each of some agents."""
+    table, ordered = agent_account, sorted(agents)
+    for start in range(0, len(ordered), _AT_ONCE):
+        rank = func.row_number().over(
+            partition_by=(table.c.identity_registry, table.c.agent_id),
+            order_by=(table.c.block_number.desc(), table.c.log_index.desc()),
+        )
+        wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(ordered[start : start + _AT_ONCE])
+        ranked = select(table, rank.label("rank")).where(table.c.chain_id == chain_id, wanted).subquery()
+        yield from connection.execute(select(ranked).where(ranked.c.rank == 1))
+
+
+def wallets_until(connection: Connection, chain_id: int) -> list[str]:
+    """Return all accounts that ever were the wallet of an agent, in order.
+
+    Args:
+        connection: The connection.
+        chain_id: The chain.
+    """
+    wallet = agent_account.c.wallet
+    query = select(wallet).where(agent_account.c.chain_id == chain_id, wallet.is_not(None)).distinct().order_by(wallet)
+    return list(connection.execute(query).scalars())
+
+
+class Wallets:
+    """The agents behind some wallets at any place of the chain.
+
+    Args:
+        connection: The connection.
+        chain_id: The chain.
+        wallets: The wallets.
+    """
+
+    def __init__(self, connection: Connection, chain_id: int, wallets: Sequence[str]) -> None:
+        """Read all changes of the agents that ever had one of the wallets."""
+        self._periods: dict[str, list[tuple[tuple[int, int], tuple[int, int], str, int, str]]] = defaultdict(list)
+        table = agent_account
+        agents: set[tuple[str, int]] = set()
+        for start in range(0, len(wallets), _AT_ONCE):
+            query = select(table.c.identity_registry, table.c.agent_id).distinct()
+            part = wallets[start : start + _AT_ONCE]
+            found = connection.execute(query.where(table.c.chain_id == chain_id, table.c.wallet.in_(part)))
+            agents.update((row.identity_registry, int(row.agent_id)) for row in found)
+        ordered = sorted(agents)
+        for start in range(0, len(ordered), _AT_ONCE):
+            wanted = tuple_(table.c.identity_registry, table.c.agent_id).in_(ordered[start : start + _AT_ONCE])
+            query = select(table).where(table.c.chain_id == chain_id, wanted)
+            changes: dict[tuple[str, int], list[Row]] = defaultdict(list)
+            for row in connection.execute(
+                query.order_by(table.c.identity_registry, table.c.agent_id, table.c.block_number, table.c.log_index)
+            ):
+                changes[row.identity_registry, int(row.agent_id)].append(row)
+            for (registry, agent_id), of_agent in changes.items():
+                self._add(registry, agent_id, of_agent)
+
+    def _add(self, registry: str, agent_id: int, changes: Sequence[Any]) -> None:
+        """Add the periods of one agent."""
+        ends = [(row.block_number, row.log_index) for row in changes[1:]] + [(1 << 63, 0)]
+        for row, end in zip(changes, ends, strict=True):
+            if row.wallet and row.owner:
+                start = row.block_number, row.log_index
+                self._periods[row.wallet].append((start, end, registry, agent_id, row.owner))
+
+    def agents_at(self, wallet: str, place: tuple[int, int]) -> list[tuple[str, int, str]]:
+        """Return the agents whose wallet an account was at a place of the chain.
+
+        Args:
+            wallet: The account.
+            place: The block and the index of a log.
+
+        Returns:
+            Registry, id and owner of each agent, the lowest id first.
+        """
+        found = [it[2:] for it in self._periods.get(wallet, ()) if it[0] < place < it[1]]
+        return sorted(found, key=itemgetter(1, 0))

@@ -1,0 +1,31 @@
+"""Payments leave with the blocks that they are of."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, update
+
+from bilateral.index.payments.schema import CHAIN_TABLES, payment_cursor
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+def forget_payments_after(connection: Connection, chain_id: int, block: int, hash_: bytes) -> None:
+    """Take payments out with the blocks that a reorganisation replaced.
+
+    Args:
+        connection: The connection, in the transaction of the rollback.
+        chain_id: The chain.
+        block: The last block that stays.
+        hash_: Its hash.
+    """
+    table, now = payment_cursor, int(time.time())
+    # First: it waits for a worker that stores payments of these blocks, and makes later ones give way.
+    connection.execute(update(table).where(table.c.chain_id == chain_id).values(changed_at=now))
+    for it in CHAIN_TABLES:
+        connection.execute(delete(it).where(it.c.chain_id == chain_id, it.c.block_number > block))
+    is_later = table.c.chain_id == chain_id, table.c.block_number > block
+    connection.execute(update(table).where(*is_later).values(block_number=block, block_hash=hash_))

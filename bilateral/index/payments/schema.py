@@ -1,0 +1,177 @@
+"""The tables of payments, and of what sellers and buyers say about each other. `docs/index.md` is their dictionary.
+
+Payments and the accounts of agents come from the chain: they can be read anew. Feedback, reviews, disputes and
+enrichments are messages to this service: no rebuild can restore them. `bilateral.buyers` writes those.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+)
+
+from bilateral.index.columns import ADDRESS, HASH, WideInteger
+
+metadata: Final = MetaData()
+
+
+def _place_columns() -> list[Column[object]]:
+    """Return the columns that say where a log stands."""
+    return [
+        Column("chain_id", BigInteger, nullable=False),
+        Column("block_number", BigInteger, nullable=False),
+        Column("log_index", Integer, nullable=False),
+        Column("block_hash", HASH, nullable=False),
+        Column("block_time", BigInteger, nullable=False),
+        Column("transaction_hash", HASH, nullable=False),
+        Column("token", ADDRESS, nullable=False),
+    ]
+
+
+_PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
+
+payment_cursor: Final = Table(
+    "payment_cursor",
+    metadata,
+    Column("chain_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("block_number", BigInteger, nullable=False),
+    Column("block_hash", HASH, nullable=False),
+    Column("terms", Text, nullable=False),
+    Column("changed_at", BigInteger, nullable=False),
+)
+
+agent_account: Final = Table(
+    "agent_account",
+    metadata,
+    Column("chain_id", BigInteger, nullable=False),
+    Column("block_number", BigInteger, nullable=False),
+    Column("log_index", Integer, nullable=False),
+    Column("identity_registry", ADDRESS, nullable=False),
+    Column("agent_id", WideInteger, nullable=False),
+    Column("owner", ADDRESS),
+    Column("wallet", ADDRESS),
+    PrimaryKeyConstraint(*_PLACE_KEY),
+)
+Index("agent_account_by_wallet", *(agent_account.c[name] for name in ("chain_id", "wallet")))
+Index("agent_account_by_agent", *(agent_account.c[name] for name in ("chain_id", "identity_registry", "agent_id")))
+
+payment: Final = Table(
+    "payment",
+    metadata,
+    *_place_columns(),
+    Column("payer", ADDRESS, nullable=False),
+    Column("payee", ADDRESS, nullable=False),
+    Column("amount", WideInteger, nullable=False),
+    Column("micros", BigInteger, nullable=False),
+    Column("nonce", HASH),
+    Column("identity_registry", ADDRESS, nullable=False),
+    Column("agent_id", WideInteger, nullable=False),
+    Column("owner", ADDRESS, nullable=False),
+    Column("kinship", String(8)),
+    PrimaryKeyConstraint(*_PLACE_KEY),
+)
+Index("payment_by_payer", *(payment.c[name] for name in ("chain_id", "payer", "block_number", "log_index")))
+Index("payment_by_payee", *(payment.c[name] for name in ("chain_id", "payee", "payer")))
+Index("payment_by_transaction", payment.c.transaction_hash)
+
+payment_return: Final = Table(
+    "payment_return",
+    metadata,
+    *_place_columns(),
+    Column("payee", ADDRESS, nullable=False),
+    Column("receiver", ADDRESS, nullable=False),
+    Column("micros", BigInteger, nullable=False),
+    PrimaryKeyConstraint(*_PLACE_KEY),
+)
+Index("payment_return_by_receiver", *(payment_return.c[name] for name in ("chain_id", "receiver", "payee")))
+
+CHAIN_TABLES: Final = (agent_account, payment, payment_return)
+"""Tables whose rows come out with the blocks that they are of."""
+
+
+def _about_payment() -> list[Column[object]]:
+    """Return the columns of a message about one payment."""
+    return [
+        Column("id", String(64), primary_key=True),
+        Column("chain_id", BigInteger, nullable=False),
+        Column("transaction_hash", HASH, nullable=False),
+        Column("payment_log_index", Integer, nullable=False),
+        Column("buyer", ADDRESS, nullable=False),
+        Column("identity_registry", ADDRESS, nullable=False),
+        Column("agent_id", WideInteger, nullable=False),
+    ]
+
+
+def _message() -> list[Column[object]]:
+    """Return the columns of a message itself."""
+    return [
+        Column("content_hash", HASH, nullable=False),
+        Column("signer", ADDRESS),
+        Column("signature", LargeBinary),
+        Column("received_at", BigInteger, nullable=False),
+    ]
+
+
+_PAYMENT: Final = ("chain_id", "transaction_hash", "payment_log_index")
+
+buyer_feedback: Final = Table(
+    "buyer_feedback",
+    metadata,
+    *_about_payment(),
+    Column("score", Integer, nullable=False),
+    Column("tags", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("is_counted", Boolean, nullable=False),
+    *_message(),
+)
+Index("buyer_feedback_by_payment", *(buyer_feedback.c[name] for name in (*_PAYMENT, "is_counted")), unique=True)
+Index("buyer_feedback_by_buyer", *(buyer_feedback.c[name] for name in ("chain_id", "buyer")))
+
+agent_review: Final = Table(
+    "agent_review",
+    metadata,
+    *_about_payment(),
+    Column("score", Integer, nullable=False),
+    Column("tag1", Text, nullable=False),
+    Column("tag2", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    *_message(),
+)
+Index("agent_review_by_payment", *(agent_review.c[name] for name in _PAYMENT), unique=True)
+Index("agent_review_by_buyer", *(agent_review.c[name] for name in ("chain_id", "buyer")))
+
+buyer_dispute: Final = Table(
+    "buyer_dispute",
+    metadata,
+    *_about_payment(),
+    Column("state", String(9), nullable=False),
+    Column("reason", Text, nullable=False),
+    *_message(),
+)
+Index("buyer_dispute_by_payment", *(buyer_dispute.c[name] for name in _PAYMENT), unique=True)
+Index("buyer_dispute_by_buyer", *(buyer_dispute.c[name] for name in ("chain_id", "buyer")))
+
+agent_enrichment: Final = Table(
+    "agent_enrichment",
+    metadata,
+    Column("chain_id", BigInteger, nullable=False),
+    Column("identity_registry", ADDRESS, nullable=False),
+    Column("agent_id", WideInteger, nullable=False),
+    Column("service_name", String(200), nullable=False),
+    Column("content", Text, nullable=False),
+    Column("issued_at", BigInteger, nullable=False),
+    *_message(),
+    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "service_name"),
+)

@@ -1,0 +1,258 @@
+"""The rows of payments of one chain: they go in with their cursor, and come out with the blocks that they are of.
+
+Payments follow the index: their cursor is never ahead of it, and each range ends at a block whose hash the index knows.
+A rollback of the index takes payments with it in the same transaction.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, select, update
+
+from bilateral.events import ApprovalForAll
+from bilateral.index import schema
+from bilateral.index.errors import CursorMovedError
+from bilateral.index.payments.accounts import Wallets, store_accounts, wallets_until
+from bilateral.index.payments.schema import CHAIN_TABLES, payment, payment_cursor, payment_return
+from bilateral.index.rows import rows_of
+from bilateral.index.store import JOURNAL_BLOCKS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from sqlalchemy import Connection, Engine
+
+    from bilateral.index.payments.terms import PaymentTerms
+    from bilateral.index.payments.transfers import TokenTransfer
+
+_MOST_BLOCKS: Final = 10_000
+_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True)
+class PaymentRange:
+    """A range of blocks whose payments are due.
+
+    Attributes:
+        first: The first block.
+        last: The last block.
+        hash: The hash of the last block, as the index knows it.
+        former: The cursor's block and hash before the range.
+    """
+
+    first: int
+    last: int
+    hash: bytes
+    former: tuple[int, bytes]
+
+
+class PaymentStore:
+    """The rows of payments of one chain.
+
+    Args:
+        engine: The database.
+        chain_id: The chain.
+        terms: The terms on which transfers count.
+    """
+
+    def __init__(self, engine: Engine, chain_id: int, terms: PaymentTerms) -> None:
+        """See the class."""
+        self._engine = engine
+        self.chain_id = chain_id
+        self.terms = terms
+
+    def next_range(self) -> PaymentRange | None:
+        """Return the range of blocks that is due; None if payments are as far as the index and the confirmations."""
+        with self._engine.begin() as connection:
+            index = self._index_cursor(connection)
+            if index is None:
+                return None
+            cursor = self._cursor(connection, index.first_block - 1)
+            last = index.block_number - self.terms.confirmations + 1
+            table = schema.block
+            known = select(table.c.block_number, table.c.block_hash).where(
+                table.c.chain_id == self.chain_id, table.c.block_number > cursor[0], table.c.block_number <= last
+            )
+            near = known.where(table.c.block_number <= cursor[0] + _MOST_BLOCKS)
+            # Deep in the chain the index keeps the hashes of some blocks only: a range may have to be longer.
+            end = connection.execute(near.order_by(table.c.block_number.desc()).limit(1)).one_or_none()
+            end = end or connection.execute(known.order_by(table.c.block_number).limit(1)).one_or_none()
+        if end is None:
+            return None
+        return PaymentRange(cursor[0] + 1, end.block_number, bytes(end.block_hash), cursor)
+
+    def wallets(self, due: PaymentRange) -> list[str]:
+        """Store the accounts of agents up to the end of a range, and return all wallets that agents have had.
+
+        Args:
+            due: The range.
+
+        Raises:
+            CursorMovedError: Another worker stored the range, or the index rolled back.
+        """
+        with self._engine.begin() as connection:
+            self._lock(connection, due, due.former)
+            table, rows = CHAIN_TABLES[0], rows_of(connection)
+            within = table.c.chain_id == self.chain_id, table.c.block_number >= due.first
+            connection.execute(delete(table).where(*within))  # of a range that was not finished
+            store_accounts(connection, rows, self.chain_id, due.first, due.last)
+            return wallets_until(connection, self.chain_id)
+
+    def append(self, due: PaymentRange, paid: Sequence[TokenTransfer], returned: Sequence[TokenTransfer]) -> int:
+        """Store the payments of a range, and move the cursor to its end.
+
+        Args:
+            due: The range.
+            paid: The transfers to wallets.
+            returned: The transfers from wallets.
+
+        Returns:
+            The number of payments.
+
+        Raises:
+            CursorMovedError: Another worker stored the range, or the index rolled back. Nothing was stored.
+        """
+        with self._engine.begin() as connection:
+            self._lock(connection, due, (due.last, due.hash))
+            self._require_blocks(connection, due, {it.block_number: it.block_hash for it in (*paid, *returned)})
+            rows = rows_of(connection)
+            found = self._payments(connection, [it for it in paid if it.amount > 0])
+            rows.insert(payment, found)
+            wallets = Wallets(connection, self.chain_id, sorted({it.sender for it in returned}))
+            rows.insert(
+                payment_return,
+                [
+                    (*self._place(it), it.sender, it.receiver, self.terms.micros(it.token, it.amount))
+                    for it in returned
+                    if it.amount > 0 and wallets.agents_at(it.sender, it.place)
+                ],
+            )
+        return len(found)
+
+    def _payments(self, connection: Connection, paid: Sequence[TokenTransfer]) -> list[tuple[Any, ...]]:
+        """Return the rows of the transfers to accounts that were wallets of agents at their block."""
+        wallets = Wallets(connection, self.chain_id, sorted({it.receiver for it in paid}))
+        sellers = []
+        for it in paid:
+            if it.nonce is None and not self.terms.counts_plain:
+                continue
+            if agents := wallets.agents_at(it.receiver, it.place):
+                sellers.append((it, agents))
+        operators = _Operators(connection, self.chain_id, {agent[2] for _, agents in sellers for agent in agents})
+        rows = []
+        for it, agents in sellers:
+            registry, agent_id, owner = agents[0]
+            kinship = _kinship(it, agents, operators)
+            micros = self.terms.micros(it.token, it.amount)
+            row = (*self._place(it), it.sender, it.receiver, it.amount, micros, it.nonce)
+            rows.append((*row, registry, agent_id, owner, kinship))
+        return rows
+
+    def _place(self, it: TokenTransfer) -> tuple[Any, ...]:
+        """Return the columns that say where a transfer stands."""
+        return (
+            self.chain_id,
+            it.block_number,
+            it.log_index,
+            it.block_hash,
+            it.block_time,
+            it.transaction_hash,
+            it.token,
+        )
+
+    def _index_cursor(self, connection: Connection) -> Any:
+        table = schema.chain
+        query = select(table.c.first_block, table.c.block_number).where(table.c.chain_id == self.chain_id)
+        return connection.execute(query).one_or_none()
+
+    def _cursor(self, connection: Connection, before: int) -> tuple[int, bytes]:
+        """Return the cursor. A new one, or one of other terms, begins before the first block."""
+        table = payment_cursor
+        row = connection.execute(select(table).where(table.c.chain_id == self.chain_id)).one_or_none()
+        if row is not None and row.terms == self.terms.text:
+            return row.block_number, bytes(row.block_hash)
+        start = {"block_number": before, "block_hash": bytes(32), "terms": self.terms.text}
+        values = {**start, "changed_at": int(time.time())}
+        if row is None:
+            rows_of(connection).insert_unless_known(table, {"chain_id": self.chain_id, **values})
+        else:
+            connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(values))
+            for it in CHAIN_TABLES:
+                connection.execute(delete(it).where(it.c.chain_id == self.chain_id))
+        return before, bytes(32)
+
+    def _lock(self, connection: Connection, due: PaymentRange, new: tuple[int, bytes]) -> None:
+        """Move the cursor, and keep a rollback from beginning before the end of the transaction.
+
+        Raises:
+            CursorMovedError: The cursor is elsewhere, or the index does not have the end of the range any more.
+        """
+        table, (number, hash_) = payment_cursor, due.former
+        moved = connection.execute(
+            update(table)
+            .where(
+                table.c.chain_id == self.chain_id,
+                table.c.block_number == number,
+                table.c.block_hash == hash_,
+                table.c.terms == self.terms.text,
+            )
+            .values(block_number=new[0], block_hash=new[1], changed_at=int(time.time()))
+        ).rowcount
+        if not moved:
+            raise CursorMovedError(self.chain_id, number)
+        self._require_blocks(connection, due, {})
+
+    def _require_blocks(self, connection: Connection, due: PaymentRange, seen: Mapping[int, bytes]) -> None:
+        """Check that the index has the end of a range, and no other block in place of one of some blocks.
+
+        Raises:
+            CursorMovedError: It is on another branch.
+        """
+        table = schema.block
+        query = select(table.c.block_number, table.c.block_hash).where(
+            table.c.chain_id == self.chain_id, table.c.block_number.between(due.first if seen else due.last, due.last)
+        )
+        known = {row.block_number: bytes(row.block_hash) for row in connection.execute(query)}
+        # A checkpoint deep in the chain may have been forgotten meanwhile; then no reorganisation reaches it.
+        index = self._index_cursor(connection)
+        is_deep = index is not None and index.block_number - due.last > JOURNAL_BLOCKS
+        if known.get(due.last, due.hash if is_deep else None) != due.hash:
+            raise CursorMovedError(self.chain_id, due.last)
+        for number, hash_ in seen.items():
+            if known.get(number, hash_) != hash_:
+                raise CursorMovedError(self.chain_id, number)
+
+
+class _Operators:
+    """The accounts that some owners approved for all their agents, at any place of the chain."""
+
+    def __init__(self, connection: Connection, chain_id: int, owners: Collection[str]) -> None:
+        self._changes: dict[tuple[str, str, str], list[tuple[tuple[int, int], bool]]] = {}
+        table, ordered = schema.EVENT_TABLES[ApprovalForAll], sorted(owners)
+        for start in range(0, len(ordered), _AT_ONCE):
+            query = select(table).where(
+                table.c.chain_id == chain_id, table.c.owner.in_(ordered[start : start + _AT_ONCE])
+            )
+            for row in connection.execute(query.order_by(table.c.block_number, table.c.log_index)):
+                key = row.registry, row.owner, row.operator
+                place = row.block_number, row.log_index
+                self._changes.setdefault(key, []).append((place, bool(row.is_approved)))
+
+    def are(self, registry: str, owner: str, account: str, place: tuple[int, int]) -> bool:
+        """Return True if an account was an operator of an owner at a place of the chain."""
+        before = [approved for at, approved in self._changes.get((registry, owner, account), ()) if at < place]
+        return bool(before) and before[-1]
+
+
+def _kinship(it: TokenTransfer, agents: Sequence[tuple[str, int, str]], operators: _Operators) -> str | None:
+    """Return the reason why a payer pays himself; None if the chain shows none."""
+    if it.sender == it.receiver:
+        return "wallet"
+    if any(it.sender == owner for _, _, owner in agents):
+        return "owner"
+    if any(operators.are(registry, owner, it.sender, it.place) for registry, _, owner in agents):
+        return "operator"
+    return None

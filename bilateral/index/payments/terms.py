@@ -1,0 +1,64 @@
+"""The terms on which transfers count as payments, for one chain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
+from bilateral.identifiers import checksummed
+
+MICROS: Final = 6
+"""The decimals in which volumes are kept: millionths of a dollar."""
+
+_MOST_DECIMALS: Final = 18
+_MOST_CONFIRMATIONS: Final = 64
+
+
+@dataclass(frozen=True)
+class PaymentTerms:
+    """The terms on which transfers count as payments.
+
+    Attributes:
+        tokens: The decimals of each token that is worth a dollar, by its address.
+        confirmations: The blocks that must hold or follow a payment.
+        counts_plain: True if transfers without an authorization count too. Anybody can send those to himself for less
+            gas, so they are left out by default.
+    """
+
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    confirmations: int = 1
+    counts_plain: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the terms, and bring addresses into checksum form."""
+        if not self.tokens:
+            raise InvalidArgumentError("payments need at least one token")
+        try:
+            tokens = {checksummed(address): decimals for address, decimals in self.tokens.items()}
+        except MalformedIdentifierError as problem:
+            raise InvalidArgumentError(f"a token's address is invalid: {problem}") from None
+        object.__setattr__(self, "tokens", tokens)
+        for address, decimals in tokens.items():
+            if not 0 <= decimals <= _MOST_DECIMALS:
+                raise InvalidArgumentError(f"token {address} has {decimals} decimals, out of range 0..{_MOST_DECIMALS}")
+        if not 1 <= self.confirmations <= _MOST_CONFIRMATIONS:
+            raise InvalidArgumentError(f"confirmations {self.confirmations} is out of range 1..{_MOST_CONFIRMATIONS}")
+
+    @property
+    def text(self) -> str:
+        """The terms that stored payments depend on. If they change, payments are read anew."""
+        return json.dumps({"plain": self.counts_plain, "tokens": dict(sorted(self.tokens.items()))})
+
+    def micros(self, token: str, amount: int) -> int:
+        """Return an amount in millionths of a dollar, rounded down.
+
+        Args:
+            token: The token, in checksum form.
+            amount: The amount in its smallest unit.
+        """
+        decimals = self.tokens[token]
+        micros: int = amount * 10**MICROS // 10**decimals
+        return min(micros, 2**63 - 1)

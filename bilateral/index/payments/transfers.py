@@ -1,0 +1,224 @@
+"""Transfers of tokens to and from some wallets, as one endpoint shows them, and the authorizations behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.errors import MalformedNodeAnswerError
+from bilateral.identifiers import checksummed
+from bilateral.index.errors import EndpointLiesError
+from bilateral.index.logs import LogEntry, address_of, bytes_of, grouped, hash_of
+from bilateral.index.source import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from bilateral.index.endpoint import Endpoint
+    from bilateral.index.logs import BlockLogs
+
+_TRANSFER: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
+_USED: Final = "0x" + keccak(text="AuthorizationUsed(address,bytes32)").hex()
+_TOPICS: Final = 3
+_ACCOUNTS: Final = 500
+"""Accounts to ask for at once: what most public endpoints allow."""
+
+_WORD: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTransfer:
+    """A transfer of a token.
+
+    Attributes:
+        block_number: Its block.
+        log_index: The index of its log in the block.
+        block_hash: The hash of the block.
+        block_time: The time of the block, in Unix seconds.
+        transaction_hash: Its transaction.
+        token: The token.
+        sender: The account that it came from.
+        receiver: The account that it went to.
+        amount: The amount, in the token's smallest unit.
+        nonce: The nonce of the authorization that it used; None without one.
+    """
+
+    block_number: int
+    log_index: int
+    block_hash: bytes
+    block_time: int
+    transaction_hash: bytes
+    token: str
+    sender: str
+    receiver: str
+    amount: int
+    nonce: bytes | None = None
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The block and the index of the log."""
+        return self.block_number, self.log_index
+
+
+class TransferSource(Source):
+    """The logs of tokens as one endpoint shows them.
+
+    Args:
+        endpoint: The endpoint.
+        tokens: The tokens, in checksum form.
+        wait: Waits some seconds; returns False to give up.
+    """
+
+    def __init__(self, endpoint: Endpoint, tokens: Sequence[str], wait: Callable[[float], bool] | None = None) -> None:
+        """See the class."""
+        super().__init__(endpoint, tokens, wait=wait)
+        self._tokens = tokens
+        self._filter: list[Any] = []
+
+    def transfers(self, wallets: Sequence[str], first: int, last: int) -> tuple[list[TokenTransfer], ...]:
+        """Return the transfers to some wallets, and those from them, each in the order of the chain.
+
+        Args:
+            wallets: The wallets, in checksum form.
+            first: The first block.
+            last: The last block.
+
+        Raises:
+            EndpointRefusesError, EndpointLiesError: See `Source.logs`.
+            MalformedNodeAnswerError: A block is missing, or a log cannot be read.
+        """
+        found: tuple[dict[tuple[int, int], TokenTransfer], ...] = {}, {}
+        for start in range(0, len(wallets), _ACCOUNTS):
+            asked = wallets[start : start + _ACCOUNTS]
+            for at, way in enumerate(found):
+                topics = [[_TRANSFER], None, _topics(asked)] if at == 0 else [[_TRANSFER], _topics(asked)]
+                for it in self._read_transfers(topics, first, last):
+                    if (it.receiver, it.sender)[at] not in asked:
+                        raise EndpointLiesError(self.name, f"it gives a transfer that was not asked for: {it.place}")
+                    way[it.place] = it
+        return tuple([way[place] for place in sorted(way)] for way in found)
+
+    def authorizations(
+        self, accounts: Collection[str], first: int, last: int
+    ) -> dict[tuple[int, int], tuple[bytes, str, str, bytes]]:
+        """Return the authorizations that some accounts' transfers used.
+
+        Args:
+            accounts: The accounts, in checksum form.
+            first: The first block.
+            last: The last block.
+
+        Returns:
+            Transaction, token, account and nonce, by block and index of the log.
+        """
+        found: dict[tuple[int, int], tuple[bytes, str, str, bytes]] = {}
+        ordered = sorted(accounts)
+        for start in range(0, len(ordered), _ACCOUNTS):
+            topics = [[_USED], _topics(ordered[start : start + _ACCOUNTS])]
+            for block in self._read(topics, first, last):
+                for index, entry in zip(block.indices, block.entries, strict=True):
+                    if len(entry.topics) == _TOPICS and entry.topics[0].lower() == _USED:
+                        account, nonce = _account(entry.topics[1]), bytes_of(entry.topics[2])
+                        values = hash_of(entry.transactionHash), address_of(entry.address), account, nonce
+                        found[block.number, index] = values
+        return found
+
+    def _read_transfers(self, topics: list[Any], first: int, last: int) -> Iterator[TokenTransfer]:
+        blocks = self._read(topics, first, last)
+        without = {block.number: block for block in blocks if block.time is None}
+        for header in self.headers_of(sorted(without)):
+            block = without[header.block.number]
+            if block.hash != header.block.hash:
+                raise EndpointLiesError(self.name, f"the logs of block {block.number} are of another block")
+            block.time = header.block.time
+        for block in blocks:
+            for index, entry in zip(block.indices, block.entries, strict=True):
+                # A token may have other events under the same topic: those of ERC-721 have four topics.
+                if len(entry.topics) != _TOPICS or entry.topics[0].lower() != _TRANSFER:
+                    continue
+                data = bytes_of(entry.data)
+                if len(data) != _WORD:
+                    raise MalformedNodeAnswerError(f"{self.name}: the transfer in log {index} has other data")
+                yield TokenTransfer(
+                    block.number,
+                    index,
+                    block.hash,
+                    block.time or 0,
+                    hash_of(entry.transactionHash),
+                    address_of(entry.address),
+                    _account(entry.topics[1]),
+                    _account(entry.topics[2]),
+                    int.from_bytes(data),
+                )
+
+    def _read(self, topics: list[Any], first: int, last: int) -> list[BlockLogs]:
+        """Return all logs of a range of blocks that fit topics."""
+        self._filter = topics
+        found: list[BlockLogs] = []
+        while first <= last:
+            logs, end = self.logs(first, last)
+            found += logs
+            first = end + 1
+        return found
+
+    def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
+        query = {
+            "address": list(self._tokens),
+            "fromBlock": hex(first),
+            "toBlock": hex(last),
+            "topics": self._filter,
+        }
+        entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
+        return grouped(self.name, entries, self._tokens, first, last)
+
+
+def _topics(accounts: Sequence[str]) -> list[str]:
+    """Return accounts as topics."""
+    return ["0x" + "00" * 12 + account[2:].lower() for account in accounts]
+
+
+_KNOWN: dict[str, str] = {}
+_MOST_KNOWN: Final = 1 << 16
+
+
+def _account(topic: str) -> str:
+    """Return the account in a topic, in checksum form."""
+    known = _KNOWN.get(topic)
+    if known is None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        known = _KNOWN[topic] = checksummed("0x" + topic[-40:])
+    return known
+
+
+def with_nonces(
+    transfers: Sequence[TokenTransfer], used: dict[tuple[int, int], tuple[bytes, str, str, bytes]]
+) -> list[TokenTransfer]:
+    """Return transfers with the nonces of their authorizations.
+
+    A token logs the use of an authorization and its transfer one after the other. An authorization elsewhere in the
+    transaction is of another transfer.
+
+    Args:
+        transfers: The transfers.
+        used: The authorizations, see `TransferSource.authorizations`.
+    """
+    found = []
+    for it in transfers:
+        nonce = None
+        for neighbour in (it.log_index - 1, it.log_index + 1):
+            authorization = used.get((it.block_number, neighbour))
+            if authorization is not None and authorization[:3] == (it.transaction_hash, it.token, it.sender):
+                nonce = authorization[3]
+                del used[it.block_number, neighbour]  # it is of one transfer
+                break
+        found.append(it if nonce is None else _replaced(it, nonce))
+    return found
+
+
+def _replaced(it: TokenTransfer, nonce: bytes) -> TokenTransfer:
+    """Return a transfer with a nonce. `dataclasses.replace` takes four times as long."""
+    values = it.block_number, it.log_index, it.block_hash, it.block_time, it.transaction_hash
+    return TokenTransfer(*values, it.token, it.sender, it.receiver, it.amount, nonce)

@@ -1,0 +1,94 @@
+"""Follow the payments of one chain, behind its index."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from bilateral.errors import MalformedNodeAnswerError
+from bilateral.index.errors import ChainChangedError, CursorMovedError
+from bilateral.index.payments.transfers import TransferSource, with_nonces
+from bilateral.index.reading import ENDPOINT_FAILURES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bilateral.index.payments.store import PaymentRange, PaymentStore
+    from bilateral.index.pool import Pool
+    from bilateral.index.source import Source
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
+
+
+class PaymentFollower:
+    """Follows the payments of one chain, one range of blocks after the other.
+
+    Args:
+        store: The rows.
+        pool: The chain's endpoints.
+        wait: Waits some seconds; returns False to give up.
+    """
+
+    def __init__(self, store: PaymentStore, pool: Pool, wait: Callable[[float], bool] | None = None) -> None:
+        """See the class."""
+        self._store = store
+        self._pool = pool
+        self._wait = wait
+        self._sources: dict[str, TransferSource] = {}
+
+    def step(self) -> bool:
+        """Store the payments of the next range of blocks.
+
+        Returns:
+            False if payments are as far as the index; else True, and the index has to look again first.
+
+        Raises:
+            NoEndpointError: No endpoint is usable now; try again later.
+        """
+        due = self._store.next_range()
+        if due is None:
+            return False
+        while True:
+            source = self._pool.choose()
+            try:
+                stored = self._read(self._of_tokens(source), due)
+            except (CursorMovedError, ChainChangedError):
+                return True  # the index rolls back first, or another worker was faster
+            except ENDPOINT_FAILURES as problem:
+                self._pool.bench(source, problem)
+            else:
+                self._pool.succeeded(source)
+                _LOGGER.info("chain=%d payments=%d block=%d", self._store.chain_id, stored, due.last)
+                return True
+
+    def _of_tokens(self, source: Source) -> TransferSource:
+        """Return what reads the logs of tokens through an endpoint."""
+        if source.name not in self._sources:
+            tokens = list(self._store.terms.tokens)
+            self._sources[source.name] = TransferSource(source.endpoint, tokens, self._wait)
+        return self._sources[source.name]
+
+    def _read(self, source: TransferSource, due: PaymentRange) -> int:
+        """Read and store the payments of a range. Its end must have the same hash before and after."""
+        self._require(source, due)
+        wallets = self._store.wallets(due)
+        paid, returned = source.transfers(wallets, due.first, due.last) if wallets else ([], [])
+        payers = {it.sender for it in paid if it.amount > 0}
+        if payers:
+            first, last = paid[0].block_number, paid[-1].block_number
+            paid = with_nonces(paid, source.authorizations(payers, first, last))
+        self._require(source, due)
+        return self._store.append(due, paid, returned)
+
+    def _require(self, source: TransferSource, due: PaymentRange) -> None:
+        """Check that the end of a range is in the chain.
+
+        Raises:
+            ChainChangedError: Another block is in its place.
+            MalformedNodeAnswerError: The endpoint is behind.
+        """
+        header = source.header(due.last)
+        if header is None:
+            raise MalformedNodeAnswerError(f"{source.name} lacks block {due.last}")
+        if header.block.hash != due.hash:
+            raise ChainChangedError(source.name, f"block {due.last} was replaced")

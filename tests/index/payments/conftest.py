@@ -1,0 +1,32 @@
+"""A chain on which buyers pay agents with a token, and an index that learns it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.process import follow_chains
+from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from tests.index.analysis.conftest import DEPLOYMENT
+from tests.index.payments.world import TOKEN, Payments
+
+TERMS = PaymentTerms({TOKEN: 6})
+
+
+@pytest.fixture
+def world(event_chain, emitter_code):
+    return Payments(event_chain, emitter_code)
+
+
+@pytest.fixture
+def catch_up_payments(engine, event_chain):
+    """Index the chain with its payments to its head."""
+
+    def run(terms=TERMS, url=None):
+        chain = ChainSettings((url or event_chain.url,), (DEPLOYMENT,), payments=terms)
+        settings = IndexSettings((chain,), files=FileSettings(workers=0))
+        follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+
+    return run
