@@ -1,4 +1,4 @@
-"""Create the tables of payments, and of what sellers and buyers say about each other."""
+"""Create the tables of payments, and of messages between sellers and buyers."""
 
 from __future__ import annotations
 
