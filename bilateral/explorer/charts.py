@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup, escape
 
 from bilateral.explorer.identicon import identicon
-from bilateral.explorer.text import figure, visible
+from bilateral.explorer.text import day, figure, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +23,7 @@ _ROW: Final = 23
 _GAP: Final = 27
 _FAN_WIDTH: Final = 820
 _FAN_HEIGHT: Final = 500
+_STRIP: Final = 320
 _LOW: Final = 50
 """The value from which a relation is a good one."""
 
@@ -110,7 +111,8 @@ def _fan(people: Sequence[Neighbour], sign: int, hue: str) -> list[str]:
     x = centre_x + sign * 218
     most = max((it.count for it in people), default=1)
     step = (_FAN_HEIGHT - 108) / max(len(people) - 1, 1)
-    for place, person in enumerate(people):
+    slots = sorted(range(len(people)), key=lambda it: abs(it - (len(people) - 1) / 2))  # the largest in the middle
+    for place, person in zip(slots, people, strict=True):
         y = 62 + place * step if len(people) > 1 else centre_y
         size = sqrt(person.count / most)
         radius, line = 5 + 8.5 * size, 1.2 + 7 * size
@@ -122,7 +124,7 @@ def _fan(people: Sequence[Neighbour], sign: int, hue: str) -> list[str]:
             f'stroke-width="{line:.2f}" opacity=".5" fill="none"/>'
         )
         anchor, text_x = ("start" if sign > 0 else "end"), x + sign * (radius + 10)
-        name = visible(person.name, 24).striptags()
+        name = plain(person.name, 24)
         parts.append(
             f'<a href="{escape(person.url)}"><circle class="node {kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"/>'
             f'<text class="lbl" x="{text_x:.1f}" y="{y - 1:.1f}" text-anchor="{anchor}">{escape(name)}</text>'
@@ -130,3 +132,54 @@ def _fan(people: Sequence[Neighbour], sign: int, hue: str) -> list[str]:
             f'<tspan class="v {kind}">{figure(person.mean)}</tspan> from {person.count}</text></a>'
         )
     return parts
+
+
+def strip(places: Sequence[float], mean: float, hue: str = "s") -> Markup:
+    """Return values as ticks on their scale, with a mark at the mean.
+
+    Args:
+        places: The places of the values, 0 to 1.
+        mean: The place of the mean, 0 to 1.
+        hue: The class of the mark's colour.
+    """
+    ticks = "".join(f"M{4 + it * _STRIP:.1f} 2v16" for it in places)
+    x = 4 + min(1.0, max(0.0, mean)) * _STRIP
+    return Markup(  # noqa: S704  # numbers only
+        f'<svg viewBox="0 0 {_STRIP + 8} 28" width="100%" height="28" preserveAspectRatio="none" aria-hidden="true">'
+        f'<path class="tick {hue}" d="{ticks}"/><line class="axis" x1="4" x2="{_STRIP + 4}" y1="19.5" y2="19.5"/>'
+        f'<path class="{hue}" d="M{x:.1f} 21l4 6h-8z"/></svg>'
+    )
+
+
+def timeline(up: Sequence[int], down: Sequence[int], last_day: int) -> Markup:
+    """Return a chart of days: ratings as a server above the line, as a client below.
+
+    Args:
+        up: The number as a server on each day, the oldest first.
+        down: The number as a client.
+        last_day: The last day, in days since 1970.
+    """
+    width, height = 400, 150
+    middle, step, most = height * 0.56, width / len(up), max(1, *up, *down)
+    parts = []
+    for place, (above, below) in enumerate(zip(up, down, strict=True)):
+        x = place * step + 0.6
+        for count, kind in ((above, "s"), (below, "c")):
+            if count:
+                length = max(2.0, count / most * (middle - 14 if kind == "s" else height - middle - 22))
+                y = middle - 1 - length if kind == "s" else middle + 1
+                parts.append(
+                    f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{step - 1.2:.1f}" height="{length:.1f}" '
+                    f'rx="1"/>'
+                )
+    for place in range(0, len(up), 28):
+        x = place * step
+        parts.append(
+            f'<line class="gridline" x1="{x:.0f}" x2="{x:.0f}" y1="8" y2="{height - 14}"/>'
+            f'<text x="{x:.0f}" y="{height - 2}">{day(last_day - len(up) + 1 + place)}</text>'
+        )
+    label = f"Ratings a day over {len(up)} days: {sum(up)} as a server above, {sum(down)} as a client below"
+    return Markup(  # noqa: S704  # numbers only
+        f'<svg viewBox="0 0 {width} {height}" width="100%" role="img" aria-label="{label}">'
+        f'<line class="axis" x1="0" x2="{width}" y1="{middle}" y2="{middle}"/>{"".join(parts)}</svg>'
+    )

@@ -10,7 +10,7 @@ from bilateral.explorer.networks import account_path, agent_path
 from bilateral.explorer.text import short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from bilateral.index.queries.neighbourhood import Edge
 
@@ -20,7 +20,7 @@ class Neighbour:
     """A counterpart of an agent.
 
     Attributes:
-        name: Its id, or its shortened address.
+        name: Its name, the word of a stranger; without one its id, or its shortened address.
         url: The path of its page.
         count: The number of its values.
         mean: Their mean as percents of each tag's scale; None if no tag has a scale.
@@ -32,25 +32,30 @@ class Neighbour:
     mean: float | None
 
 
-def neighbours(edges: Iterable[Edge], side: str, limit: int) -> list[Neighbour]:
+def neighbours(edges: Iterable[Edge], side: str, limit: int, names: Mapping[str, str]) -> list[Neighbour]:
     """Return the counterparts that rated an agent on one side, those with the most values first.
 
     Args:
         edges: The edges of the agent's neighbourhood.
         side: The side of the agent, `server` or `client`.
         limit: The largest number of counterparts.
+        names: The names of agents, by short id.
     """
     values: dict[tuple[str | None, str | None], list[tuple[int, float | None]]] = defaultdict(list)
     for edge in edges:
         if edge.direction == "received" and edge.side == side:
             values[edge.agent, edge.account].append((edge.count, edge.share))
-    found = [_neighbour(agent, account, of) for (agent, account), of in values.items()]
+    found = [_neighbour(agent, account, of, names) for (agent, account), of in values.items()]
     return sorted(found, key=lambda it: (-it.count, it.name))[:limit]
 
 
-def _neighbour(agent: str | None, account: str | None, values: list[tuple[int, float | None]]) -> Neighbour:
+def _neighbour(
+    agent: str | None, account: str | None, values: list[tuple[int, float | None]], names: Mapping[str, str]
+) -> Neighbour:
     scaled = [(count, share) for count, share in values if share is not None]
     weight = sum(count for count, _ in scaled)
     mean = 100 * sum(count * share for count, share in scaled) / weight if weight else None
-    name, url = (agent, agent_path(agent)) if agent is not None else (short(account or ""), account_path(account or ""))
+    name, url = (short(account or ""), account_path(account or ""))
+    if agent is not None:
+        name, url = names.get(agent, agent), agent_path(agent)
     return Neighbour(name, url, sum(count for count, _ in values), mean)

@@ -9,6 +9,21 @@ from bilateral.deployment_records import address_book
 
 _MAIN: Final = "mainnet"
 
+_EXPLORERS: Final = {
+    1: "https://etherscan.io",
+    10: "https://optimistic.etherscan.io",
+    56: "https://bscscan.com",
+    100: "https://gnosisscan.io",
+    137: "https://polygonscan.com",
+    8453: "https://basescan.org",
+    42161: "https://arbiscan.io",
+    42220: "https://celoscan.io",
+    43114: "https://snowscan.xyz",
+    84532: "https://sepolia.basescan.org",
+    11155111: "https://sepolia.etherscan.io",
+}
+"""Sites that show transactions of a chain."""
+
 
 @cache
 def slugs() -> dict[str, int]:
@@ -60,3 +75,25 @@ def account_path(account: str) -> str:
         account: Its address.
     """
     return f"/accounts/{account}"
+
+
+def rating_path(chain_id: int, block: int, log_index: int) -> str:
+    """Return the path of a rating's page.
+
+    Args:
+        chain_id: The chain.
+        block: The block of its event.
+        log_index: The event's place in the block.
+    """
+    return f"/{slug_of(chain_id)}/ratings/{block}-{log_index}"
+
+
+def transaction_link(chain_id: int, transaction: str) -> str | None:
+    """Return the address of a transaction at a site that shows them; None if no site is known.
+
+    Args:
+        chain_id: The chain.
+        transaction: Its hash.
+    """
+    site = _EXPLORERS.get(chain_id)
+    return None if site is None else f"{site}/tx/{transaction}"

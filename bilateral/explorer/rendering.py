@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
+from unicodedata import normalize
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -14,10 +16,21 @@ from bilateral.explorer import charts, networks, text
 from bilateral.explorer.assets import asset
 from bilateral.explorer.identicon import identicon
 from bilateral.explorer.neighbours import neighbours
+from bilateral.explorer.network import ROWS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from markupsafe import Markup
+
+    from bilateral.explorer.analysis import AnalysisPage, FindingPage
+    from bilateral.explorer.comparing import Compared, ComparePage
     from bilateral.explorer.method import MethodPage
+    from bilateral.explorer.network import NetworkPage
+    from bilateral.explorer.records import RatingPage, ValidationPage
+    from bilateral.explorer.searching import SearchPage
     from bilateral.explorer.views import AccountPage, AgentPage, HomePage
+    from bilateral.index.queries.latest import LatestRating
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src 'self' data:; "
@@ -27,7 +40,13 @@ POLICY: Final = (
 
 _FAN: Final = 8
 
-_PAGES: Final = (("/", "Home"), ("/method", "Method"))
+_PAGES: Final = (
+    ("/search", "Search"),
+    ("/network", "Network"),
+    ("/analysis", "Analysis"),
+    ("/compare", "Compare"),
+    ("/method", "Method"),
+)
 """The pages that every page links to."""
 
 
@@ -47,10 +66,16 @@ def _environment() -> Environment:
         "pages": _PAGES,
         "figure": text.figure,
         "identicon": identicon,
+        "has_unseen": lambda it: "<mark" in text.visible(it),
+        "mixes_alphabets": text.mixes_alphabets,
         "moment": text.moment,
         "network": networks.slug_of,
+        "plain": text.plain,
+        "rating_path": networks.rating_path,
         "scale_of_tag": scale_of_tag,
         "short": text.short,
+        "strip": charts.strip,
+        "transaction_link": networks.transaction_link,
         "asset": lambda name: asset(name).path,
         "version": version("bilateral"),
         "visible": text.visible,
@@ -96,15 +121,21 @@ def render_home(frame: Frame, page: HomePage) -> str:
     return render("home", frame, page=page)
 
 
+def render_latest(rows: Sequence[LatestRating], names: Mapping[str, str]) -> str:
+    """Return the table of the latest ratings as HTML, to replace that of a page."""
+    return _environment().get_template("latest.html.j2").render(rows=rows, names=names)
+
+
 def render_agent(frame: Frame, page: AgentPage) -> str:
     """Return an agent's page as HTML."""
-    clients = neighbours(page.edges, "server", _FAN)
-    servers = neighbours(page.edges, "client", _FAN)
+    clients = neighbours(page.edges, "server", _FAN, page.names)
+    servers = neighbours(page.edges, "client", _FAN, page.names)
     return render(
         "agent",
         frame,
         page=page,
-        histogram=charts.butterfly(page.as_server.distribution, page.as_client.distribution),
+        histogram=_histogram(page),
+        chart=charts.timeline(page.activity.server, page.activity.client, page.activity.last_day),
         graph=charts.neighbourhood(page.agent.id, clients, servers) if clients or servers else None,
     )
 
@@ -117,6 +148,59 @@ def render_account(frame: Frame, page: AccountPage) -> str:
 def render_method(frame: Frame, page: MethodPage) -> str:
     """Return the page that says how each figure is made, as HTML."""
     return render("method", frame, page=page)
+
+
+def render_rating(frame: Frame, page: RatingPage) -> str:
+    """Return the page of one rating as HTML."""
+    return render("rating", frame, page=page)
+
+
+def render_validation(frame: Frame, page: ValidationPage) -> str:
+    """Return the page of one validation as HTML."""
+    return render("validation", frame, page=page)
+
+
+def render_search(frame: Frame, page: SearchPage) -> str:
+    """Return the page of searches as HTML. Names that look the same are marked."""
+    slugs = [networks.slug_of(it.chain_id) for it in page.chains]
+    seen = Counter(normalize("NFKC", it.name).casefold().strip() for it in page.found if it.name)
+    twins = {it.name for it in page.found if it.name and seen[normalize("NFKC", it.name).casefold().strip()] > 1}
+    return render("search", frame, page=page, chain_options=[(it, it) for it in slugs], twins=twins)
+
+
+def render_compare(frame: Frame, page: ComparePage) -> str:
+    """Return the page that compares agents as HTML."""
+    return render("compare", frame, page=page, histograms=[_histogram(it) for it in page.compared])
+
+
+def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
+    """Return the page of a network as HTML.
+
+    Args:
+        frame: The place of the page.
+        page: Its content.
+        number: The page of the table, from 1.
+    """
+    last = max(1, -(-len(page.links) // ROWS))
+    number = min(number, last)
+    rows = page.links[(number - 1) * ROWS : number * ROWS]
+    names = {it.id: it.name for it in page.nodes if it.name}
+    return render("network", frame, page=page, rows=rows, names=names, number=number, pages_of_links=last)
+
+
+def render_analysis(frame: Frame, page: AnalysisPage) -> str:
+    """Return the page of a trust analysis as HTML."""
+    return render("analysis", frame, page=page)
+
+
+def render_finding(frame: Frame, page: FindingPage) -> str:
+    """Return the page of a finding as HTML."""
+    return render("finding", frame, page=page)
+
+
+def _histogram(page: AgentPage | Compared) -> Markup:
+    """Return the histogram of both sides."""
+    return charts.butterfly(page.as_server.distribution, page.as_client.distribution)
 
 
 def render_problem(frame: Frame, status: int, detail: str) -> str:

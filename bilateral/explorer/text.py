@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 """The categories of characters that are invisible, or that turn the direction of writing."""
 
+_LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
+"""Alphabets with letters that look like those of another one."""
+
 MAX_SHOWN: Final = 300
 """The characters of a text of a stranger that a page shows."""
 
@@ -29,6 +32,28 @@ def visible(text: str | None, limit: int = MAX_SHOWN) -> Markup:
     shown = (text or "")[:limit]
     parts = [_mark(it) if unicodedata.category(it) in _UNSEEN else escape(it) for it in shown]
     return Markup("").join(parts) + ("…" if len(text or "") > limit else "")
+
+
+def plain(text: str | None, limit: int = MAX_SHOWN) -> str:
+    """Return a text of a stranger without markup, for titles and pictures: marks stand for unseen characters.
+
+    Args:
+        text: The text; None shows nothing.
+        limit: The largest number of characters to show.
+    """
+    shown = (text or "")[:limit]
+    marked = "".join(f"[U+{ord(it):04X}]" if unicodedata.category(it) in _UNSEEN else it for it in shown)
+    return marked + ("…" if len(text or "") > limit else "")
+
+
+def mixes_alphabets(text: str | None) -> bool:
+    """Check a name for letters of alphabets that look alike, such as a Cyrillic letter among Latin ones.
+
+    Args:
+        text: The name.
+    """
+    found = {unicodedata.name(it, "").partition(" ")[0] for it in (text or "")[:MAX_SHOWN] if it.isalpha()}
+    return len(found & _LOOK_ALIKE) > 1
 
 
 def _mark(character: str) -> Markup:
@@ -78,3 +103,12 @@ def web_link(uri: str | None) -> str | None:
     except ValueError:
         return None
     return uri if is_safe else None
+
+
+def day(number: int) -> str:
+    """Return a day as a person reads it, such as `22 Nov`.
+
+    Args:
+        number: The days since 1970.
+    """
+    return datetime.fromtimestamp(number * 86_400, UTC).strftime("%-d %b")

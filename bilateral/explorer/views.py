@@ -6,25 +6,36 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bilateral.bounds import scale_of_tag
+from bilateral.explorer.agent_figures import Activity, Share, TagValues, activity, shares, values_by_tag
 from bilateral.index.queries.accounts import Account
 from bilateral.index.queries.accounts import account as read_account
 from bilateral.index.queries.agents import Agent, RatingSummary
 from bilateral.index.queries.agents import agent as read_agent
 from bilateral.index.queries.chains import ChainProgress, chains
+from bilateral.index.queries.changes import Change, changes_of
 from bilateral.index.queries.distribution import TENTHS, distribution
 from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_by, feedback_of
+from bilateral.index.queries.findings import Finding, TrustScore, findings_about, trust_scores
+from bilateral.index.queries.identities import OtherIdentity, other_identities
 from bilateral.index.queries.latest import LatestRating, latest_ratings
+from bilateral.index.queries.names import names_of
 from bilateral.index.queries.neighbourhood import Edge, neighbourhood
 from bilateral.index.queries.ratings import Direction, Rating, ratings_of
-from bilateral.index.queries.validations import Validation, validations_of
+from bilateral.index.queries.recent import rating_times, recent_feedback
+from bilateral.index.queries.search_filters import Side
+from bilateral.index.queries.search_leaders import Leader, leaderboard
+from bilateral.index.queries.validations import Validation, validations_by, validations_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import AgentKey
+    from bilateral.index.queries.registries import AgentKey, Registries
 
-_ROWS: Final = 20
+_ROWS: Final = 12
 _EDGES: Final = 100
+_LEADERS: Final = 5
+_BOARDS: Final = ((Side.SERVER, "starred"), (Side.CLIENT, ""), (Side.SERVER, "uptime"))
+"""The leaders of the first page, by side and tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +45,29 @@ class HomePage:
     Attributes:
         chains: The indexed chains.
         latest: The latest feedback and ratings of all chains, the newest first.
+        leaders: The agents with the greatest lower bounds, by side and tag.
+        names: The names of the agents in the latest ratings, by short id.
     """
 
     chains: tuple[ChainProgress, ...]
     latest: tuple[LatestRating, ...]
+    leaders: tuple[Leaders, ...]
+    names: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaders:
+    """The agents with the greatest lower bounds on one side, for one tag.
+
+    Attributes:
+        side: The side.
+        tag: The tag; `""` for ratings by servers.
+        leaders: The agents, the best first.
+    """
+
+    side: str
+    tag: str
+    leaders: tuple[Leader, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +84,19 @@ class SideView:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentFinding:
+    """A finding of trust analysis that names an account of an agent.
+
+    Attributes:
+        finding: The finding.
+        part: The account's part in it: `actor`, `beneficiary` or `subject`.
+    """
+
+    finding: Finding
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
 class AgentPage:
     """The content of an agent's page.
 
@@ -66,6 +109,14 @@ class AgentPage:
         received: The newest ratings by servers that it received.
         given: The newest ratings that it gave as a server.
         validations: Its newest validations.
+        shares: Shares that say how much its ratings are worth.
+        tags: Its newest values by tag, on their own scales.
+        activity: Its ratings by day.
+        changes: Its history: transfers, wallets and files.
+        others: The agents that its file names as the same one.
+        findings: The findings of trust analysis that name its accounts.
+        scores: Its scores without false ratings.
+        names: The names of the agents on the page, by short id.
         progress: The chain's progress: all figures are as of its block.
     """
 
@@ -77,6 +128,14 @@ class AgentPage:
     received: tuple[Rating, ...]
     given: tuple[Rating, ...]
     validations: tuple[Validation, ...]
+    shares: tuple[Share, ...]
+    tags: tuple[TagValues, ...]
+    activity: Activity
+    changes: tuple[Change, ...]
+    others: tuple[OtherIdentity, ...]
+    findings: tuple[AgentFinding, ...]
+    scores: tuple[TrustScore, ...]
+    names: dict[str, str]
     progress: ChainProgress
 
 
@@ -87,27 +146,52 @@ class AccountPage:
     Attributes:
         account: The account and its agents.
         given: The newest feedback that it gave on each chain.
+        validations: The newest requests to it as a validator.
+        names: The names of the agents on the page, by short id.
         chains: The indexed chains.
     """
 
     account: Account
     given: tuple[Feedback, ...]
+    validations: tuple[Validation, ...]
+    names: dict[str, str]
     chains: tuple[ChainProgress, ...]
 
 
-def home_page(connection: Connection) -> HomePage:
-    """Read the first page."""
+def home_page(connection: Connection, registries: Registries) -> HomePage:
+    """Read the first page.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries.
+    """
     found = chains(connection)
-    latest = [it for chain in found for it in latest_ratings(connection, chain.chain_id)]
-    latest.sort(key=lambda it: (it.time, it.block), reverse=True)
-    return HomePage(found, tuple(latest[:_ROWS]))
+    boards = tuple(
+        Leaders(side, tag, leaderboard(connection, tag, side, limit=_LEADERS).items) for side, tag in _BOARDS
+    )
+    latest = latest_of_all(connection, found)
+    ids = {it for row in latest for it in (row.agent, row.by_agent)}
+    return HomePage(found, latest, boards, names_of(connection, registries, ids))
 
 
-def agent_page(connection: Connection, key: AgentKey) -> AgentPage | None:
+def latest_of_all(connection: Connection, indexed: tuple[ChainProgress, ...]) -> tuple[LatestRating, ...]:
+    """Return the latest feedback and ratings of all chains, the newest first.
+
+    Args:
+        connection: The database.
+        indexed: The indexed chains.
+    """
+    latest = [it for chain in indexed for it in latest_ratings(connection, chain.chain_id)]
+    latest.sort(key=lambda it: (it.time, it.block, it.log_index), reverse=True)
+    return tuple(latest[:_ROWS])
+
+
+def agent_page(connection: Connection, registries: Registries, key: AgentKey) -> AgentPage | None:
     """Read the page of an agent.
 
     Args:
         connection: The database.
+        registries: The indexed registries.
         key: The agent.
 
     Returns:
@@ -116,34 +200,69 @@ def agent_page(connection: Connection, key: AgentKey) -> AgentPage | None:
     agent = read_agent(connection, key)
     if agent is None:
         return None
+    progress = next(it for it in chains(connection) if it.chain_id == key.chain_id)
+    received = ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items
+    given = ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items
+    edges = _with_servers(neighbourhood(connection, key, limit=_EDGES).edges, received)
+    recent = recent_feedback(connection, key)
+    accounts = {it for it in (agent.owner, agent.wallet) if it is not None}
+    place = (connection, key.chain_id, key.identity_registry)
+    scores = trust_scores(*place, {str(key.agent_id), *accounts})
+    named = {it.agent for it in edges} | {it.server for it in received} | {it.agent for it in given}
     return AgentPage(
         agent=agent,
-        as_server=_side(connection, key, agent, "server"),
-        as_client=_side(connection, key, agent, "client"),
-        edges=neighbourhood(connection, key, limit=_EDGES).edges,
+        as_server=side_view(connection, key, agent, "server"),
+        as_client=side_view(connection, key, agent, "client"),
+        edges=edges,
         feedback=feedback_of(connection, key, FeedbackFilter(include_revoked=True), limit=_ROWS).items,
-        received=ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items,
-        given=ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items,
+        received=received,
+        given=given,
         validations=validations_of(connection, key, limit=_ROWS).items,
-        progress=next(it for it in chains(connection) if it.chain_id == key.chain_id),
+        shares=shares(recent, edges, agent.ratings, scores),
+        tags=values_by_tag(agent.ratings, recent),
+        activity=activity(recent, rating_times(connection, key), progress.block_time),
+        changes=changes_of(connection, key),
+        others=other_identities(connection, key, agent.owner),
+        findings=tuple(AgentFinding(*it) for it in findings_about(*place, accounts)),
+        scores=scores,
+        names=names_of(connection, registries, named),
+        progress=progress,
     )
 
 
-def account_page(connection: Connection, address: str, chain_ids: tuple[int, ...]) -> AccountPage:
+def account_page(connection: Connection, registries: Registries, address: str) -> AccountPage:
     """Read the page of an account.
 
     Args:
         connection: The database.
+        registries: The indexed registries.
         address: The account, in checksum form.
-        chain_ids: The indexed chains.
     """
-    wanted = FeedbackFilter(include_revoked=True)
+    chain_ids, wanted = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
     given = [it for chain in chain_ids for it in feedback_by(connection, chain, address, wanted, limit=_ROWS).items]
-    return AccountPage(read_account(connection, address, chain_ids), tuple(given), chains(connection))
+    asked = [it for chain in chain_ids for it in validations_by(connection, chain, address, limit=_ROWS).items]
+    account = read_account(connection, address, chain_ids)
+    ids = {it.id for it in account.agents} | {it.agent for it in given} | {it.agent for it in asked}
+    names = names_of(connection, registries, ids)
+    return AccountPage(account, tuple(given), tuple(asked), names, chains(connection))
 
 
-def _side(connection: Connection, key: AgentKey, agent: Agent, side: str) -> SideView:
-    """Return one side of an agent."""
+def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:
+    """Return edges with those of the newest ratings by servers, which many raters with more ratings hide."""
+    known = {(it.side, it.agent) for it in edges if it.direction == Direction.RECEIVED}
+    missing = (it for it in received if (it.side, it.server) not in known)
+    return (*edges, *(Edge("received", it.side, it.server, None, "", 1, it.rating / 100) for it in missing))
+
+
+def side_view(connection: Connection, key: AgentKey, agent: Agent, side: str) -> SideView:
+    """Return one side of an agent.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        agent: The agent, with its summaries.
+        side: The side.
+    """
     found = [it for it in agent.ratings if it.side == side and scale_of_tag(it.tag) is not None]
     if not found:
         return SideView(None, (0,) * TENTHS)

@@ -117,5 +117,5 @@ def test_a_counterpart_with_several_tags_is_one_neighbour():
         Edge("given", "server", "1:3", None, "starred", 9, 0.5),
         Edge("received", "client", "1:4", None, "", 1, 0.5),
     ]
-    found = neighbours(edges, "server", 8)
-    assert [(it.name, it.count, it.mean) for it in found] == [("0x1111…1111", 9, 75.0), ("1:2", 1, 50.0)]
+    found = neighbours(edges, "server", 8, {"1:2": "Painter"})
+    assert [(it.name, it.count, it.mean) for it in found] == [("0x1111…1111", 9, 75.0), ("Painter", 1, 50.0)]

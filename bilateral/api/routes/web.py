@@ -1,52 +1,64 @@
-"""Routes of the web pages. Each has its content as JSON too: by `.json` at the end of the path, or by `Accept`.
+"""Routes of the web pages of agents and accounts, of the first page, and of the files that pages load.
 
 The module's name puts its routes behind all others, because the path of an agent begins with the name of any chain.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from fastapi import APIRouter, Request, Response
 
-from bilateral.api.answers import answer, tagged
-from bilateral.api.problems import ProblemError, not_found, problem_of
-from bilateral.api.service import service_of
-from bilateral.errors import BilateralError
+from bilateral.api.answers import tagged
+from bilateral.api.pages import html, indexed_chain, page_answer
+from bilateral.api.problems import not_found
+from bilateral.api.service import Service, service_of
 from bilateral.explorer import rendering
 from bilateral.explorer.assets import assets
 from bilateral.explorer.method import METHOD, MethodPage
-from bilateral.explorer.networks import chain_of
-from bilateral.explorer.views import AccountPage, AgentPage, HomePage, account_page, agent_page, home_page
+from bilateral.explorer.pictures import agent_picture, site_picture
+from bilateral.explorer.views import (
+    AccountPage,
+    AgentPage,
+    HomePage,
+    account_page,
+    agent_page,
+    home_page,
+    latest_of_all,
+)
 from bilateral.identifiers import checksummed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from bilateral.index.queries.chains import chains
+from bilateral.index.queries.names import names_of
 
 router = APIRouter(include_in_schema=False)
 
-_HTML: Final = "text/html; charset=utf-8"
+_PNG: Final = "image/png"
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
-_SECURITY: Final = {
-    "Content-Security-Policy": rendering.POLICY,
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "Vary": "Accept",
-}
 
 
 @router.get("/index.json", response_class=Response)
 @router.get("/", response_class=Response)
 def home(request: Request) -> Response:
-    """Show the indexed chains and the latest ratings."""
-    return _page(request, HomePage, lambda: service_of(request).read(home_page), rendering.render_home)
+    """Show the indexed chains, the leaders and the latest ratings."""
+    service = service_of(request)
+    return page_answer(request, HomePage, lambda: service.read(home_page, service.registries()), rendering.render_home)
+
+
+@router.get("/latest", response_class=Response)
+def latest(request: Request) -> Response:
+    """Return the table of the latest ratings, with which a page renews its own."""
+    service = service_of(request)
+    rows = service.read(lambda connection: latest_of_all(connection, chains(connection)))
+    ids = {it for row in rows for it in (row.agent, row.by_agent)}
+    names = service.read(names_of, service.registries(), ids)
+    return html(request, rendering.render_latest(rows, names))
 
 
 @router.get("/method.json", response_class=Response)
 @router.get("/method", response_class=Response)
 def method(request: Request) -> Response:
     """Show how each figure is made."""
-    return _page(request, MethodPage, lambda: METHOD, rendering.render_method)
+    return page_answer(request, MethodPage, lambda: METHOD, rendering.render_method)
 
 
 @router.get("/assets/{name}", response_class=Response)
@@ -59,16 +71,28 @@ def asset(name: str) -> Response:
     return Response(found.body, 200, headers, found.media_type)
 
 
+@router.get("/picture.png", response_class=Response)
+def picture(request: Request) -> Response:
+    """Return the picture that previews of links show."""
+    return tagged(request, site_picture(), _PNG)
+
+
 @router.get("/accounts/{address}", response_class=Response)
 @router.get("/accounts/{address}.json", response_class=Response)  # the lower one is looked at first
 def account(request: Request, address: str) -> Response:
-    """Show an account: its agents, and the feedback that it gave."""
+    """Show an account: its agents, and what it gave."""
     service = service_of(request)
 
     def read() -> AccountPage:
-        return service.read(account_page, checksummed(address), tuple(service.registries().by_chain))
+        return service.read(account_page, service.registries(), checksummed(address))
 
-    return _page(request, AccountPage, read, rendering.render_account)
+    return page_answer(request, AccountPage, read, rendering.render_account)
+
+
+@router.get("/{network}/{agent_id:int}.png", response_class=Response)
+def agent_preview(request: Request, network: str, agent_id: int) -> Response:
+    """Return the picture of an agent that previews of links show."""
+    return tagged(request, agent_picture(_read_agent(service_of(request), network, agent_id)), _PNG)
 
 
 @router.get("/{network}/{agent_id:int}.json", response_class=Response)
@@ -76,41 +100,13 @@ def account(request: Request, address: str) -> Response:
 def agent(request: Request, network: str, agent_id: int) -> Response:
     """Show an agent from both sides."""
     service = service_of(request)
-
-    def read() -> AgentPage:
-        chain_id = chain_of(network)
-        if chain_id is None:
-            raise not_found("chain", network)
-        key = service.agent_key(f"{chain_id}:{agent_id}")
-        found = service.read(agent_page, key)
-        if found is None:
-            raise not_found("agent", key.id)
-        return found
-
-    return _page(request, AgentPage, read, rendering.render_agent)
+    return page_answer(request, AgentPage, lambda: _read_agent(service, network, agent_id), rendering.render_agent)
 
 
-def _page(
-    request: Request, kind: Any, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]
-) -> Response:
-    """Answer with a page as HTML or JSON; problems are pages too, for who asked for HTML."""
-    if _wants_json(request):
-        response = answer(request, kind, read())
-        response.headers["Vary"] = "Accept"
-        return response
-    frame = rendering.Frame(request.url.path, request.url.query, str(request.base_url).rstrip("/"))
-    try:
-        body = render(frame, read())
-    except (ProblemError, BilateralError) as error:
-        problem = error if isinstance(error, ProblemError) else problem_of(error)
-        body = rendering.render_problem(frame, problem.status, problem.detail)
-        return Response(body, problem.status, {**_SECURITY, **problem.headers, "Cache-Control": "no-store"}, _HTML)
-    response = tagged(request, body.encode(), _HTML)
-    response.headers.update(_SECURITY)
-    return response
-
-
-def _wants_json(request: Request) -> bool:
-    """Check whether a request is for JSON: by its path, or because it accepts JSON and no HTML."""
-    accepted = request.headers.get("accept", "")
-    return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)
+def _read_agent(service: Service, network: str, agent_id: int) -> AgentPage:
+    """Return the content of an agent's page."""
+    key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
+    found = service.read(agent_page, service.registries(), key)
+    if found is None:
+        raise not_found("agent", key.id)
+    return found

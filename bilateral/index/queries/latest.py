@@ -30,6 +30,7 @@ class LatestRating:
         value: The value.
         tag: The tag; a rating has none.
         block: Its block.
+        log_index: Its place in the block.
         time: The time of the block, Unix seconds.
         transaction: Its transaction.
     """
@@ -41,6 +42,7 @@ class LatestRating:
     value: Exact
     tag: str
     block: int
+    log_index: int
     time: int
     transaction: str
 
@@ -78,7 +80,7 @@ def _newest(limit: int, chain_id: int, table: Any, *columns: Any) -> Select[Any]
 
 
 def _rating(chain_id: int, row: tuple[Any, ...]) -> LatestRating:
-    side, block, _, time, transaction, agent_id, server_id, account, value, decimals, tag = row
+    side, block, log_index, time, transaction, agent_id, server_id, account, value, decimals, tag = row
     return LatestRating(
         side=side,
         agent=f"{chain_id}:{agent_id}",
@@ -87,6 +89,7 @@ def _rating(chain_id: int, row: tuple[Any, ...]) -> LatestRating:
         value=exact(value, decimals),
         tag=tag,
         block=block,
+        log_index=log_index,
         time=time,
         transaction=f"0x{bytes(transaction).hex()}",
     )

@@ -67,9 +67,12 @@ class Watched:
         self.page.goto(path)
         return self.page
 
-    def violations(self):
-        """Return the rules of axe-core that the page breaks, with their elements."""
-        found = self.page.evaluate(f"async () => {{ {axe()}; return (await axe.run()).violations }}")
+    def violations(self, rules=None):
+        """Return the rules of axe-core that the page breaks, with their elements; of all rules, or of some."""
+        if not self.page.evaluate("'axe' in globalThis"):
+            self.page.evaluate(f"() => {{ {axe()} }}")
+        options = {} if rules is None else {"runOnly": rules}
+        found = self.page.evaluate("async (options) => (await axe.run(options)).violations", options)
         return [(it["id"], [node["html"][:200] for node in it["nodes"]]) for it in found]
 
     def overflow(self):

@@ -1,0 +1,88 @@
+"""Answers with web pages: each has its content as JSON too, by `.json` at the end of the path, or by `Accept`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fastapi import Response
+
+from bilateral.api.answers import answer, tagged
+from bilateral.api.problems import ProblemError, not_found, problem_of
+from bilateral.errors import BilateralError
+from bilateral.explorer import rendering
+from bilateral.explorer.networks import chain_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fastapi import Request
+
+    from bilateral.api.service import Service
+
+_HTML: Final = "text/html; charset=utf-8"
+SECURITY: Final = {
+    "Content-Security-Policy": rendering.POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Vary": "Accept",
+}
+"""The headers of every page."""
+
+
+def page_answer(
+    request: Request, kind: Any, read: Callable[[], Any], render: Callable[[rendering.Frame, Any], str]
+) -> Response:
+    """Answer with a page as HTML or JSON; problems are pages too, for who asked for HTML.
+
+    Args:
+        request: The request.
+        kind: The type of the content.
+        read: Reads the content.
+        render: Returns the content as HTML.
+    """
+    if _wants_json(request):
+        response = answer(request, kind, read())
+        response.headers["Vary"] = "Accept"
+        return response
+    frame = rendering.Frame(request.url.path, request.url.query, str(request.base_url).rstrip("/"))
+    try:
+        body = render(frame, read())
+    except (ProblemError, BilateralError) as error:
+        problem = error if isinstance(error, ProblemError) else problem_of(error)
+        body = rendering.render_problem(frame, problem.status, problem.detail)
+        return Response(body, problem.status, {**SECURITY, **problem.headers, "Cache-Control": "no-store"}, _HTML)
+    return html(request, body)
+
+
+def html(request: Request, body: str) -> Response:
+    """Answer with HTML.
+
+    Args:
+        request: The request.
+        body: The HTML.
+    """
+    response = tagged(request, body.encode(errors="replace"), _HTML)
+    response.headers.update(SECURITY)
+    return response
+
+
+def indexed_chain(service: Service, network: str) -> int:
+    """Return the indexed chain of a name or number in a path.
+
+    Args:
+        service: The service.
+        network: The name, such as `base`.
+
+    Raises:
+        ProblemError: There is no such chain, or it is not indexed.
+    """
+    chain_id = chain_of(network)
+    if chain_id is None or chain_id not in service.registries().by_chain:
+        raise not_found("chain", network)
+    return chain_id
+
+
+def _wants_json(request: Request) -> bool:
+    """Check whether a request is for JSON: by its path, or because it accepts JSON and no HTML."""
+    accepted = request.headers.get("accept", "")
+    return request.url.path.endswith(".json") or ("application/json" in accepted and "text/html" not in accepted)

@@ -1,0 +1,188 @@
+"""Routes of the web pages of searches, single records, comparisons, networks and trust analysis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from bilateral.api.pages import indexed_chain, page_answer
+from bilateral.api.problems import not_found
+from bilateral.api.service import Service, service_of
+from bilateral.errors import BilateralError
+from bilateral.explorer import rendering
+from bilateral.explorer.analysis import AnalysisPage, FindingPage, analysis_page, finding_page
+from bilateral.explorer.comparing import ComparePage, compare_page
+from bilateral.explorer.network import NetworkPage, neighbourhood_page, network_page
+from bilateral.explorer.networks import slug_of
+from bilateral.explorer.records import RatingPage, ValidationPage, rating_page, validation_page
+from bilateral.explorer.searching import SearchPage, filled, path_of, search_page
+from bilateral.index.queries.network import MAX_RATINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bilateral.index.queries.registries import AgentKey
+
+router = APIRouter(include_in_schema=False)
+
+_Number = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
+_Event = Annotated[int, Path(ge=0, lt=2**31)]
+_Block = Annotated[int, Path(ge=0, lt=2**63)]
+_Id = Annotated[str, Query(max_length=200)]
+
+
+@router.get("/search.json", response_class=Response)
+@router.get("/search", response_class=Response)
+def search(request: Request) -> Response:
+    """Find agents by a form. Each state of it has one path."""
+    fields = filled(request.query_params)
+    if not request.url.path.endswith(".json") and dict(request.query_params) != fields:
+        return RedirectResponse(path_of(fields), 303)
+    return page_answer(
+        request, SearchPage, lambda: service_of(request).read(search_page, fields), rendering.render_search
+    )
+
+
+@router.get("/compare.json", response_class=Response)
+@router.get("/compare", response_class=Response)
+def compare(request: Request, first: _Id = "", second: _Id = "") -> Response:
+    """Compare two agents."""
+    service = service_of(request)
+
+    def read() -> ComparePage:
+        keys: list[AgentKey] = []
+        problem = None
+        for text in (first.strip(), second.strip()):
+            try:
+                if text:
+                    keys.append(_key(service, text))
+            except BilateralError as error:
+                problem = str(error)
+        return service.read(compare_page, (first, second), keys, problem)
+
+    return page_answer(request, ComparePage, read, rendering.render_compare)
+
+
+def _key(service: Service, text: str) -> AgentKey:
+    """Return the agent of an id, or of the path of its page."""
+    network, slash, number = text.strip("/").partition("/")
+    return service.agent_key(f"{indexed_chain(service, network)}:{number}" if slash else text)
+
+
+@router.get("/network", response_class=Response)
+def first_network(request: Request) -> Response:
+    """Lead to the network of the first chain."""
+    return _first_chain(request, "network")
+
+
+@router.get("/analysis", response_class=Response)
+def first_analysis(request: Request) -> Response:
+    """Lead to the trust analysis of the first chain."""
+    return _first_chain(request, "analysis")
+
+
+def _first_chain(request: Request, name: str) -> Response:
+    """Lead to a page of the first chain."""
+    chains = list(service_of(request).registries().by_chain)
+    return RedirectResponse(f"/{slug_of(chains[0])}/{name}" if chains else "/", 303)
+
+
+@router.get("/{network}/network.json", response_class=Response)
+@router.get("/{network}/network", response_class=Response)
+def chain_network(
+    request: Request,
+    network: str,
+    number: _Number = 1,
+    limit: Annotated[int, Query(ge=1, le=MAX_RATINGS)] = MAX_RATINGS,
+) -> Response:
+    """Show who rated whom in the newest ratings of a chain."""
+    service = service_of(request)
+
+    def read() -> NetworkPage:
+        return service.read(network_page, service.registries(), indexed_chain(service, network), limit)
+
+    return page_answer(request, NetworkPage, read, _network(number))
+
+
+@router.get("/{network}/{agent_id:int}/network.json", response_class=Response)
+@router.get("/{network}/{agent_id:int}/network", response_class=Response)
+def agent_network(request: Request, network: str, agent_id: int, number: _Number = 1) -> Response:
+    """Show the counterparts of an agent, and theirs."""
+    service = service_of(request)
+
+    def read() -> NetworkPage:
+        key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
+        return service.read(neighbourhood_page, service.registries(), key)
+
+    return page_answer(request, NetworkPage, read, _network(number))
+
+
+def _network(number: int) -> Callable[[rendering.Frame, Any], str]:
+    """Return the function that renders a page of a network's table."""
+    return lambda frame, page: rendering.render_network(frame, page, number)
+
+
+@router.get("/{network}/ratings/{block:int}-{log_index:int}.json", response_class=Response)
+@router.get("/{network}/ratings/{block:int}-{log_index:int}", response_class=Response)
+def rating(request: Request, network: str, block: _Block, log_index: _Event) -> Response:
+    """Show one rating with all its evidence."""
+    service = service_of(request)
+
+    def read() -> RatingPage:
+        chain_id = indexed_chain(service, network)
+        found = service.read(rating_page, service.registries(), chain_id, block, log_index)
+        if found is None:
+            raise not_found("rating", f"{network} {block}-{log_index}")
+        return found
+
+    return page_answer(request, RatingPage, read, rendering.render_rating)
+
+
+@router.get("/{network}/validations/{request_hash}", response_class=Response)
+@router.get("/{network}/validations/{request_hash}.json", response_class=Response)  # looked at first
+def validation(
+    request: Request, network: str, request_hash: Annotated[str, Path(pattern="^0x[0-9a-f]{64}$")]
+) -> Response:
+    """Show one validation with all its answers."""
+    service = service_of(request)
+
+    def read() -> ValidationPage:
+        chain_id = indexed_chain(service, network)
+        found = service.read(validation_page, service.registries(), chain_id, bytes.fromhex(request_hash[2:]))
+        if found is None:
+            raise not_found("validation", request_hash)
+        return found
+
+    return page_answer(request, ValidationPage, read, rendering.render_validation)
+
+
+@router.get("/{network}/analysis.json", response_class=Response)
+@router.get("/{network}/analysis", response_class=Response)
+def analysis(request: Request, network: str) -> Response:
+    """Show what the trust analysis of a chain found, and how."""
+    service = service_of(request)
+
+    def read() -> AnalysisPage:
+        chain_id = indexed_chain(service, network)
+        return service.read(analysis_page, chain_id, service.registries().identity_of(chain_id))
+
+    return page_answer(request, AnalysisPage, read, rendering.render_analysis)
+
+
+@router.get("/{network}/findings/{finding_id}", response_class=Response)
+@router.get("/{network}/findings/{finding_id}.json", response_class=Response)  # looked at first
+def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_length=60)]) -> Response:
+    """Show one finding with its accounts and events."""
+    service = service_of(request)
+
+    def read() -> FindingPage:
+        chain_id = indexed_chain(service, network)
+        identity = service.registries().identity_of(chain_id)
+        found = service.read(finding_page, chain_id, identity, finding_id)
+        if found is None:
+            raise not_found("finding", finding_id)
+        return found
+
+    return page_answer(request, FindingPage, read, rendering.render_finding)

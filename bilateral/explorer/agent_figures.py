@@ -1,0 +1,159 @@
+"""Figures of an agent's page: shares of its newest ratings, values by tag on their scales, and activity by day."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from bilateral.bounds import scale_of_tag
+from bilateral.index.queries.agents import RatingSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bilateral.index.queries.findings import TrustScore
+    from bilateral.index.queries.neighbourhood import Edge
+    from bilateral.index.queries.recent import RecentFeedback
+
+DAYS: Final = 84
+"""The days of the chart of activity."""
+
+_DAY: Final = 86_400
+_TOP: Final = 5
+_MOST_TAGS: Final = 12
+_MOST_TICKS: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of an agent's ratings on each side.
+
+    Attributes:
+        name: The share's name.
+        server: The share as a server, 0 to 1; None if it is unknown or makes no sense.
+        client: The same as a client.
+    """
+
+    name: str
+    server: float | None
+    client: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TagValues:
+    """The newest values of one tag, on the tag's own scale.
+
+    Attributes:
+        summary: The summary of all values.
+        least: The least value of the scale.
+        greatest: The greatest one.
+        places: The places of the newest values on the scale, 0 to 1.
+    """
+
+    summary: RatingSummary
+    least: float
+    greatest: float
+    places: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """The number of ratings of an agent on each day, the last day is the chain's.
+
+    Attributes:
+        last_day: The last day, in days since 1970.
+        server: The numbers as a server, the oldest day first.
+        client: The numbers as a client.
+    """
+
+    last_day: int
+    server: tuple[int, ...]
+    client: tuple[int, ...]
+
+
+def shares(
+    recent: Sequence[RecentFeedback],
+    edges: Sequence[Edge],
+    summaries: Sequence[RatingSummary],
+    scores: Sequence[TrustScore],
+) -> tuple[Share, ...]:
+    """Return the shares that say what a rating is worth.
+
+    Args:
+        recent: The agent's newest feedback.
+        edges: The edges of its neighbourhood.
+        summaries: The summaries of its ratings.
+        scores: Its scores by trust analysis.
+    """
+
+    def of(condition: Callable[[RecentFeedback], bool]) -> float | None:
+        return sum(map(condition, recent)) / len(recent) if recent else None
+
+    independent = {it.side: it.effective / it.raters for it in scores if it.raters}
+    return (
+        Share("Payment claimed", of(lambda it: it.is_paid), None),
+        Share("Independent raters", independent.get("server"), independent.get("client")),
+        Share("Not revoked", of(lambda it: not it.is_revoked), _never_revoked(summaries)),
+        Share("Answered", of(lambda it: it.is_answered), None),
+        Share(f"Beyond the top {_TOP}", *(_beyond(edges, summaries, side) for side in ("server", "client"))),
+    )
+
+
+def _never_revoked(summaries: Sequence[RatingSummary]) -> float | None:
+    """Return the share of ratings by servers that stand: all of them, for they are final."""
+    return 1.0 if any(it.side == "client" for it in summaries) else None
+
+
+def _beyond(edges: Sequence[Edge], summaries: Sequence[RatingSummary], side: str) -> float | None:
+    """Return the share of ratings that come from others than the raters with the most."""
+    total = sum(it.count for it in summaries if it.side == side)
+    by_rater: Counter[str | None] = Counter()
+    for edge in edges:
+        if edge.direction == "received" and edge.side == side:
+            by_rater[edge.agent or edge.account] += edge.count
+    top = sum(count for _, count in by_rater.most_common(_TOP))
+    return max(0.0, 1 - top / total) if total else None
+
+
+def values_by_tag(summaries: Sequence[RatingSummary], recent: Sequence[RecentFeedback]) -> tuple[TagValues, ...]:
+    """Return the newest values of each tag, on its own scale.
+
+    Args:
+        summaries: The summaries of the agent's ratings.
+        recent: Its newest feedback.
+    """
+    values: dict[str, list[float]] = defaultdict(list)
+    for it in recent:
+        if not it.is_revoked:
+            values[it.tag].append(float(it.value))
+    return tuple(
+        _of_tag(it, values[it.tag][:_MOST_TICKS] if it.side == "server" else []) for it in summaries[:_MOST_TAGS]
+    )
+
+
+def _of_tag(summary: RatingSummary, values: list[float]) -> TagValues:
+    """Return the values of one tag. Without a scale, the values themselves are the scale."""
+    scale = scale_of_tag(summary.tag)
+    least, greatest = scale if scale is not None else (min([0.0, *values]), max([summary.mean, *values]))
+    width = (greatest - least) or 1
+    places = tuple(min(1.0, max(0.0, (it - least) / width)) for it in values)
+    return TagValues(summary, float(least), float(greatest), places)
+
+
+def activity(recent: Sequence[RecentFeedback], rated: Sequence[int], now: int) -> Activity:
+    """Return the number of ratings on each of the last days.
+
+    Args:
+        recent: The agent's newest feedback.
+        rated: The times at which servers rated it.
+        now: The time of the chain's last block.
+    """
+    last = now // _DAY
+    counts = [[0] * DAYS, [0] * DAYS]
+    for side, times in enumerate(([it.time for it in recent], rated)):
+        for time in times:
+            day = DAYS - 1 - (last - time // _DAY)
+            if 0 <= day < DAYS:
+                counts[side][day] += 1
+    return Activity(last, tuple(counts[0]), tuple(counts[1]))

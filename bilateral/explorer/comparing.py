@@ -1,0 +1,110 @@
+"""The page that compares two agents, on both sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bilateral.explorer.views import SideView, side_view
+from bilateral.index.queries.agents import Agent
+from bilateral.index.queries.agents import agent as read_agent
+from bilateral.index.queries.chains import ChainProgress, chains
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.index.queries.registries import AgentKey
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One of the agents.
+
+    Attributes:
+        agent: The agent.
+        as_server: The agent as a server.
+        as_client: The agent as a client.
+    """
+
+    agent: Agent
+    as_server: SideView
+    as_client: SideView
+
+
+@dataclass(frozen=True, slots=True)
+class TagRow:
+    """The means of the agents under one tag.
+
+    Attributes:
+        side: The side.
+        tag: The tag.
+        means: The mean of each agent; None for one without such values.
+        counts: The number of its values.
+    """
+
+    side: str
+    tag: str
+    means: tuple[float | None, ...]
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePage:
+    """The content of the page.
+
+    Attributes:
+        wanted: The ids, as they were asked for.
+        compared: The agents; fewer than two if the form is not filled.
+        tags: Their means by side and tag.
+        problem: The sentence that says why the form is wrong; None if it is not.
+        chains: The indexed chains.
+    """
+
+    wanted: tuple[str, str]
+    compared: tuple[Compared, ...]
+    tags: tuple[TagRow, ...]
+    problem: str | None
+    chains: tuple[ChainProgress, ...]
+
+
+def compare_page(
+    connection: Connection, wanted: tuple[str, str], keys: Sequence[AgentKey], problem: str | None
+) -> ComparePage:
+    """Read the page.
+
+    Args:
+        connection: The database.
+        wanted: The ids, as they were asked for.
+        keys: The agents.
+        problem: The sentence that says why the ids are wrong.
+    """
+    compared = []
+    for key in keys:
+        found = read_agent(connection, key)
+        if found is None:
+            problem = f"the index has no agent {key.id}"
+        else:
+            sides = (side_view(connection, key, found, side) for side in ("server", "client"))
+            compared.append(Compared(found, *sides))
+    return ComparePage(wanted, tuple(compared), _tags(compared), problem, chains(connection))
+
+
+def _tags(compared: Sequence[Compared]) -> tuple[TagRow, ...]:
+    """Return the means by side and tag. The summary with the most counterparts stands for a tag."""
+    best = []
+    for it in compared:
+        found = {}
+        for summary in reversed(it.agent.ratings):
+            found[summary.side, summary.tag] = summary
+        best.append(found)
+    rows = sorted({name for found in best for name in found}, key=lambda name: (name[0] != "server", name))
+    return tuple(
+        TagRow(
+            *name,
+            tuple(found[name].mean if name in found else None for found in best),
+            tuple(found[name].count if name in found else 0 for found in best),
+        )
+        for name in rows
+    )

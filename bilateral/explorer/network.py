@@ -1,0 +1,184 @@
+"""The page of the network of trust: its nodes and links, and where each node stands."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from math import cos, pi, sin, sqrt
+from typing import TYPE_CHECKING, Final
+
+from bilateral.explorer.records import progress_of
+from bilateral.index.queries.chains import ChainProgress
+from bilateral.index.queries.findings import flagged_accounts
+from bilateral.index.queries.names import names_of
+from bilateral.index.queries.neighbourhood import neighbourhood
+from bilateral.index.queries.network import MAX_NODES, Link, newest_links
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.index.queries.registries import AgentKey, Registries
+
+ROWS: Final = 50
+"""The links of one page of the table."""
+
+_GOLDEN: Final = pi * (3 - sqrt(5))
+_ROUNDS: Final = 6
+_AROUND: Final = 12
+_MOST_AROUND: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An agent or account of a network.
+
+    Attributes:
+        id: The agent's short id, or the account's address.
+        name: The agent's name, the word of a stranger; None without one.
+        x: Its place from left to right.
+        y: Its place from bottom to top.
+        ratings: The number of ratings that it gave and received.
+        role: `server` if clients rated it, else `client`.
+        is_flagged: True if trust analysis flags the account.
+    """
+
+    id: str
+    name: str | None
+    x: float
+    y: float
+    ratings: int
+    role: str
+    is_flagged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPage:
+    """The content of the page.
+
+    Attributes:
+        chain_id: The chain.
+        agent: The agent whose neighbourhood it is; None for a whole chain.
+        nodes: The agents and accounts, those with the most ratings first.
+        links: Who rated whom, the most ratings first.
+        progress: The chain's progress.
+    """
+
+    chain_id: int
+    agent: str | None
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    progress: ChainProgress
+
+
+def network_page(connection: Connection, registries: Registries, chain_id: int, limit: int) -> NetworkPage:
+    """Read the network of a chain's newest ratings.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries.
+        chain_id: The chain.
+        limit: The largest number of ratings of each direction.
+    """
+    identity = registries.identity_of(chain_id)
+    links = newest_links(connection, chain_id, identity, limit)
+    flagged = flagged_accounts(connection, chain_id, identity)
+    nodes = _nodes(connection, registries, links, flagged)
+    return NetworkPage(chain_id, None, nodes, links, progress_of(connection, chain_id))
+
+
+def neighbourhood_page(connection: Connection, registries: Registries, key: AgentKey) -> NetworkPage:
+    """Read the network around an agent: its counterparts, and theirs.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries.
+        key: The agent.
+    """
+    links = _links_of(connection, key, _MOST_AROUND)
+    others = Counter(end for it in links for end in (it.source, it.target) if ":" in end and end != key.id)
+    for other, _ in others.most_common(_AROUND):
+        links |= _links_of(connection, registries.key(key.chain_id, int(other.partition(":")[2])), _AROUND)
+    found = tuple(sorted(links, key=lambda it: (-it.count, it.source, it.target, it.side)))
+    flagged = flagged_accounts(connection, key.chain_id, key.identity_registry)
+    nodes = _nodes(connection, registries, found, flagged)
+    return NetworkPage(key.chain_id, key.id, nodes, found, progress_of(connection, key.chain_id))
+
+
+def _links_of(connection: Connection, key: AgentKey, limit: int) -> set[Link]:
+    """Return the links of one agent, without those of validators."""
+    values: dict[tuple[str, str, str], list[tuple[int, float | None]]] = defaultdict(list)
+    for it in neighbourhood(connection, key, limit=limit).edges:
+        other = it.agent or it.account
+        if it.side != "validator" and other is not None and other != key.id:
+            ends = (other, key.id) if it.direction == "received" else (key.id, other)
+            values[(*ends, it.side)].append((it.count, it.share))
+    found = set()
+    for (source, target, side), given in values.items():
+        scaled = [(count, share) for count, share in given if share is not None]
+        weight = sum(count for count, _ in scaled)
+        mean = 100 * sum(count * share for count, share in scaled) / weight if weight else None
+        found.add(Link(source, target, side, sum(count for count, _ in given), mean))
+    return found
+
+
+def _nodes(
+    connection: Connection, registries: Registries, links: Sequence[Link], flagged: frozenset[str]
+) -> tuple[Node, ...]:
+    """Return the ends of links with their places: communities stand together."""
+    ratings: Counter[str] = Counter()
+    for it in links:
+        ratings[it.source] += it.count
+        ratings[it.target] += it.count
+    servers = {it.target for it in links if it.side == "server"}
+    order = [name for name, _ in sorted(ratings.items(), key=lambda it: (-it[1], it[0]))][:MAX_NODES]
+    names = names_of(connection, registries, (it for it in order if ":" in it))
+    places = _places(order, _communities(order, links))
+    return tuple(
+        Node(
+            *(it, names.get(it), *places[it], ratings[it]),
+            "server" if it in servers else "client",
+            it in flagged,
+        )
+        for it in order
+    )
+
+
+def _communities(order: Sequence[str], links: Iterable[Link]) -> dict[str, str]:
+    """Return the community of each node: in rounds, each takes that of most of its links."""
+    near: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for link in links:
+        near[link.source].append((link.target, link.count))
+        near[link.target].append((link.source, link.count))
+    label = {it: it for it in order}
+    for _ in range(_ROUNDS):
+        has_changed = False
+        for it in order:
+            weights: dict[str, int] = defaultdict(int)
+            for other, count in near[it]:
+                weights[label[other]] += count
+            best = max(weights, key=lambda name: (weights[name], name), default=label[it])
+            has_changed |= best != label[it]
+            label[it] = best
+        if not has_changed:
+            break
+    return label
+
+
+def _places(order: Sequence[str], label: dict[str, str]) -> dict[str, tuple[float, float]]:
+    """Return the places: communities on a spiral, the largest in the middle; in each, its nodes on a spiral."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for it in order:
+        groups[label[it]].append(it)
+    places, area = {}, 0.0
+    for number, group in enumerate(sorted(groups.values(), key=lambda it: (-len(it), it[0]))):
+        radius = sqrt(len(group))
+        distance = 0.0 if number == 0 else 1.35 * sqrt(area) + radius
+        centre = distance * cos(number * _GOLDEN), distance * sin(number * _GOLDEN)
+        area += (radius + 0.6) ** 2
+        for place, name in enumerate(group):
+            from_centre = 0.9 * sqrt(place)
+            x, y = (c + from_centre * f(place * _GOLDEN) for c, f in zip(centre, (cos, sin), strict=True))
+            places[name] = round(x, 2), round(y, 2)
+    return places

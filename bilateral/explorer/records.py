@@ -1,0 +1,129 @@
+"""The content of the pages of one rating and of one validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bilateral.index.queries.authorized import AuthorizedFeedback
+from bilateral.index.queries.chains import ChainProgress, chains
+from bilateral.index.queries.feedback import Feedback, Response, responses_of
+from bilateral.index.queries.names import names_of
+from bilateral.index.queries.ratings import Rating
+from bilateral.index.queries.records import (
+    FileEvidence,
+    ValidationRecord,
+    file_evidence,
+    rating_at,
+    validation_records,
+)
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bilateral.index.queries.registries import Registries
+
+
+@dataclass(frozen=True, slots=True)
+class RatingPage:
+    """The content of a rating's page. One of the first three is set.
+
+    Attributes:
+        feedback: A client's feedback.
+        authorized: A client's feedback that the agent's owner authorised.
+        rating: A server's rating of a client or validator.
+        chain_id: The chain.
+        names: The names of the agents in it, by short id.
+        file: The file of the feedback, and how it was checked; None if it names none.
+        responses: The newest responses to the feedback.
+        progress: The chain's progress.
+    """
+
+    feedback: Feedback | None
+    authorized: AuthorizedFeedback | None
+    rating: Rating | None
+    chain_id: int
+    names: dict[str, str]
+    file: FileEvidence | None
+    responses: tuple[Response, ...]
+    progress: ChainProgress
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationPage:
+    """The content of a validation's page.
+
+    Attributes:
+        records: The requests with this name: one for each registry that has one.
+        chain_id: The chain.
+        names: The names of the agents, by short id.
+        progress: The chain's progress.
+    """
+
+    records: tuple[ValidationRecord, ...]
+    chain_id: int
+    names: dict[str, str]
+    progress: ChainProgress
+
+
+def rating_page(
+    connection: Connection, registries: Registries, chain_id: int, block: int, log_index: int
+) -> RatingPage | None:
+    """Read the page of a rating.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries.
+        chain_id: The chain.
+        block: The block of the rating's event.
+        log_index: The event's place in the block.
+
+    Returns:
+        The content; None if no rating is there.
+    """
+    found = rating_at(connection, chain_id, block, log_index)
+    if found is None:
+        return None
+    feedback = found if isinstance(found, Feedback) else None
+    rating = found if isinstance(found, Rating) else None
+    responses: tuple[Response, ...] = ()
+    if feedback is not None:
+        identity = next(it.identity_registry for it in registries.by_chain[chain_id] if it.address == feedback.registry)
+        key = registries.key(chain_id, feedback.agent_id, identity)
+        responses = responses_of(connection, key, feedback.client, feedback.feedback_index, limit=50).items
+    return RatingPage(
+        feedback=feedback,
+        authorized=found if isinstance(found, AuthorizedFeedback) else None,
+        rating=rating,
+        chain_id=chain_id,
+        names=names_of(connection, registries, [found.agent, rating.server if rating else None]),
+        file=file_evidence(connection, chain_id, block, log_index),
+        responses=responses,
+        progress=progress_of(connection, chain_id),
+    )
+
+
+def validation_page(
+    connection: Connection, registries: Registries, chain_id: int, request: bytes
+) -> ValidationPage | None:
+    """Read the page of a validation.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries.
+        chain_id: The chain.
+        request: The hash that names the request.
+
+    Returns:
+        The content; None if no registry has such a request.
+    """
+    records = validation_records(connection, chain_id, request)
+    if not records:
+        return None
+    names = names_of(connection, registries, [it.agent for it in records])
+    return ValidationPage(records, chain_id, names, progress_of(connection, chain_id))
+
+
+def progress_of(connection: Connection, chain_id: int) -> ChainProgress:
+    """Return the progress of an indexed chain."""
+    return next(it for it in chains(connection) if it.chain_id == chain_id)

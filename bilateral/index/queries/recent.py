@@ -1,0 +1,110 @@
+"""An agent's newest feedback, briefly: for shares of it, its values by tag, and its activity by day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, exists, select
+
+from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback, ResponseAppended
+from bilateral.index import schema
+from bilateral.index.files import schema as files
+from bilateral.index.queries.values import Exact, exact
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bilateral.index.queries.registries import AgentKey
+
+MOST: Final = 300
+"""The largest number of feedback, and of ratings, that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentFeedback:
+    """A feedback, briefly.
+
+    Attributes:
+        tag: The measure.
+        value: The value.
+        time: The time of its block, Unix seconds.
+        is_paid: True if its file names a payment.
+        is_answered: True if somebody responded.
+        is_revoked: True if the client revoked it.
+    """
+
+    tag: str
+    value: Exact
+    time: int
+    is_paid: bool
+    is_answered: bool
+    is_revoked: bool
+
+
+def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedback, ...]:
+    """Return the newest feedback on an agent, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+    """
+    given = schema.EVENT_TABLES[NewFeedback].c
+    rows: list[Any] = []
+    for registry in key.registries:
+        newest = (
+            select(
+                *(given.chain_id, given.registry, given.agent_id, given.client_address, given.feedback_index),
+                *(given.tag1, given.value, given.value_decimals, given.block_time),
+                *(given.block_number, given.log_index),
+            )
+            .where(given.chain_id == key.chain_id, given.registry == registry, given.agent_id == key.agent_id)
+            .order_by(given.block_number.desc(), given.log_index.desc())
+            .limit(MOST)
+        ).subquery()
+        it = newest.c
+        query = select(
+            *(it.tag1, it.value, it.value_decimals, it.block_time),
+            _has_payment(it),
+            *(_has(schema.EVENT_TABLES[event].c, it) for event in (ResponseAppended, FeedbackRevoked)),
+        ).order_by(it.block_number.desc(), it.log_index.desc())
+        rows += connection.execute(query).all()
+    rows.sort(key=lambda row: -row[3])
+    return tuple(
+        RecentFeedback(tag, exact(value, decimals), time, *map(bool, flags))
+        for tag, value, decimals, time, *flags in rows[:MOST]
+    )
+
+
+def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
+    """Return the times at which servers rated an agent as their client, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+    """
+    it = schema.EVENT_TABLES[ClientRated].c
+    rows = connection.execute(
+        select(it.block_time)
+        .where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.client_id == key.agent_id)
+        .order_by(it.block_number.desc(), it.log_index.desc())
+        .limit(MOST)
+    )
+    return tuple(rows.scalars())
+
+
+def _has(events: Any, it: Any) -> Any:
+    """Return the condition that an event about a feedback exists."""
+    names = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
+    return exists().where(*(events[name] == it[name] for name in names))
+
+
+def _has_payment(it: Any) -> Any:
+    """Return the condition that the file of a feedback names a payment."""
+    named, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
+    return exists().where(
+        and_(*(named[name] == it[name] for name in ("chain_id", "block_number", "log_index"))),
+        file.file_id == named.file_id,
+        read.content_hash == file.content_hash,
+        read.payment_transaction.is_not(None),
+    )
