@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -62,9 +64,7 @@ class Value:
             return and_(
                 ~self.is_missing(dialect), ~self.equals(dialect, operand if operator == "not_in" else [operand])
             )
-        if operator in _ORDERS:
-            return self.compare(dialect, operator, operand)
-        return self.match(dialect, operator, operand)
+        return self.compare(dialect, operator, operand)
 
     def is_missing(self, dialect: EntityDialect) -> Condition:
         """Return true if there is no value."""
@@ -78,13 +78,47 @@ class Value:
         """Return true if the value is less or greater than an operand."""
         return _ORDERS[operator](self.sort_key(dialect), self.bound(operand))
 
-    def match(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """Return true if the value contains, begins or ends with an operand."""
-        raise NotImplementedError(operator)
-
     def bound(self, operand: Any) -> Any:
         """Return an operand in the form of the expression."""
         return operand
+
+
+class MatchedValue(Value, ABC):
+    """The values of a field that may contain an operand, or begin or end with it."""
+
+    def test(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
+        """See `Value.test`."""
+        if operand is not None and (place := _Place.of(operator)) is not None:
+            found = self.match(dialect, place, operand)
+            return and_(~self.is_missing(dialect), ~found if place.is_negated else found)
+        return super().test(dialect, operator, operand)
+
+    @abstractmethod
+    def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
+        """Return true if the value has an operand at a place. Negation and missing values are seen to elsewhere."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The place of an operand that a filter such as `not_starts_with_nocase` names.
+
+    Attributes:
+        name: `contains`, `starts_with` or `ends_with`.
+        is_negated: True if the operand must not be there.
+        is_folded: True if upper and lower case are the same.
+    """
+
+    name: str
+    is_negated: bool
+    is_folded: bool
+
+    @classmethod
+    def of(cls, operator: str) -> _Place | None:
+        """Return the place that an operator names; None for an operator of another kind."""
+        name = operator.removeprefix("not_").removesuffix("_nocase")
+        if name not in ("contains", "starts_with", "ends_with"):
+            return None
+        return cls(name, operator.startswith("not_"), operator.endswith("_nocase"))
 
 
 _ORDERS: Final[dict[str, Callable[[Any, Any], Condition]]] = {
@@ -192,29 +226,26 @@ class Flag(Value):
         return or_(false(), *(self.expression.is_(true()) if it else self.expression.is_(false()) for it in wanted))
 
 
-class String(Value):
+class String(MatchedValue):
     """A text."""
 
     def sort_key(self, dialect: EntityDialect) -> ColumnElement[Any]:
         """See `Value.sort_key`."""
         return dialect.ordered(self.expression)
 
-    def match(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """See `Value.match`."""
-        place, negated, folded = _match(operator)
+    def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
+        """See `MatchedValue.match`."""
         text: ColumnElement[Any] = self.expression
         needle = str(operand)
-        if folded:
+        if place.is_folded:
             needle = needle.lower()
             text = dialect.lower(text, needle)
-        if place == "contains":
-            found: Condition = dialect.position(text, literal(needle, Text)) > 0
-        elif place == "starts_with":
-            found = func.substr(text, 1, len(needle)) == needle
-        else:
-            start = func.length(text) - len(needle) + 1
-            found = and_(start > 0, func.substr(text, start) == needle)
-        return and_(~self.is_missing(dialect), ~found if negated else found)
+        if place.name == "contains":
+            return dialect.position(text, literal(needle, Text)) > 0
+        if place.name == "starts_with":
+            return func.substr(text, 1, len(needle)) == needle
+        start = func.length(text) - len(needle) + 1
+        return and_(start > 0, func.substr(text, start) == needle)
 
 
 class Id(String):
@@ -244,7 +275,7 @@ class Id(String):
         return self._finder(operands)
 
 
-class Address(Value):
+class Address(MatchedValue):
     """An address. Operands are compared whatever their case."""
 
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
@@ -260,34 +291,32 @@ class Address(Value):
         found = [checksum for it in operands if (checksum := checksum_address(it)) is not None]
         return self.expression.in_(found)
 
-    def match(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """See `Value.match`."""
-        found = dialect.position(dialect.address_bytes(self.expression), literal(_bytes(operand))) > 0
-        return and_(~self.is_missing(dialect), ~found if _match(operator)[1] else found)
+    def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
+        """See `MatchedValue.match`."""
+        return dialect.position(dialect.address_bytes(self.expression), literal(_bytes(operand))) > 0
 
     def bound(self, operand: Any) -> Any:
         """See `Value.bound`."""
         return f"0x{_bytes(operand).hex()}"
 
 
-class Blob(Value):
+class Blob(MatchedValue):
     """Bytes."""
 
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
         """See `Value.shown`."""
         return dialect.hexadecimal(self.expression)
 
-    def match(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """See `Value.match`."""
-        found = dialect.position(self.expression, literal(_bytes(operand))) > 0
-        return and_(~self.is_missing(dialect), ~found if _match(operator)[1] else found)
+    def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
+        """See `MatchedValue.match`."""
+        return dialect.position(self.expression, literal(_bytes(operand))) > 0
 
     def bound(self, operand: Any) -> Any:
         """See `Value.bound`."""
         return _bytes(operand)
 
 
-class Entries(Value):
+class Entries(MatchedValue):
     """A list of texts or addresses.
 
     Args:
@@ -311,11 +340,9 @@ class Entries(Value):
         """See `Value.equals`."""
         return or_(false(), *(self._same(it) for it in operands))
 
-    def match(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
-        """See `Value.match`."""
-        _, negated, folded = _match(operator)
-        found = and_(true(), *(self._has(it, folded) for it in operand))
-        return ~found if negated else found
+    def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
+        """See `MatchedValue.match`."""
+        return and_(true(), *(self._has(it, place.is_folded) for it in operand))
 
 
 def checksum_address(text: str) -> str | None:
@@ -332,9 +359,3 @@ def checksum_address(text: str) -> str | None:
 def _bytes(text: str) -> bytes:
     """Return the bytes of a text that the scalar `Bytes` accepted."""
     return bytes.fromhex(text[2:] if text[:2] in ("0x", "0X") else text)
-
-
-def _match(operator: str) -> tuple[str, bool, bool]:
-    """Return the place, the negation and the folding that an operator such as `not_contains_nocase` names."""
-    negated, folded = operator.startswith("not_"), operator.endswith("_nocase")
-    return operator.removeprefix("not_").removesuffix("_nocase"), negated, folded
