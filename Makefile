@@ -19,11 +19,12 @@ CHAOS := 10000
 PAID := 10000
 MUTANTS := 200
 REQUESTS := 100
+QUERIES := 10000
 SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test test-interop bench bench-speed evaluate audit prove prove-quickly fuzz-api mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables lock clean
+.PHONY: help setup compile demo test test-interop bench bench-speed evaluate audit prove prove-quickly fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -73,6 +74,9 @@ prove-quickly: compile ## Prove the statements that take seconds each, as CI doe
 
 fuzz-api: compile ## Send requests made of the OpenAPI document to the service on both engines; REQUESTS for each path.
 	@./assurance/fuzz.sh $(REQUESTS)
+
+fuzz-graphql: compile ## Send made-up GraphQL queries to the service on both engines; QUERIES to each, from SEED.
+	@QUERIES=$(QUERIES) SEED=$(SEED) LONGEST=2 $(BIN)/ape test tests/api/graphql/test_fuzz.py --numprocesses 0 -s
 
 mutate: compile ## Change the contracts one line at a time and count the changes that tests notice. Resumable.
 	@./assurance/setup.sh

@@ -31,6 +31,7 @@ from bilateral.api.graphql.limits import (
     check_variables,
     count_conditions,
     parsed,
+    refuse_nul,
 )
 from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
 from bilateral.api.graphql.rules import RULES
@@ -138,6 +139,7 @@ class Checked:
             return Meta(key, block, self._names([it.selection_set for it in nodes if it.selection_set], type_))
         selection = self._selected(nodes, type_)
         if "id" in arguments:
+            refuse_nul(arguments["id"])
             return One(key, block, type_.name, selection, arguments["id"])
         return Many(key, block, type_.name, selection, self._page(arguments))
 

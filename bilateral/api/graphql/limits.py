@@ -24,7 +24,7 @@ from graphql import (
     parse,
 )
 
-from bilateral.api.graphql.schema import FIRST, graphql_schema
+from bilateral.api.graphql.schema import FIRST, graphql_schema, reference_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +54,15 @@ MAX_ITEMS: Final = 10_000
 
 MAX_CONDITIONS: Final = 300
 """Conditions of all filters together."""
+
+LINKED_CONDITIONS: Final = 10
+"""Conditions for which one on another entity counts: the engine plans a query for it."""
+
+MAX_FILTER_LEVELS: Final = 6
+"""Levels of a filter: `and`, `or` and linked entities within each other. SQLite's parser takes few more."""
+
+MAX_LINKED_LEVELS: Final = 3
+"""Levels of linked entities in a filter. graph-node has one."""
 
 MAX_FIRST: Final = 1_000
 MAX_SKIP: Final = 100_000
@@ -267,18 +276,46 @@ class SizeOfQuery:
         return parent if condition is None else graphql_schema().type_map.get(condition.name.value)
 
 
-def count_conditions(where: Any) -> int:
-    """Return the number of conditions of a filter. Each entry of a list that must be contained is one."""
+def count_conditions(where: Any, level: int = 0, linked: int = 0) -> int:
+    """Return the number of conditions of a filter. Each entry of a list that must be contained is one.
+
+    Args:
+        where: The filter.
+        level: The levels of filters around it.
+        linked: The levels of linked entities around it.
+
+    Raises:
+        LimitError: The filter is nested too deeply, or has a text with NUL, which no database stores.
+    """
+    if level > MAX_FILTER_LEVELS:
+        raise LimitError(f"a filter has more than {MAX_FILTER_LEVELS} levels: nest `and`, `or` and entities less")
+    if linked > MAX_LINKED_LEVELS:
+        raise LimitError(f"a filter goes through more than {MAX_LINKED_LEVELS} levels of entities: nest them less")
     if isinstance(where, list):
-        return sum(count_conditions(it) for it in where)
+        return sum(count_conditions(it, level, linked) for it in where)
     if not isinstance(where, dict):
+        refuse_nul(where)
         return 1
     number = 0
     for name, operand in where.items():
-        if name in ("and", "or") or name.endswith("_"):
-            number += 1 + (count_conditions(operand) if operand else 0)
-        elif isinstance(operand, list) and "contains" in name:
-            number += max(1, len(operand))
+        if name in ("and", "or"):
+            number += 1 + count_conditions(operand, level + 1, linked) if operand else 1
+        elif name.endswith("_"):
+            number += LINKED_CONDITIONS + (count_conditions(operand, level + 1, linked + 1) if operand else 0)
         else:
-            number += 1
+            entries = operand if isinstance(operand, list) else [operand]
+            for it in entries:
+                refuse_nul(it)
+            is_reference = name.partition("_")[0] in reference_names()
+            number += LINKED_CONDITIONS if is_reference else len(entries) if "contains" in name and entries else 1
     return number
+
+
+def refuse_nul(value: Any) -> None:
+    """Refuse a text with NUL.
+
+    Raises:
+        LimitError: The text has one.
+    """
+    if isinstance(value, str) and "\0" in value:
+        raise LimitError("a text of the query has the character NUL, which no stored text has: leave it out")

@@ -79,6 +79,15 @@ def is_derived(field: GraphQLField) -> bool:
 
 
 @cache
+def reference_names() -> frozenset[str]:
+    """Return the names of the fields that name one other entity."""
+    fields = (it for entity in entity_types().values() for it in entity.fields.items())
+    return frozenset(
+        name for name, it in fields if isinstance(get_named_type(it.type), GraphQLObjectType) and not is_derived(it)
+    )
+
+
+@cache
 def graphql_schema() -> GraphQLSchema:
     """Return the schema of the API."""
     schema = build_schema(schema_text())

@@ -14,7 +14,6 @@ from bilateral.api.graphql.execution import Checked, GraphqlRequest, InvalidQuer
 from bilateral.api.problems import ProblemError, not_found
 from bilateral.api.service import Service, service_of
 from bilateral.index.errors import QueryTimeoutError
-from bilateral.index.queries.entities import NestedTooDeeplyError
 
 router = APIRouter(tags=["graphql"])
 
@@ -83,7 +82,7 @@ def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
         return service.read(checked.answer, registries, chain_id)
     except GraphQLError as problem:
         return _errors(problem)
-    except (QueryTimeoutError, NestedTooDeeplyError) as problem:
+    except QueryTimeoutError as problem:
         return _errors(GraphQLError(str(problem)))
 
 

@@ -2,6 +2,9 @@
 
 A page of keys comes first: filters, order, `first` and `skip` look at them alone. Each key's row becomes a JSON object,
 and what it links to becomes an object or list inside of it.
+
+SQLite's parser has a stack of a hundred entries, which nested expressions fill. So on SQLite objects that are nested
+deeply become common table expressions, which follow each other in the text. SQLite's planner puts them back into place.
 """
 
 from __future__ import annotations
@@ -11,9 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, select, true
-from sqlalchemy.exc import OperationalError
 
-from bilateral.errors import InvalidArgumentError
 from bilateral.index.queries import entities_agents, entities_feedback, entities_files, entities_validations
 from bilateral.index.queries.entities_dialects import entity_dialect
 from bilateral.index.queries.entities_rows import ENTITIES, ChainRegistries, Rows, Scope
@@ -28,13 +29,8 @@ if TYPE_CHECKING:
 MODULES: Final = (entities_agents, entities_files, entities_feedback, entities_validations)
 """The modules whose rows are in `ENTITIES`."""
 
-
-class NestedTooDeeplyError(InvalidArgumentError):
-    """A query is nested more deeply than SQLite parses."""
-
-    def __init__(self) -> None:
-        """Compose the message."""
-        super().__init__("the query nests lists and entities more deeply than SQLite parses: select fewer levels")
+_NESTED: Final = 2
+"""Levels of entities within each other in one expression, where the engine's parser has a small stack."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +86,8 @@ def read_list(
         page: The part of the list.
     """
     scope = Scope(entity_dialect(connection), tuple(chains))
-    statement = select(cast(_listed(ENTITIES[entity](scope), selection, page), Text))
-    return str(_answered(connection, statement))
+    listed = _Assembly(scope, selection).listed(ENTITIES[entity](scope), selection, page)
+    return str(connection.execute(select(cast(listed, Text))).scalar_one())
 
 
 def read_one(
@@ -113,22 +109,9 @@ def read_one(
     scope = Scope(entity_dialect(connection), tuple(chains))
     rows = ENTITIES[entity](scope)
     rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))
-    found = _answered(connection, select(cast(_object(rows, selection), Text)))
+    shown = _Assembly(scope, selection).object(rows, selection)
+    found = connection.execute(select(cast(shown, Text))).scalar_one()
     return "null" if found is None else str(found)
-
-
-def _answered(connection: Connection, statement: Select[Any]) -> Any:
-    """Return the value that a statement selects.
-
-    Raises:
-        NestedTooDeeplyError: SQLite cannot parse the statement, because what it selects is nested too deeply.
-    """
-    try:
-        return connection.execute(statement).scalar_one()
-    except OperationalError as problem:
-        if "parser stack overflow" in str(problem.orig):
-            raise NestedTooDeeplyError from None
-        raise
 
 
 def _rows_of(rows: Rows, statement: Select[Any]) -> Select[Any]:
@@ -143,35 +126,76 @@ def _leaves(source: Any) -> list[Any]:
     return [source, *_leaves(source.left), *_leaves(source.right)]
 
 
-def _listed(rows: Rows, selection: Sequence[Selected], page: Page) -> ScalarSelect[Any]:
-    """Return a list of entities as JSON."""
-    keys = [column.label(f"key{at}") for at, column in enumerate(rows.key)]
-    found = _rows_of(rows, select(*keys)).where(*rows.conditions, _condition(rows, page.where))
-    found = found.order_by(*_order(rows, page)).limit(page.first).offset(page.skip)
-    numbered = found.subquery()
-    again = type(rows)(rows.scope)
-    # The first condition names the chains, so that PostgreSQL looks into their partitions only. The others hold.
-    again.conditions = again.conditions[:1]
-    again.conditions += [column == key for column, key in zip(again.key, numbered.c, strict=True)]
-    return select(rows.scope.dialect.json_list(_object(again, selection))).select_from(numbered).scalar_subquery()
+class _Assembly:
+    """Puts the parts of a statement together.
+
+    Args:
+        scope: The chains and the engine.
+        selection: The fields of the entities at the root.
+    """
+
+    def __init__(self, scope: Scope, selection: Sequence[Selected]) -> None:
+        """See the class."""
+        self._scope = scope
+        self._is_flat = scope.dialect.has_small_parser and _height(selection) > _NESTED
+        self._number = 0
+
+    def listed(self, rows: Rows, selection: Sequence[Selected], page: Page, level: int = 1) -> ScalarSelect[Any]:
+        """Return a list of entities as JSON."""
+        keys = [column.label(f"key{at}") for at, column in enumerate(rows.key)]
+        found = _rows_of(rows, select(*keys)).where(*rows.conditions, _condition(rows, page.where))
+        found = found.order_by(*_order(rows, page)).limit(page.first).offset(page.skip)
+        numbered = found.subquery()
+        item = self._by_key(rows, list(numbered.c), selection, level)
+        return select(self._scope.dialect.json_list(item)).select_from(numbered).scalar_subquery()
+
+    def object(self, rows: Rows, selection: Sequence[Selected], level: int = 1) -> ScalarSelect[Any]:
+        """Return the first of some rows as a JSON object."""
+        if self._is_apart(level):
+            shown: Any = self._by_key(rows, rows.key, selection, level)
+        else:
+            shown = self._members(rows, selection, level)
+        return _rows_of(rows, select(shown)).where(*rows.conditions).limit(1).scalar_subquery()
+
+    def _is_apart(self, level: int) -> bool:
+        """Return True if the objects of a level are written apart."""
+        return self._is_flat and level % _NESTED == 0
+
+    def _by_key(self, rows: Rows, key: Sequence[Any], selection: Sequence[Selected], level: int) -> ScalarSelect[Any]:
+        """Return the row with a key, among rows that are known to be of the entity, as a JSON object."""
+        own = type(rows)(self._scope)
+        # The first condition names the chains, so that PostgreSQL looks into their partitions only. The others hold.
+        own.conditions = own.conditions[:1]
+        if not self._is_apart(level):
+            own.conditions += [column == it for column, it in zip(own.key, key, strict=True)]
+            return self.object(own, selection, level)
+        self._number += 1
+        keys = [column.label(f"key{at}") for at, column in enumerate(own.key)]
+        shown = select(*keys, self._members(own, selection, level).label("shown")).select_from(own.source)
+        apart = shown.where(*own.conditions).cte(f"level{level}_{self._number}")
+        same = [apart.c[f"key{at}"] == it for at, it in enumerate(key)]
+        # JSON that is read from another query is a text until it is parsed.
+        found = select(self._scope.dialect.embedded(apart.c.shown)).where(*same)
+        return found.limit(1).correlate_except(apart).scalar_subquery()
+
+    def _members(self, rows: Rows, selection: Sequence[Selected], level: int) -> ColumnElement[Any]:
+        """Return a row as a JSON object."""
+        return self._scope.dialect.members([(it.key, self._member(rows, it, level)) for it in selection])
+
+    def _member(self, rows: Rows, selected: Selected, level: int) -> ColumnElement[Any]:
+        """Return one field of a JSON object."""
+        if selected.name == "__typename":
+            return literal_column(f"'{rows.entity}'", Text)
+        if selected.page is not None:
+            return self.listed(rows.lists[selected.name](), selected.selection, selected.page, level + 1)
+        if selected.selection:
+            return self.object(rows.links[selected.name](), selected.selection, level + 1)
+        return rows.value(selected.name).shown(self._scope.dialect)
 
 
-def _object(rows: Rows, selection: Sequence[Selected]) -> ScalarSelect[Any]:
-    """Return the first of some rows as a JSON object."""
-    members = [(it.key, _member(rows, it)) for it in selection]
-    shown = select(rows.scope.dialect.members(members))
-    return _rows_of(rows, shown).where(*rows.conditions).limit(1).scalar_subquery()
-
-
-def _member(rows: Rows, selected: Selected) -> ColumnElement[Any]:
-    """Return one field of a JSON object."""
-    if selected.name == "__typename":
-        return literal_column(f"'{rows.entity}'", Text)
-    if selected.page is not None:
-        return _listed(rows.lists[selected.name](), selected.selection, selected.page)
-    if selected.selection:
-        return _object(rows.links[selected.name](), selected.selection)
-    return rows.value(selected.name).shown(rows.scope.dialect)
+def _height(selection: Sequence[Selected]) -> int:
+    """Return the levels of entities from a selection on."""
+    return 1 + max((_height(it.selection) for it in selection if it.selection), default=0)
 
 
 def _linked(rows: Rows, expression: Any) -> ScalarSelect[Any]:

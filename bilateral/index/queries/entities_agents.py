@@ -22,6 +22,7 @@ from sqlalchemy import (
 from bilateral.events import Approval, FeedbackRevoked, MetadataSet, NewFeedback
 from bilateral.index import schema
 from bilateral.index.files.reading import listed
+from bilateral.index.queries.entities_lists import has_all
 from bilateral.index.queries.entities_rows import ENTITIES, Rows, lowered, parsed_agent, text_of
 from bilateral.index.queries.entities_values import (
     Address,
@@ -52,13 +53,13 @@ def agent_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
     return text_of(cast(rows.c.chain_id, Text), scope.dialect.whole(rows.c.agent_id))
 
 
-def agent_finder(rows: FromClause) -> Callable[[Sequence[str]], Condition]:
-    """Return a function that finds rows by the ids of their agents."""
+def agent_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Condition]:
+    """Return a function that finds rows by the ids of their agents. Ids of other chains find nothing."""
 
     def find(ids: Sequence[str]) -> Condition:
         chains: dict[int, list[int]] = {}
         for text in ids:
-            if (found := parsed_agent(text)) is not None:
+            if (found := parsed_agent(text)) is not None and scope.has_chain(found[0]):
                 chains.setdefault(found[0], []).append(found[1])
         conditions = (and_(rows.c.chain_id == it, rows.c.agent_id.in_(of)) for it, of in chains.items())
         return or_(false(), *conditions)
@@ -108,7 +109,7 @@ class AgentRows(Rows):
         """See `Rows.fields`."""
         it = self.agent.c
         return {
-            "id": lambda: Id(agent_id_text(self.agent, self.scope), agent_finder(self.agent)),
+            "id": lambda: Id(agent_id_text(self.agent, self.scope), agent_finder(self.agent, self.scope)),
             "chainId": lambda: Whole(it.chain_id),
             "agentId": lambda: Wide(it.agent_id),
             "agentURI": lambda: String(it.uri),
@@ -206,11 +207,11 @@ class AgentRows(Rows):
         )
         shown = select(self.scope.dialect.json_list(page.c.account)).scalar_subquery()
 
-        def has(entry: str, _: bool) -> Condition:  # an address has no case
-            checksum = checksum_address(entry)
-            if checksum is None:
+        def has(entries: Sequence[str], _: bool) -> Condition:  # an address has no case
+            checksums = [it for entry in entries if (it := checksum_address(entry)) is not None]
+            if len(checksums) < len(entries):
                 return false()
-            return exists().where(*about, table.c.account == checksum).correlate(self.agent)
+            return has_all(self.scope.dialect, table, table.c.account, checksums, *about)
 
         def same(entries: Sequence[str]) -> Condition:
             return func.replace(cast(shown, Text), literal_column("' '"), literal_column("''")) == listed(

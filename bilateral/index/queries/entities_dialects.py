@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+import msgspec
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -16,19 +17,20 @@ from sqlalchemy import (
     case,
     cast,
     collate,
-    exists,
     func,
     literal,
     literal_column,
+    select,
     type_coerce,
 )
 
-from bilateral.index.columns import python_integer
+from bilateral.index.columns import python_integer, sqlite_integer
+from bilateral.index.queries.entities_lists import has_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import ColumnElement, Connection, TableValuedAlias
+    from sqlalchemy import ColumnElement, Connection, Select
 
 Member = tuple[str, "ColumnElement[Any]"]
 
@@ -45,6 +47,8 @@ class EntityDialect(ABC):
     """Expressions that the two engines word differently."""
 
     name: str
+    has_small_parser: ClassVar[bool] = False
+    """True if the engine refuses expressions that are nested deeply."""
 
     def prepare(self, connection: Connection) -> None:  # noqa: B027  # PostgreSQL needs nothing
         """Prepare a connection for statements with these expressions."""
@@ -117,18 +121,29 @@ class EntityDialect(ABC):
         """Return a number in the form of `decimal_key`."""
 
     @abstractmethod
+    def decimal_in(
+        self, value: ColumnElement[Any], decimals: ColumnElement[int], operands: Sequence[Decimal]
+    ) -> ColumnElement[bool]:
+        """Return true if a fixed-point number is one of some numbers."""
+
+    @abstractmethod
+    def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
+        """Return a query of three columns that gives some keys. It has one parameter, however many there are."""
+
+    @abstractmethod
     def integer_in_text(self, text: ColumnElement[str]) -> ColumnElement[int]:
         """Return the integer of at most 18 digits that a text is; NULL for other texts."""
 
     @abstractmethod
-    def has_entry(self, listed: ColumnElement[str], value: str, *, folded: bool) -> ColumnElement[bool]:
-        """Return true if a JSON list of texts has an entry, in any case if folded."""
+    def has_entries(self, listed: ColumnElement[str], values: Sequence[str], *, folded: bool) -> ColumnElement[bool]:
+        """Return true if a JSON list of texts has all of some entries, in any case if folded."""
 
 
 class SqliteDialect(EntityDialect):
     """Expressions of SQLite."""
 
     name = "sqlite"
+    has_small_parser = True
 
     def prepare(self, connection: Connection) -> None:
         """Add the functions that SQLite lacks to a connection."""
@@ -197,15 +212,27 @@ class SqliteDialect(EntityDialect):
         """See `EntityDialect.decimal_operand`."""
         return literal(_sort_key(value), Text)
 
+    def decimal_in(
+        self, value: ColumnElement[Any], decimals: ColumnElement[int], operands: Sequence[Decimal]
+    ) -> ColumnElement[bool]:
+        """See `EntityDialect.decimal_in`."""
+        return self.decimal_key(value, decimals).in_([_sort_key(it) for it in operands])
+
+    def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
+        """See `EntityDialect.listed_keys`."""
+        listed = msgspec.json.encode([(sqlite_integer(it), text, sqlite_integer(of)) for it, text, of in keys])
+        each = func.json_each(literal(listed.decode(), Text)).table_valued("value")
+        return select(*(func.json_extract(each.c.value, literal_column(f"'$[{at}]'")) for at in range(3)))
+
     def integer_in_text(self, text: ColumnElement[str]) -> ColumnElement[int]:
         """See `EntityDialect.integer_in_text`."""
         digits = and_(func.length(text).between(1, 18), ~text.op("GLOB")(literal_column("'*[^0-9]*'")))
         return case((digits, cast(text, BigInteger)))
 
-    def has_entry(self, listed: ColumnElement[str], value: str, *, folded: bool) -> ColumnElement[bool]:
-        """See `EntityDialect.has_entry`."""
+    def has_entries(self, listed: ColumnElement[str], values: Sequence[str], *, folded: bool) -> ColumnElement[bool]:
+        """See `EntityDialect.has_entries`."""
         entries = func.json_each(listed).table_valued("value")
-        return _has(self, entries, value, folded=folded)
+        return has_all(self, entries, type_coerce(entries.c.value, Text), values, folded=folded)
 
 
 class PostgresDialect(EntityDialect):
@@ -270,15 +297,28 @@ class PostgresDialect(EntityDialect):
         """See `EntityDialect.decimal_operand`."""
         return literal(value, Numeric)
 
+    def decimal_in(
+        self, value: ColumnElement[Any], decimals: ColumnElement[int], operands: Sequence[Decimal]
+    ) -> ColumnElement[bool]:
+        """See `EntityDialect.decimal_in`."""
+        return self.decimal_key(value, decimals).in_(operands)
+
+    def listed_keys(self, keys: Sequence[tuple[int, str, int]]) -> Select[Any]:
+        """See `EntityDialect.listed_keys`."""
+        listed = msgspec.json.encode([(str(it), text, str(of)) for it, text, of in keys])
+        each = func.json_array_elements(cast(literal(listed.decode(), Text), JSON)).table_valued("value")
+        first, second, third = (type_coerce(each.c.value, JSON)[at].as_string() for at in range(3))
+        return select(cast(first, Numeric), second, cast(third, Numeric))
+
     def integer_in_text(self, text: ColumnElement[str]) -> ColumnElement[int]:
         """See `EntityDialect.integer_in_text`."""
         digits = text.op("~")(literal_column("'^[0-9]{1,18}$'"))
         return case((digits, cast(text, BigInteger)))
 
-    def has_entry(self, listed: ColumnElement[str], value: str, *, folded: bool) -> ColumnElement[bool]:
-        """See `EntityDialect.has_entry`."""
+    def has_entries(self, listed: ColumnElement[str], values: Sequence[str], *, folded: bool) -> ColumnElement[bool]:
+        """See `EntityDialect.has_entries`."""
         entries = func.json_array_elements_text(cast(listed, JSON)).table_valued("value")
-        return _has(self, entries, value, folded=folded)
+        return has_all(self, entries, type_coerce(entries.c.value, Text), values, folded=folded)
 
 
 _DIALECTS: Final = {"sqlite": SqliteDialect(), "postgresql": PostgresDialect()}
@@ -296,15 +336,6 @@ def _quoted(text: str) -> ColumnElement[Any]:
     if not text.isidentifier() or not text.isascii():
         raise ValueError(f"{text!r} is not a name")
     return literal_column(f"'{text}'", Text)
-
-
-def _has(dialect: EntityDialect, entries: TableValuedAlias, value: str, *, folded: bool) -> ColumnElement[bool]:
-    """Return true if one of the rows of a list is a value."""
-    entry: ColumnElement[Any] = type_coerce(entries.c.value, Text)
-    if folded:
-        value = value.lower()
-        entry = dialect.lower(entry, value)
-    return exists().where(entry == value).select_from(entries)
 
 
 def _number(value: Any, decimals: Any) -> Decimal:

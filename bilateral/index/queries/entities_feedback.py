@@ -59,15 +59,15 @@ def feedback_id_text(rows: FromClause, scope: Scope) -> ColumnElement[str]:
     )
 
 
-def feedback_finder(rows: FromClause) -> Callable[[Sequence[str]], Condition]:
-    """Return a function that finds rows by the ids of their feedback."""
+def feedback_finder(rows: FromClause, scope: Scope) -> Callable[[Sequence[str]], Condition]:
+    """Return a function that finds rows by the ids of their feedback. Ids of other chains find nothing."""
 
     def find(ids: Sequence[str]) -> Condition:
         chains: dict[int, list[tuple[int, str, int]]] = {}
         for text in ids:
             found = parsed_feedback(text)
             client = None if found is None else checksum_address(found[2])
-            if found is not None and client is not None:
+            if found is not None and client is not None and scope.has_chain(found[0]):
                 chains.setdefault(found[0], []).append((found[1], client, found[3]))
         # The agent alone first, so that an index serves; tuples with an integer of the wide type compare in pairs.
         return or_(
@@ -75,7 +75,9 @@ def feedback_finder(rows: FromClause) -> Callable[[Sequence[str]], Condition]:
             *(
                 and_(
                     rows.c.chain_id == chain,
-                    tuple_(rows.c.agent_id, rows.c.client_address, rows.c.feedback_index).in_(of),
+                    tuple_(rows.c.agent_id, rows.c.client_address, rows.c.feedback_index).in_(
+                        scope.dialect.listed_keys(of)
+                    ),
                 )
                 for chain, of in chains.items()
             ),
@@ -118,7 +120,7 @@ class FeedbackRows(Rows):
         """See `Rows.fields`."""
         it = self.given.c
         return {
-            "id": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given)),
+            "id": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
             "clientAddress": lambda: Address(it.client_address),
             "feedbackIndex": lambda: Wide(it.feedback_index),
             "value": lambda: FixedPoint(it.value, it.value_decimals),
@@ -283,7 +285,7 @@ class FeedbackFileRows(Rows):
         return {
             "id": lambda: Id(file_id(self.file.c.uri, transaction, given.log_index)),
             "cid": lambda: String(file_cid(self.file.c.uri, transaction, given.log_index)),
-            "feedbackId": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given)),
+            "feedbackId": lambda: Id(feedback_id_text(self.given, self.scope), feedback_finder(self.given, self.scope)),
             "agentId": lambda: Whole(dialect.integer_in_text(read.agent_id), is_nullable=True),
             "valueRaw": lambda: Whole(dialect.integer_in_text(read.value), is_nullable=True),
             "valueDecimals": lambda: Whole(
@@ -303,7 +305,7 @@ class FeedbackFileRows(Rows):
         """Return a list that the file's row holds as JSON."""
         dialect, text = self.scope.dialect, func.coalesce(column, "[]")
 
-        def has(entry: str, folded: bool) -> Condition:  # see `Entries`
-            return dialect.has_entry(text, entry, folded=folded)
+        def has(entries: Sequence[str], folded: bool) -> Condition:  # see `Entries`
+            return dialect.has_entries(text, entries, folded=folded)
 
         return lambda: Entries(dialect.embedded(text), has, lambda it: text == listed(list(it)))

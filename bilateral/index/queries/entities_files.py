@@ -11,11 +11,12 @@ from bilateral.index import schema
 from bilateral.index.files import schema as files
 from bilateral.index.files.reading import listed
 from bilateral.index.queries.entities_agents import agent_finder, agent_id_text, starts_with
+from bilateral.index.queries.entities_lists import has_all
 from bilateral.index.queries.entities_rows import Rows, text_of
 from bilateral.index.queries.entities_values import Address, Entries, Flag, Id, String, Value, Whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, FromClause
 
@@ -118,7 +119,7 @@ class RegistrationFileRows(Rows):
         return {
             "id": lambda: Id(self._id()),
             "cid": lambda: String(self._cid()),
-            "agentId": lambda: Id(agent_id_text(agent, self.scope), agent_finder(agent)),
+            "agentId": lambda: Id(agent_id_text(agent, self.scope), agent_finder(agent, self.scope)),
             "active": lambda: Flag(read.active, is_nullable=True),
             "x402Support": lambda: Flag(read.x402_support, is_nullable=True),
             "hasOASF": lambda: Flag(or_(card.oasf_skills != "[]", card.oasf_domains != "[]")),
@@ -135,14 +136,10 @@ class RegistrationFileRows(Rows):
         """Return a list of capabilities."""
         table = files.registration_capability
 
-        def has(entry: str, folded: bool) -> Condition:  # see `Entries`
+        def has(entries: Sequence[str], folded: bool) -> Condition:  # see `Entries`
             found = table.alias()
-            value: ColumnElement[Any] = found.c.value
-            if folded:
-                entry = entry.lower()
-                value = self.scope.dialect.lower(value, entry)
-            is_of_file = found.c.content_hash == self.card.c.content_hash
-            return exists().where(is_of_file, found.c.kind == kind, value == entry).correlate(self.card)
+            is_of_file = found.c.content_hash == self.card.c.content_hash, found.c.kind == kind
+            return has_all(self.scope.dialect, found, found.c.value, entries, *is_of_file, folded=folded)
 
         return lambda: Entries(self.scope.dialect.embedded(column), has, lambda it: column == listed(list(it)))
 

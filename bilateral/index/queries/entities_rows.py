@@ -78,6 +78,10 @@ class Scope:
             return literal(found[0][1])
         return case((chain_id.is_(None), null()), *((chain_id == chain, address) for chain, address in found))
 
+    def has_chain(self, chain_id: int) -> bool:
+        """Return True if the query is about a chain."""
+        return any(it.chain_id == chain_id for it in self.chains)
+
     @property
     def is_one_chain(self) -> bool:
         """True if all rows are of one chain, so that its blocks sort them by time."""

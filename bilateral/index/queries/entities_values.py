@@ -204,7 +204,7 @@ class FixedPoint(Value):
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         """See `Value.equals`."""
-        return self.sort_key(dialect).in_([dialect.decimal_operand(Decimal(it)) for it in operands])
+        return dialect.decimal_in(self.expression, self._decimals, [Decimal(it) for it in operands])
 
     def compare(self, dialect: EntityDialect, operator: str, operand: Any) -> Condition:
         """See `Value.compare`."""
@@ -321,14 +321,14 @@ class Entries(MatchedValue):
 
     Args:
         shown: The list as JSON.
-        has: Returns the condition that the list has an entry; in any case if the second argument is true.
+        has: Returns the condition that the list has all of some entries; in any case if the second argument is true.
         same: Returns the condition that the list is another one.
     """
 
     def __init__(
         self,
         shown: ColumnElement[Any] | ScalarSelect[Any],
-        has: Callable[[str, bool], Condition],
+        has: Callable[[Sequence[str], bool], Condition],
         same: Callable[[Sequence[str]], Condition],
     ) -> None:
         """See the class."""
@@ -342,7 +342,7 @@ class Entries(MatchedValue):
 
     def match(self, dialect: EntityDialect, place: _Place, operand: Any) -> Condition:
         """See `MatchedValue.match`."""
-        return and_(true(), *(self._has(it, place.is_folded) for it in operand))
+        return self._has(operand, place.is_folded) if operand else true()
 
 
 def checksum_address(text: str) -> str | None:

@@ -1,0 +1,121 @@
+"""Made-up queries never make the service fail, and never take long. `make fuzz-graphql` sends 10,000 of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+
+import pytest
+from graphql import GraphQLObjectType, get_named_type
+
+from bilateral.api.graphql.schema import PLURALS, entity_types, graphql_schema, is_derived
+from tests.api.graphql.oracle import GARBAGE, Generator, everything
+
+QUERIES = int(os.environ.get("QUERIES", "80"))
+SEED = int(os.environ.get("SEED", "1"))
+LONGEST = float(os.environ.get("LONGEST", "inf"))
+"""Seconds that no answer may take. A busy machine delays some, so a slow query is asked twice more."""
+
+LEVELS = 4
+"""Levels of entities below those at the root."""
+
+
+class Fuzzer:
+    """Makes queries of which most are valid, some are spoilt, and a few are nonsense.
+
+    Args:
+        seed: The seed.
+        rows: Rows whose values filters use.
+    """
+
+    def __init__(self, seed, rows):
+        self.random = random.Random(seed)  # noqa: S311  # tests repeat
+        self._pages = Generator(seed, rows, graphql_schema())
+
+    def request(self):
+        """Return the body of a request."""
+        variables = {}
+        roots = [self._root(at, variables) for at in range(self.random.choice([1, 1, 1, 2, 3]))]
+        declared = ", ".join(f"${name}: {type_}" for name, (type_, _) in variables.items())
+        text = f"query Q{f'({declared})' if declared else ''} {{ {' '.join(roots)} }}"
+        values = {name: value for name, (_, value) in variables.items()}
+        if self.random.random() < 0.3:
+            text = self._spoilt(text)
+        if self.random.random() < 0.1:
+            values = self._nonsense(3)
+        return {"query": text, "variables": values}
+
+    def _root(self, number, variables):
+        """Return a field at the root, and declare its variables."""
+        entity, where, order_by, descending, first, skip = self._pages.page()
+        if self.random.random() < 0.1:
+            identifier = json.dumps(self.random.choice(GARBAGE["ID"]))
+            return (
+                f"r{number}: {entity[0].lower() + entity[1:]}(id: {identifier}) {{ {self._selection(entity, LEVELS)} }}"
+            )
+        variables[f"w{number}"] = (f"{entity}_filter", where)
+        direction = "desc" if descending else "asc"
+        if self.random.random() < 0.1:
+            first = self.random.choice([0, -1, 1001, 10**12])
+        arguments = f"where: $w{number}, orderBy: {order_by}, orderDirection: {direction}, first: {first}, skip: {skip}"
+        return f"r{number}: {PLURALS[entity][0]}({arguments}) {{ {self._selection(entity, LEVELS)} }}"
+
+    def _selection(self, entity, depth):
+        """Return some fields of an entity."""
+        fields = entity_types()[entity].fields
+        chosen = self.random.sample(list(fields), self.random.randint(1, min(8, len(fields))))
+        parts = ["id"]
+        for name in chosen:
+            named = get_named_type(fields[name].type)
+            if not isinstance(named, GraphQLObjectType):
+                parts.append(name)
+            elif depth:
+                page = f"(first: {self.random.choice([1, 2, 100])})" if is_derived(fields[name]) else ""
+                parts.append(f"{name}{page} {{ {self._selection(named.name, depth - 1)} }}")
+        return " ".join(self.random.sample(parts, len(parts)))
+
+    def _spoilt(self, text):
+        """Return a text with a part removed, doubled, moved or replaced."""
+        start = self.random.randrange(len(text))
+        end = min(len(text), start + self.random.randint(1, 12))
+        part = text[start:end]
+        new = self.random.choice(
+            ["", part * 2, part * 40, "{", "}", "null", "\0", '"', "...", "@skip(if: true)", "$w0", "1e9"]
+        )
+        return text[:start] + new + text[end:]
+
+    def _nonsense(self, depth):
+        """Return variables that nobody asked for."""
+        leaf = [None, True, -1, 2**70, 1e308, "", "x" * 500, "\ud83d\ude00", "\ud800", "\0", "0x", []]
+        if not depth or self.random.random() < 0.4:
+            return {"w0": self.random.choice(leaf)}
+        return {
+            "w0": {self.random.choice(["or", "and", "id", "agent_", "owner_in"]): [self._nonsense(depth - 1)["w0"]]}
+        }
+
+
+@pytest.fixture(scope="module")
+def fuzzer(query):
+    return Fuzzer(SEED, everything(query))
+
+
+def test_made_up_queries_are_answered_in_time(api, fuzzer):
+    def ask():
+        answer = api.post("/graphql/31337", content=json.dumps(body))  # ASCII, so that any text can be sent
+        assert answer.status_code in (200, 400), (answer.status_code, answer.text, body)
+        return answer
+
+    answered, slowest = 0, 0.0
+    for _ in range(QUERIES):
+        body = fuzzer.request()
+        answer = ask()
+        seconds = answer.elapsed.total_seconds()
+        if seconds > LONGEST:
+            seconds = min(seconds, *(ask().elapsed.total_seconds() for _ in range(2)))
+        assert seconds <= LONGEST, (seconds, body)
+        assert "longer than" not in answer.text, body
+        answered += "data" in answer.json()
+        slowest = max(slowest, seconds)
+    print(f"{QUERIES} queries, seed {SEED}: {answered} with data, the slowest took {slowest:.2f} s")
+    assert answered > QUERIES // 5
