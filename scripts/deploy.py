@@ -13,10 +13,11 @@ from scripts._deployment.canonical import canonical_addresses, require_canonical
 from scripts._deployment.command import NetworkCommand, chain_of, make_console
 from scripts._deployment.errors import DeploymentError, explained
 from scripts._deployment.execution import UNCOMMITTED, State, execute, git_commit, survey, with_margin
+from scripts._deployment.given import given_addresses, require_contracts
 from scripts._deployment.parameters import load_parameters
 from scripts._deployment.plan import make_plan, require_locked
 from scripts._deployment.records import Records
-from scripts._deployment.report import ether, outcome_table, plan_table
+from scripts._deployment.report import ether, given_table, outcome_table, plan_table
 from scripts._deployment.wallet import Wallet
 from scripts._explorer import use_explorer
 
@@ -47,6 +48,12 @@ DEPLOYMENTS = ROOT / "deployments"
     multiple=True,
     help="The address of a canonical registry, instead of that in deployments/canonical.json.",
 )
+@click.option(
+    "--given",
+    metavar="NAME=ADDRESS",
+    multiple=True,
+    help="An address that the parameters ask for, such as attestor; several with commas for a list, such as tokens.",
+)
 @click.option("--timeout", type=float, default=600.0, show_default=True, help="Seconds to wait for a transaction.")
 def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
     provider: ProviderAPI,
@@ -55,6 +62,7 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
     parameters: Path,
     records: Path,
     canonical: tuple[str, ...],
+    given: tuple[str, ...],
     timeout: float,
 ) -> None:
     """Deploy the registries, or find them in place.
@@ -72,12 +80,16 @@ def cli(  # noqa: PLR0913, PLR0917  # as many as the user has options
         chain = chain_of(provider)
         entries = load_parameters(parameters)
         addresses = canonical_addresses(chain.chain_id, entries, canonical)
-        plan = make_plan(entries, addresses)
+        others = given_addresses(entries, given)
+        plan = make_plan(entries, addresses | others)
         with store.locked(chain.chain_id):
             states = survey(chain, plan, store.load(chain.chain_id, chain.network))
             missing = [contract for contract in plan if states[contract.name] is State.MISSING]
             require_canonical(chain, missing, addresses)
+            require_contracts(chain, others)
             console.print(plan_table(chain, plan, states))
+            if others:
+                console.print(given_table(chain, others))
             wallet = Wallet(account, chain.chain_id)
             if missing:
                 if not provider.network.is_dev:

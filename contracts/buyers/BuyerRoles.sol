@@ -18,7 +18,7 @@ abstract contract BuyerRoles is IBuyerAttestation {
 
     AnchorState internal _anchorState;
 
-    address private _attestor;
+    address internal _attestor;
 
     mapping(Role role => address account) private _nominees;
 

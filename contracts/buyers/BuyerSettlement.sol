@@ -135,7 +135,7 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
             return false;
         }
         BuyerRecord storage record = _settled[buyer];
-        record.tally = record.tally.withPayment(amount, block.timestamp).withSeller(sellerId);
+        record.tally = record.tally.withSettlement(amount, sellerId);
         emit PaymentSettled(buyer, sellerId, amount, nonce);
     }
 

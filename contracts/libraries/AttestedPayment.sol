@@ -29,16 +29,11 @@ library AttestedPayments {
     uint256 private constant AMOUNT_OFFSET = 40;
     uint256 private constant BUYER_OFFSET = 96;
 
-    /// @dev Returns the key of a transaction's record. One mapping by both costs 60 gas less than two. Two transactions
-    /// share a key only if their hashes differ in nothing but the bits of a chain's id.
-    function keyOf(uint256 chainId, bytes32 txHash) internal pure returns (bytes32 key) {
-        return bytes32(chainId ^ uint256(txHash));
-    }
-
     /// @dev Packs a payment that is its whole transaction. `amount` is at most `MAX_ATTESTED_AMOUNT`.
     function whole(address payer, uint256 paid, uint256 time) internal pure returns (AttestedPayment payment) {
-        uint256 word = (uint256(uint160(payer)) << BUYER_OFFSET) | (paid << AMOUNT_OFFSET);
-        return AttestedPayment.wrap(word | (uint256(uint32(time)) << PAID_AT_OFFSET) | WHOLE_TRANSACTION);
+        assembly ("memory-safe") {
+            payment := or(or(shl(96, payer), shl(40, paid)), or(shl(8, time), 255))
+        }
     }
 
     /// @dev Returns the buyer's address as a number, which is cheaper to compare.

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, TypeAdapter, Vali
 from scripts._deployment.errors import DeploymentError, first_mistake
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 REFERENCE = "$"
@@ -17,6 +18,12 @@ REFERENCE = "$"
 
 CANONICAL = "canonical."
 """The beginning of a reference to a canonical registry, as `$canonical.IdentityRegistry`."""
+
+GIVEN = "given."
+"""The beginning of a reference to an address that the user gives, as `$given.attestor`."""
+
+LIST = "[]"
+"""The end of a reference to a list of contracts that the user gives, as `$given.tokens[]`."""
 
 Salt = Annotated[str, StringConstraints(strict=True, pattern="^0x[0-9a-f]{64}$")]
 """32 bytes in hexadecimal, in quotation marks (YAML would read a number)."""
@@ -28,7 +35,7 @@ class ContractParameters(BaseModel):
     Attributes:
         salt: The salt of its CREATE2 address.
         arguments: Its constructor's arguments by name; `$Name` stands for the address of another contract, and
-            `$canonical.Name` for that of a canonical registry.
+            `$canonical.Name` for that of a canonical registry, `$given.name` for one that the user gives.
         expected: The required answers of its views without arguments, by the view's name.
     """
 
@@ -41,7 +48,7 @@ class ContractParameters(BaseModel):
     @property
     def references(self) -> set[str]:
         """The contracts of the same file that the arguments refer to."""
-        return {name for name in self._referred if not name.startswith(CANONICAL)}
+        return {name for name in self._referred if not name.startswith((CANONICAL, GIVEN))}
 
     @property
     def canonical_references(self) -> set[str]:
@@ -49,14 +56,19 @@ class ContractParameters(BaseModel):
         return {name.removeprefix(CANONICAL) for name in self._referred if name.startswith(CANONICAL)}
 
     @property
+    def given_references(self) -> set[str]:
+        """The addresses that the user gives, by reference."""
+        return {name for name in self._referred if name.startswith(GIVEN)}
+
+    @property
     def _referred(self) -> set[str]:
         return {value[1:] for value in self.arguments.values() if _is_reference(value)}
 
-    def resolve(self, addresses: dict[str, str]) -> dict[str, Any]:
+    def resolve(self, addresses: Mapping[str, str | list[str]]) -> dict[str, Any]:
         """Replace references by addresses.
 
         Args:
-            addresses: The contracts' addresses by name.
+            addresses: The addresses by reference: by the contract's name for those of the file.
 
         Returns:
             The arguments by name.

@@ -34,11 +34,17 @@ DEPLOYER = to_checksum_address("0x4e59b44847b379578588920cA78FbF26c0B4956C")
 IDENTITY = "identityRegistry"
 """The constructor's argument that `getIdentityRegistry()` returns."""
 
+_STORED = {IDENTITY: "getIdentityRegistry", "tokens": "getTokenAddresses"}
+"""The views that return arguments of a constructor, by the argument's name."""
+
 INTRINSIC_GAS = 21_000 + 32_000
 """The fixed gas of a transaction and a CREATE2."""
 
 CONSTRUCTOR_GAS = 60_000
 """More than a registry's constructor takes: it writes one word, or asks another contract once."""
+
+ROLE_GAS = 30_000
+"""More than a constructor takes for an account that it stores, or a contract of a list that it asks."""
 
 CODE_BYTE_GAS = 200
 """The gas to store a byte of code."""
@@ -114,10 +120,17 @@ class PlannedContract:
         return (
             INTRINSIC_GAS
             + CONSTRUCTOR_GAS
+            + ROLE_GAS * self._given
             + calldata
             + CODE_WORD_GAS * words
             + CODE_BYTE_GAS * len(self.build.runtime_code)
         )
+
+    @property
+    def _given(self) -> int:
+        """The number of addresses among its arguments beside the identity registry's."""
+        values = [value for name, value in self.arguments.items() if name != IDENTITY]
+        return sum(len(value) if isinstance(value, list) else 1 for value in values)
 
     @property
     def required_gas(self) -> int:
@@ -126,13 +139,13 @@ class PlannedContract:
 
 
 def make_plan(
-    parameters: Mapping[str, ContractParameters], canonical: Mapping[str, str] | None = None
+    parameters: Mapping[str, ContractParameters], others: Mapping[str, str | list[str]] | None = None
 ) -> list[PlannedContract]:
     """Build the contracts and work out their addresses.
 
     Args:
         parameters: The parameters by contract.
-        canonical: The addresses of the canonical registries that they refer to, by reference.
+        others: The other addresses that they refer to, by reference: canonical registries, and what the user gives.
 
     Returns:
         The contracts, each after those that it refers to.
@@ -154,7 +167,7 @@ def make_plan(
         raise DeploymentError(f"These contracts refer to each other: {' → '.join(failure.args[1])}.") from failure
 
     builds = build_all(order)
-    addresses = dict(canonical or {})
+    addresses: dict[str, str | list[str]] = dict(others or {})
     plan = []
     for name in order:
         arguments = parameters[name].resolve(addresses)
@@ -166,11 +179,11 @@ def make_plan(
 
 
 def _expected_views(build: Build, arguments: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the views to compare after a deployment: the given ones, and the identity registry's address."""
+    """Return the views to compare after a deployment: the given ones, and the constructor's arguments."""
     views = {entry["name"] for entry in build.abi if entry["type"] == "function" and not entry["inputs"]}
     if unknown := sorted(given.keys() - views):
         raise DeploymentError(f"{build.name}: `expected` names {unknown}, but it has no such view without arguments.")
-    known = {"getIdentityRegistry": arguments[IDENTITY]} if IDENTITY in arguments else {}
+    known = {view: arguments[name] for name, view in _STORED.items() if name in arguments}
     return {name: value for name, value in (known | dict(given)).items() if name in views}
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from eth_utils.address import to_checksum_address
 from rich.table import Table
 
 from scripts._deployment.execution import Outcome, State
+from scripts._deployment.parameters import GIVEN, LIST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -49,6 +51,27 @@ def plan_table(chain: Chain, plan: Sequence[PlannedContract], states: Mapping[st
         state = states[contract.name]
         gas = f"{contract.estimated_gas:,}" if state is State.MISSING else "0"
         table.add_row(contract.name, contract.address, state.value, gas)
+    return table
+
+
+def given_table(chain: Chain, given: Mapping[str, str | list[str]]) -> Table:
+    """Show the addresses that a user gave: the holders of roles above all.
+
+    Args:
+        chain: The chain.
+        given: The addresses by reference.
+
+    Returns:
+        A table, a row an address.
+    """
+    table = Table(
+        "given", "address", "on this chain", title="Given addresses, final but for roles", title_justify="left"
+    )
+    for reference, value in given.items():
+        for address in value if isinstance(value, list) else [value]:
+            name = reference.removeprefix(GIVEN).removesuffix(LIST)
+            kind = "a contract" if chain.code(to_checksum_address(address)) else "an account without code"
+            table.add_row(name, address, kind)
     return table
 
 

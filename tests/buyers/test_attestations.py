@@ -12,8 +12,8 @@ from tests.helpers import logged
 ATTESTOR = 0
 MAX_AMOUNT = 2**56 - 1
 WHOLE = 255
-ATTESTED_SLOT = 4
-"""The slot of `_attested`, as the test of the storage layout has it."""
+RECORD_SEED = keccak(text="BuyerAttestation.attested")[20:]
+"""The lower part of the slot of each attested record. The upper part is the buyer's address."""
 
 PAID_AT = 1_700_000_000
 ONE = tx_hash("one")
@@ -223,7 +223,7 @@ def test_record_is_full_after_65535_sellers(registry, chain, attestor, client, o
 
 def _store(chain, registry, buyer, word):
     """Write an attested record of a buyer."""
-    slot = keccak(bytes(12) + bytes.fromhex(buyer.address[2:]) + ATTESTED_SLOT.to_bytes(32))
+    slot = bytes.fromhex(buyer.address[2:]) + RECORD_SEED
     parameters = [registry.address, f"0x{slot.hex()}", f"0x{word.to_bytes(32).hex()}"]
     chain.provider.make_request("anvil_setStorageAt", parameters)
 
@@ -260,3 +260,17 @@ def test_sum_of_reviews_is_at_most_100_each(registry, attestor, client):
     registry.recordReviews([(client, 3, 300, 0)], sender=attestor)
     with ape.reverts(registry.ReviewSumTooHigh, reviews=3, reviewSum=301):
         registry.recordReviews([(client, 3, 301, 0)], sender=attestor)
+
+
+def test_records_have_slots_of_their_own(registry, chain, attestor, client):
+    registry.recordPayment(client, 50_000, ONE, sender=attestor)
+    slots = {
+        "record": bytes.fromhex(client.address[2:]) + RECORD_SEED,
+        "transaction": keccak((chain.chain_id ^ int.from_bytes(ONE)).to_bytes(32)),
+    }
+    stored = {
+        name: int(chain.provider.make_request("eth_getStorageAt", [registry.address, f"0x{slot.hex()}", "latest"]), 16)
+        for name, slot in slots.items()
+    }
+    assert (stored["record"] & 0xFFFFFFFF, stored["record"] >> 32 & 0xFFFFFFFFFFFFFFFF) == (1, 50_000)
+    assert stored["transaction"] == 2**256 - 1

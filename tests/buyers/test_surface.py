@@ -83,8 +83,6 @@ def test_storage_has_the_records_the_roles_and_the_roots(project):
         ("1", 0, "_anchorState"),
         ("2", 0, "_attestor"),
         ("3", 0, "_nominees"),
-        ("4", 0, "_attested"),
-        ("5", 0, "_recorded"),
-        ("6", 0, "_votes"),
-        ("7", 0, "_roots"),
+        ("4", 0, "_votes"),
+        ("5", 0, "_roots"),
     ]

@@ -1,0 +1,242 @@
+"""The SDK's facilitator settles through the registry of buyers, and knows a payment that somebody else submitted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from eth_account import Account
+from x402 import x402ClientSync, x402FacilitatorSync
+from x402.mechanisms.evm.exact import register_exact_evm_client, register_exact_evm_facilitator
+from x402.mechanisms.evm.signers import EthAccountSigner
+from x402.schemas import PaymentPayload, PaymentRequired, PaymentRequirements
+
+from bilateral.client import Client
+from bilateral.contracts import Registry
+from bilateral.x402.settling import SettlingSigner
+from tests.sdk.client.helpers import deploy, plain, transact
+from tests.x402.conftest import account
+from tests.x402.world import NETWORK
+
+AMOUNT = 20_000
+
+
+@pytest.fixture(scope="module")
+def operator():
+    """Pays the gas of settlements."""
+    return account(8)
+
+
+@pytest.fixture(scope="module")
+def deployment(web3, project, deployment, token, operator):
+    arguments = (deployment.identity, [token.address], operator.address, operator.address)
+    return replace(deployment, buyers=deploy(web3, project.BuyerReputationRegistry, *arguments))
+
+
+@pytest.fixture(scope="module")
+def payee(web3, deployment):
+    """The wallet of a seller's agent."""
+    owner = account(7)
+    transact(web3, plain(web3, Registry.IDENTITY, deployment.identity).get_function_by_signature("register()")(), owner)
+    return owner.address
+
+
+@pytest.fixture
+def buyer(web3, token):
+    fresh = Account.create()
+    sent = token.functions.mint(fresh.address, 10**9).transact({"from": web3.eth.accounts[0]})
+    web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.02)
+    return fresh
+
+
+def signer_for(rpc, operator, deployment, **options):
+    return SettlingSigner(operator.key.hex(), rpc, deployment.buyers, **options)
+
+
+@pytest.fixture
+def facilitator(rpc, operator, deployment):
+    return facilitator_of(signer_for(rpc, operator, deployment))
+
+
+def facilitator_of(signer):
+    facilitator = x402FacilitatorSync()
+    register_exact_evm_facilitator(facilitator, signer, NETWORK)
+    return facilitator
+
+
+@pytest.fixture
+def requirements(token, payee):
+    return PaymentRequirements(
+        scheme="exact",
+        network=NETWORK,
+        asset=token.address,
+        amount=str(AMOUNT),
+        pay_to=payee,
+        max_timeout_seconds=600,
+        extra={"name": "Test Dollar", "version": "2"},
+    )
+
+
+def paid(buyer, requirements):
+    """Sign a payment, as the SDK's unchanged client does."""
+    client = x402ClientSync().set_spend_controls(False)
+    register_exact_evm_client(client, EthAccountSigner(buyer))
+    payload = client.create_payment_payload(PaymentRequired(x402_version=2, accepts=[requirements]))
+    assert isinstance(payload, PaymentPayload)
+    return payload
+
+
+def terms(payload):
+    """Return the arguments of the token's `transferWithAuthorization`, with the signature in parts."""
+    given = payload.payload["authorization"]
+    signature = bytes.fromhex(payload.payload["signature"].removeprefix("0x"))
+    return (
+        given["from"],
+        given["to"],
+        int(given["value"]),
+        int(given["validAfter"]),
+        int(given["validBefore"]),
+        bytes.fromhex(given["nonce"].removeprefix("0x")),
+        signature[64],
+        signature[:32],
+        signature[32:64],
+    )
+
+
+def submit(web3, token, payload, sender):
+    """Submit a payment to the token itself, and return the transaction's hash."""
+    kinds = "address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32"
+    function = token.get_function_by_signature(f"transferWithAuthorization({kinds})")
+    return "0x" + bytes(transact(web3, function(*terms(payload)), sender)["transactionHash"]).hex()
+
+
+def settled_payments(rpc, deployment, buyer):
+    with Client(rpc, deployment=deployment) as client:
+        return client.get_buyer_records(buyer.address).settled.payments
+
+
+def test_payment_is_settled_through_the_registry_and_counts(
+    rpc, web3, deployment, facilitator, buyer, requirements, token, payee
+):
+    before = token.functions.balanceOf(payee).call()
+    payload = paid(buyer, requirements)
+    assert facilitator.verify(payload, requirements).is_valid
+    settled = facilitator.settle(payload, requirements)
+    assert settled.success, settled.error_message
+    assert web3.eth.get_transaction(settled.transaction)["to"] == deployment.buyers
+    assert token.functions.balanceOf(payee).call() == before + AMOUNT
+    assert settled_payments(rpc, deployment, buyer) == 1
+
+
+def test_payment_is_settled_once(rpc, deployment, facilitator, buyer, requirements):
+    payload = paid(buyer, requirements)
+    assert facilitator.settle(payload, requirements).success
+    again = facilitator.settle(payload, requirements)
+    assert not again.success
+    assert settled_payments(rpc, deployment, buyer) == 1
+
+
+def test_payment_that_somebody_else_submitted_is_paid_once(
+    rpc, web3, deployment, facilitator, buyer, requirements, token
+):
+    payload = paid(buyer, requirements)
+    assert facilitator.verify(payload, requirements).is_valid
+    other = submit(web3, token, payload, account(6))
+    settled = facilitator.settle(payload, requirements)
+    assert settled.success, settled.error_message
+    assert settled.transaction == other
+    assert settled_payments(rpc, deployment, buyer) == 0
+    assert not facilitator.settle(payload, requirements).success
+
+
+def test_payment_that_was_overtaken_in_the_block_is_paid(rpc, web3, deployment, operator, buyer, requirements, token):
+    signer = signer_for(rpc, operator, deployment)
+    payload, read = paid(buyer, requirements), signer.read_contract
+    others = []
+
+    def overtaken(*arguments):
+        answer = read(*arguments)
+        if arguments[2] == "settle":  # between the simulation and the transaction
+            others.append(submit(web3, token, payload, account(6)))
+        return answer
+
+    signer.read_contract = overtaken
+    settled = facilitator_of(signer).settle(payload, requirements)
+    assert settled.success, settled.error_message
+    assert [settled.transaction] == others
+
+
+def test_payment_of_another_process_of_the_facilitator_is_not_paid_again(
+    rpc, web3, deployment, operator, buyer, requirements, token
+):
+    colleague = account(6)
+    facilitator = facilitator_of(signer_for(rpc, operator, deployment, own_accounts=[colleague.address]))
+    payload = paid(buyer, requirements)
+    submit(web3, token, payload, colleague)
+    assert not facilitator.settle(payload, requirements).success
+
+
+def test_payment_before_the_searched_blocks_is_not_found(rpc, web3, deployment, operator, buyer, requirements, token):
+    facilitator = facilitator_of(signer_for(rpc, operator, deployment, searched_blocks=2))
+    payload = paid(buyer, requirements)
+    submit(web3, token, payload, account(6))
+    web3.provider.make_request("anvil_mine", ["0x3"])
+    assert not facilitator.settle(payload, requirements).success
+
+
+def test_cancelled_payment_is_not_paid(rpc, web3, facilitator, buyer, requirements, token):
+    payload = paid(buyer, requirements)
+    nonce = terms(payload)[5]
+    domain = {
+        "name": "Test Dollar",
+        "version": "2",
+        "chainId": web3.eth.chain_id,
+        "verifyingContract": token.address,
+    }
+    types = {"CancelAuthorization": [{"name": "authorizer", "type": "address"}, {"name": "nonce", "type": "bytes32"}]}
+    signed = buyer.sign_typed_data(domain, types, {"authorizer": buyer.address, "nonce": nonce})
+    transact(web3, token.functions.cancelAuthorization(buyer.address, nonce, bytes(signed.signature)), account(6))
+    assert not facilitator.settle(payload, requirements).success
+
+
+def test_nonce_that_was_used_for_other_terms_is_not_paid(web3, facilitator, buyer, requirements, token):
+    payload, nothing = paid(buyer, requirements), requirements.model_copy(update={"amount": "1"})
+    cheap = paid(buyer, nothing)
+    domain = {
+        "name": "Test Dollar",
+        "version": "2",
+        "chainId": web3.eth.chain_id,
+        "verifyingContract": token.address,
+    }
+    kinds = {
+        "from": "address",
+        "to": "address",
+        "value": "uint256",
+        "validAfter": "uint256",
+        "validBefore": "uint256",
+        "nonce": "bytes32",
+    }
+    values = (*terms(cheap)[:5], terms(payload)[5])
+    types = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in kinds.items()]}
+    signed = buyer.sign_typed_data(domain, types, dict(zip(kinds, values, strict=True)))
+    signature = bytes(signed.signature)
+    cheap.payload["authorization"]["nonce"] = "0x" + values[5].hex()
+    cheap.payload["signature"] = "0x" + signature.hex()
+    submit(web3, token, cheap, account(6))
+    assert not facilitator.settle(payload, requirements).success
+
+
+def test_token_that_is_not_listed_is_paid_without_a_record(
+    rpc, web3, project, deployment, facilitator, buyer, requirements
+):
+    address = deploy(web3, project.MockPaymentToken)
+    other = web3.eth.contract(
+        address=address, abi=[it.model_dump(by_alias=True) for it in project.MockPaymentToken.contract_type.abi]
+    )
+    sent = other.functions.mint(buyer.address, 10**9).transact({"from": web3.eth.accounts[0]})
+    web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.02)
+    asked = requirements.model_copy(update={"asset": address})
+    settled = facilitator.settle(paid(buyer, asked), asked)
+    assert settled.success, settled.error_message
+    assert web3.eth.get_transaction(settled.transaction)["to"] == address
+    assert settled_payments(rpc, deployment, buyer) == 0
