@@ -144,28 +144,35 @@ def add_handlers(app: FastAPI) -> None:
         app: The application.
     """
 
-    async def on_problem(_: Request, error: Exception) -> Response:
+    async def on_problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, ProblemError)  # noqa: S101  # by its registration
-        return error.response()
+        return _answer(request, error)
 
-    async def on_error(_: Request, error: Exception) -> Response:
+    async def on_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, BilateralError)  # noqa: S101  # by its registration
-        return problem_of(error).response()
+        return _answer(request, problem_of(error))
 
-    async def on_http_exception(_: Request, error: Exception) -> Response:
+    async def on_http_exception(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101  # by its registration
         status = HTTPStatus(error.status_code)
         code = _CODES.get(status, status.name.lower())
-        return ProblemError(status, code, f"{status.phrase}", headers=error.headers).response()
+        return _answer(request, ProblemError(status, code, f"{status.phrase}", headers=error.headers))
 
-    async def on_invalid_request(_: Request, error: Exception) -> Response:
+    async def on_invalid_request(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101  # by its registration
         errors = [{"in": ".".join(map(str, it["loc"])), "problem": it["msg"]} for it in error.errors()]
         first = errors[0]
         detail = f"{first['in']}: {first['problem']}"
-        return ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors).response()
+        return _answer(request, ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors))
 
     app.add_exception_handler(ProblemError, on_problem)
     app.add_exception_handler(BilateralError, on_error)
     app.add_exception_handler(HTTPException, on_http_exception)
     app.add_exception_handler(RequestValidationError, on_invalid_request)
+
+
+def _answer(request: Request, problem: ProblemError) -> Response:
+    """Answer with a problem. Published clients of `/api/` read its sentence in the member `error`."""
+    if request.url.path.startswith("/api/"):
+        problem.members = {**problem.members, "error": problem.detail}
+    return problem.response()

@@ -18,6 +18,7 @@ from uvicorn.supervisors import Multiprocess
 
 from bilateral.api.metrics import MULTIPROCESS_FOLDER
 from bilateral.api.settings import ApiSettings
+from bilateral.buyers.settings import BuyerSettings
 from bilateral.errors import BilateralError
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def app_from_environment() -> FastAPI:
 
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     values: dict[str, Any] = json.loads(os.environ[SETTINGS_VARIABLE])
-    return create_app(ApiSettings(**{**values, "trusted_proxies": tuple(values["trusted_proxies"])}))
+    whole = {"trusted_proxies": tuple(values["trusted_proxies"]), "buyers": BuyerSettings(**values["buyers"])}
+    return create_app(ApiSettings(**{**values, **whole}))
 
 
 def _end_with_parent(parent: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any, Final
 
 from limits import parse
 from pydantic import TypeAdapter, ValidationError
 
+from bilateral.buyers.settings import BuyerSettings
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class ApiSettings:
         max_lag: The blocks by which a chain may be behind its head while the service counts as ready.
         max_silence: The seconds since the index last looked at a chain, while the service counts as ready.
         aggregator: The aggregator's settings, or the path of their TOML file; None to switch it off.
+        buyers: The settings of the service for buyers.
     """
 
     database: str | None = None
@@ -56,6 +58,7 @@ class ApiSettings:
     max_lag: int = 20
     max_silence: int = 120
     aggregator: AggregatorSettings | str | None = None
+    buyers: BuyerSettings = field(default_factory=BuyerSettings)
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""

@@ -1,0 +1,87 @@
+"""Tools for buyers: their reputation, and the discounts that sellers give them."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any
+
+from anyio import to_thread
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from bilateral.api.buyers import read_buyer
+from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
+from bilateral.api.problems import ProblemError
+from bilateral.buyers.discounts import discount_for
+from bilateral.buyers.policies import BRP
+from bilateral.buyers.records import BuyerProfile, encode, profile_of
+from bilateral.buyers.sellers import read_offers
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+    from sqlalchemy import Connection
+
+    from bilateral.index.readers import Reader
+
+_Buyer = Annotated[str, Field(max_length=200, description="The buyer: 0x…, or eip155:8453:0x….")]
+_Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The chain; the service's first one if missing.")]
+_Policy = Annotated[
+    str, Field(max_length=64, description="brp-1.0, or independent-1.0, which discounts wash payments.")
+]
+
+
+def add_tools(server: MCPServer[Any], reader: Reader) -> None:
+    """Add the tools.
+
+    Args:
+        server: The server.
+        reader: The database of the index.
+    """
+
+    @server.tool(title="Get buyer", annotations=READS)
+    async def get_buyer(address: _Buyer, chain_id: _Chain = None, policy: _Policy = BRP.name) -> dict[str, Any]:
+        """Look up the reputation of a buyer: payments, volume, score, tier, and the points of each component.
+
+        Payments prove that money moved, not that a service was bought: a score is a filter, not a proof.
+        """
+
+        def read(connection: Connection) -> BuyerProfile:
+            return profile_of(_read_buyer(connection, address, chain_id, policy))
+
+        with tool_errors():
+            return _shown(await to_thread.run_sync(reader.read, read))
+
+    @server.tool(title="Get discount", annotations=READS)
+    async def get_discount(address: _Buyer, seller: AgentText, policy: _Policy = BRP.name) -> dict[str, Any]:
+        """Look up the discount that a seller gives a buyer, in percent, with the reason."""
+
+        def read(connection: Connection) -> dict[str, Any]:
+            key = key_of(connection, seller)
+            standing = _read_buyer(connection, address, key.chain_id, policy)
+            offer = read_offers(connection, [key]).get((key.chain_id, key.identity_registry, key.agent_id))
+            found = discount_for(None if offer is None else offer.incentives, standing)
+            return {"percentage": found.percentage, "code": found.verdict.value, "reason": found.reason}
+
+        with tool_errors():
+            return _shown(await to_thread.run_sync(reader.read, read))
+
+
+def _read_buyer(connection: Connection, address: str, chain_id: int | None, policy: str) -> Any:
+    """Read a buyer.
+
+    Raises:
+        ToolError: The service learns no payments of the chain.
+    """
+    try:
+        return read_buyer(connection, address, chain_id, policy)
+    except ProblemError as problem:
+        if problem.status == HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise
+        raise ToolError(f"{problem.code}: {problem.detail}") from None
+
+
+def _shown(value: Any) -> dict[str, Any]:
+    """Return an answer as JSON values. It has no words of strangers."""
+    found: dict[str, Any] = json.loads(encode(value))
+    return found

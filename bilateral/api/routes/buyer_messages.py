@@ -1,0 +1,211 @@
+"""Routes that take messages about buyers (Buyer Reputation Protocol, sections 5.3, 6.1 and 7)."""
+
+# ruff: noqa: N815  # the specification's names
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+from anyio import to_thread
+from fastapi import APIRouter, Path, Request, Response
+from prometheus_client import Counter
+
+from bilateral.api.answers import JSON, PROBLEM
+from bilateral.api.buyers import problem_of_refusal
+from bilateral.api.problems import ProblemError
+from bilateral.buyers.acceptance import BuyerMessages, Taken
+from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.records import buyer_id, encode, parse_buyer
+from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody
+from bilateral.buyers.results import ResultSigner
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.database import open_database
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from fastapi import FastAPI
+    from pydantic import BaseModel
+
+router = APIRouter(tags=["buyers"])
+
+_MOST_DEPTH: Final = 16
+
+
+@dataclass(frozen=True)
+class FeedbackTaken:
+    """The answer to feedback (section 5.3). `counted` and `isNew` are ours."""
+
+    success: bool
+    feedbackId: str
+    buyerId: str
+    sellerGlobalId: str
+    message: str
+    counted: bool
+    isNew: bool
+
+
+@dataclass(frozen=True)
+class MessageTaken:
+    """The answer to a review, a dispute or a service of a seller."""
+
+    success: bool
+    id: str
+    agentId: str
+    message: str
+    counted: bool
+    isNew: bool
+    warnings: tuple[str, ...] = ()
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Open the database for messages while the application runs."""
+    service = app.state.service
+    settings = service.settings.buyers
+    engine = open_database(service.settings.database)
+    app.state.buyer_messages = BuyerMessages(engine, settings)
+    app.state.buyer_counter = Counter(
+        "bilateral_buyer_messages", "Messages about buyers.", ("kind", "outcome"), registry=service.metrics.registry
+    )
+    if settings.key_variable:
+        app.state.buyer_signer = ResultSigner(_secret(settings.key_variable))
+    try:
+        yield
+    finally:
+        engine.dispose()
+
+
+def _secret(variable: str) -> bytes:
+    """Return a private key from the environment.
+
+    Raises:
+        InvalidArgumentError: The variable is not set, or has no key.
+    """
+    try:
+        secret = bytes.fromhex(os.environ.get(variable, "").removeprefix("0x"))
+    except ValueError:
+        secret = b""
+    if len(secret) != 32:  # noqa: PLR2004  # bytes of a key
+        raise InvalidArgumentError(f"the environment variable {variable} has no private key of 32 bytes")
+    return secret
+
+
+def _described(body: type[BaseModel], answer: type, *statuses: int) -> dict[str, Any]:
+    """Return how a route is described in the OpenAPI document."""
+    problems = {status: dict(PROBLEM) for status in (400, 401, 404, 409, 413, 414, 422, 429, 431, 500, 503, *statuses)}
+    schema = body.model_json_schema()
+    for it in schema.pop("$defs", {}).items():
+        schema = _inlined(schema, *it)
+    return {
+        "response_class": Response,
+        "responses": {200: {"model": answer}, **problems},
+        "openapi_extra": {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}},
+    }
+
+
+def _inlined(schema: Any, name: str, definition: Any) -> Any:
+    """Return a schema with a definition in place of its references."""
+    if isinstance(schema, dict):
+        if schema.get("$ref") == f"#/$defs/{name}":
+            return _inlined(definition, name, {})
+        return {key: _inlined(value, name, definition) for key, value in schema.items()}
+    return [_inlined(it, name, definition) for it in schema] if isinstance(schema, list) else schema
+
+
+@router.post("/api/buyer/feedback", **_described(FeedbackBody, FeedbackTaken))
+async def submit_feedback(request: Request) -> Response:
+    """Take feedback of a seller on a buyer. It counts if the agent's wallet or owner signed it."""
+    taken = await _take(request, "feedback", _messages(request).take_feedback)
+    text = "Feedback recorded. Buyer reputation will be updated."
+    if not taken.is_counted:
+        text = "Feedback has no signature of the seller, so it does not count."
+    identity = buyer_id(taken.seller.chain_id, taken.buyer)
+    answer = FeedbackTaken(
+        True, f"fb_{taken.id[:8]}", identity, taken.seller.global_id, text, taken.is_counted, taken.is_new
+    )
+    return _answer(answer)
+
+
+@router.post("/api/review", **_described(ReviewBody, MessageTaken))
+async def submit_review(request: Request) -> Response:
+    """Take a review of a seller by its buyer. It counts if the buyer signed it."""
+    taken = await _take(request, "review", _messages(request).take_review)
+    return _taken(taken, f"rv_{taken.id[:8]}", "Review recorded.", "Review has no signature, so it does not count.")
+
+
+@router.post("/api/agent/enrichment", **_described(EnrichmentBody, MessageTaken))
+async def submit_enrichment(request: Request) -> Response:
+    """Take a service of a seller and its policy for buyers, signed by the agent's wallet or owner."""
+    taken = await _take(request, "enrichment", _messages(request).take_enrichment)
+    return _taken(taken, f"en_{taken.id[:8]}", "Service recorded.", "")
+
+
+@router.post("/api/buyer/{address}/disputes", **_described(DisputeBody, MessageTaken, 403))
+async def submit_dispute(
+    request: Request, address: Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
+) -> Response:
+    """Take a dispute of a seller about a payment, or its withdrawal. Off unless the operator switched it on."""
+    buyer = parse_buyer(address)[1]
+    take = _messages(request).take_dispute
+    taken = await _take(request, "dispute", lambda value: take(buyer, value))
+    return _taken(taken, f"dp_{taken.id[:8]}", "Dispute recorded.", "")
+
+
+async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]], Taken]) -> Taken:
+    """Read a message and take it.
+
+    Raises:
+        ProblemError: It is refused.
+    """
+    counter: Counter = request.app.state.buyer_counter
+    try:
+        value = msgspec.json.decode(await request.body())
+        _require_depth(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        counter.labels(kind, "invalid_json").inc()
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_json", f"the body is not JSON: {problem}") from None
+    if not isinstance(value, dict):
+        counter.labels(kind, "invalid_json").inc()
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_json", "the body is not a JSON object")
+    try:
+        taken = await to_thread.run_sync(take, value)
+    except BuyerRefusalError as refusal:
+        counter.labels(kind, refusal.code).inc()
+        raise problem_of_refusal(refusal) from None
+    counter.labels(kind, "taken" if taken.is_counted else "not_counted").inc()
+    return taken
+
+
+def _require_depth(value: Any, depth: int = 0) -> None:
+    """Refuse JSON that is nested deeply.
+
+    Raises:
+        RecursionError: It is.
+    """
+    if depth > _MOST_DEPTH:
+        raise RecursionError("it is nested too deeply")
+    for it in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _require_depth(it, depth + 1)
+
+
+def _messages(request: Request) -> BuyerMessages:
+    found: BuyerMessages = request.app.state.buyer_messages
+    return found
+
+
+def _taken(taken: Taken, short_id: str, text: str, uncounted: str) -> Response:
+    """Answer a message that was taken."""
+    shown = text if taken.is_counted else uncounted
+    return _answer(
+        MessageTaken(True, short_id, taken.seller.global_id, shown, taken.is_counted, taken.is_new, taken.warnings)
+    )
+
+
+def _answer(value: Any) -> Response:
+    return Response(encode(value), media_type=JSON, headers={"Cache-Control": "no-store"})

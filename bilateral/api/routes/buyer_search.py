@@ -1,0 +1,155 @@
+"""The search of the Buyer Reputation Protocol (section 5.4): agents, with prices for one buyer."""
+
+# ruff: noqa: N803, N815  # the specification's names
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from bilateral.api.answers import JSON, one_of, tagged
+from bilateral.api.buyers import read_buyer
+from bilateral.api.service import service_of
+from bilateral.buyer_terms import BuyerTier
+from bilateral.buyers.discounts import Verdict, discount_for, discounted
+from bilateral.buyers.records import Number, Standing, encode
+from bilateral.buyers.score import score_of, tier_of
+from bilateral.buyers.sellers import Offer, read_offers
+from bilateral.index.queries.registries import AgentKey
+from bilateral.index.queries.search import FoundAgent, search_agents
+from bilateral.index.queries.search_filters import AgentSearch, Gate
+
+router = APIRouter(tags=["buyers"])
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """The lowest price of a seller, and that price for the buyer."""
+
+    original: Number
+    discounted: Number
+    discountPercent: Number
+    currency: str
+
+
+@dataclass(frozen=True)
+class BuyerDiscount:
+    """The discount of a seller for the buyer. `code` is ours."""
+
+    eligible: bool
+    reason: str
+    code: Verdict
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """An agent that was found. Name and description are the words of a stranger.
+
+    Attributes:
+        globalId: Its global id.
+        name: Its name; null without a file.
+        description: The beginning of its description.
+        x402: True if its file says that it takes payments by x402.
+        pricing: Its lowest price; null if it has published none.
+        buyerDiscount: The discount for the buyer; null without a buyer.
+    """
+
+    globalId: str
+    name: str | None
+    description: str | None
+    x402: bool | None
+    pricing: Pricing | None
+    buyerDiscount: BuyerDiscount | None
+
+
+@dataclass(frozen=True)
+class SearchMeta:
+    """The size of the answer: `total` counts the results of this page, and `next` is the cursor of the next one."""
+
+    total: int
+    next: str | None
+
+
+@dataclass(frozen=True)
+class BuyerContext:
+    """The buyer of a search (section 5.4)."""
+
+    buyerAddress: str
+    buyerTier: str
+    buyerScore: int
+    discountsAvailable: bool
+    note: str
+
+
+@dataclass(frozen=True)
+class SearchAnswer:
+    """The results of a search (section 5.4)."""
+
+    results: tuple[SearchResult, ...]
+    meta: SearchMeta
+    buyerContext: BuyerContext | None
+
+
+@router.get("/api/search", response_class=Response, responses=one_of(SearchAnswer, 422))
+def search_with_prices(  # noqa: PLR0913, PLR0917  # parameters of the query
+    request: Request,
+    q: Annotated[str | None, Query(max_length=1_000, description="Words of the registration file.")] = None,
+    buyerAddress: Annotated[str | None, Query(max_length=200, description="The buyer: 0x…, or eip155:…:0x….")] = None,
+    chain: Annotated[int | None, Query(ge=1, lt=2**63)] = None,
+    minScore: Annotated[int | None, Query(ge=0, le=100, description="The least mean of the tag starred.")] = None,
+    x402Only: bool = False,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, Query(max_length=1_200)] = None,
+    policy: Annotated[str | None, Query(max_length=64)] = None,
+) -> Response:
+    """Find agents, and show the prices that a buyer has with each."""
+    service = service_of(request)
+    gates = () if minScore is None else (Gate(tag="starred", minimum=Decimal(minScore)),)
+    search = AgentSearch(text=q, chains=() if chain is None else (chain,), x402=True if x402Only else None, gates=gates)
+    with service.reader.connect() as connection:
+        page = search_agents(connection, search, limit=limit, cursor=cursor)
+        standing = None
+        if buyerAddress is not None:
+            standing = read_buyer(connection, buyerAddress, chain, policy or service.settings.buyers.policy)
+        keys = [AgentKey(it.chain_id, it.identity_registry, int(it.agent_id), ()) for it in page.items]
+        offers = read_offers(connection, keys)
+    results = tuple(
+        _result(it, offers.get((key.chain_id, key.identity_registry, key.agent_id)), standing)
+        for it, key in zip(page.items, keys, strict=True)
+    )
+    context = None if standing is None else _context(standing, results)
+    return tagged(request, encode(SearchAnswer(results, SearchMeta(len(results), page.next), context)), JSON)
+
+
+def _result(it: FoundAgent, offer: Offer | None, standing: Standing | None) -> SearchResult:
+    """Return a result, with the buyer's price."""
+    percentage, discount = Decimal(0), None
+    if standing is not None:
+        same_chain = standing.chain_id == it.chain_id
+        found = discount_for(offer.incentives if offer is not None and same_chain else None, standing)
+        percentage = found.percentage
+        reason = found.reason
+        if found.verdict is Verdict.GRANTED:
+            reason = f"Seller offers {percentage}% to {tier_of(standing.weighed.metrics).value}+ buyers"
+        discount = BuyerDiscount(found.verdict is Verdict.GRANTED, reason, found.verdict)
+    pricing = None
+    if offer is not None and offer.prices:
+        price = min(offer.prices.values())
+        pricing = Pricing(price, discounted(price, percentage), percentage, "USDC")
+    return SearchResult(it.global_id, it.name, it.description, it.x402_support, pricing, discount)
+
+
+def _context(standing: Standing, results: tuple[SearchResult, ...]) -> BuyerContext:
+    """Return what the answer says about the buyer."""
+    tier: BuyerTier = tier_of(standing.weighed.metrics)
+    most: Any = tier.discount_eligibility
+    note = (
+        f"Your {tier.value} tier qualifies you for up to {most}% discount from participating sellers"
+        if most
+        else f"Your {tier.value} tier has no discount yet: 3 payments and $10 of volume make a verified buyer"
+    )
+    available = any(it.buyerDiscount is not None and it.buyerDiscount.eligible for it in results)
+    return BuyerContext(standing.buyer, tier.value, score_of(standing.weighed.metrics), available, note)

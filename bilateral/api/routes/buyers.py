@@ -1,0 +1,309 @@
+"""Routes that read buyers (Buyer Reputation Protocol, sections 5.1, 5.2 and 9)."""
+
+# ruff: noqa: N803, N815  # the specification's names
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from email.utils import format_datetime
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+from eth_account import Account
+from eth_account.messages import encode_defunct
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from bilateral.api.answers import JSON, one_of, tagged
+from bilateral.api.buyers import end_of_day, provider_of, read_buyer
+from bilateral.api.problems import ProblemError
+from bilateral.api.service import Service, service_of
+from bilateral.buyers.discounts import BuyerIncentives, discount_for, discounted
+from bilateral.buyers.records import (
+    BuyerProfile,
+    Number,
+    RecentTransaction,
+    encode,
+    profile_of,
+    recent_transactions,
+)
+from bilateral.buyers.results import ResultSigner, result_of
+from bilateral.buyers.score import score_of, tier_of
+from bilateral.buyers.sellers import read_offers
+from bilateral.index.queries.registries import AgentKey
+
+router = APIRouter(tags=["buyers"])
+
+INCENTIVES_TYPE: Final = "https://agentarena.site/spec/buyer-incentives#v1"
+"""The type of the well-known document (section 9)."""
+
+_MOST_BUYERS: Final = 100
+_MAX_AGE: Final = 300
+_PROOF_SECONDS: Final = 600
+
+_Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
+_Chain = Annotated[int | None, Query(ge=1, lt=2**63, description="The chain; the service's first one if missing.")]
+_Policy = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
+
+
+@dataclass(frozen=True)
+class ExpandedProfile(BuyerProfile):
+    """A profile with the buyer's last payments (section 4.1)."""
+
+    recentTransactions: tuple[RecentTransaction, ...] = ()
+
+
+@dataclass(frozen=True)
+class DiscountTerms:
+    """The discount of one buyer (section 5.2). `code` and `warnings` are ours."""
+
+    percentage: Number
+    reason: str
+    appliesTo: tuple[str, ...]
+    validUntil: str
+    code: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DiscountAnswer:
+    """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` is ours."""
+
+    buyerId: str
+    sellerGlobalId: str
+    buyerTier: str
+    buyerScore: int
+    discount: DiscountTerms
+    originalPricing: dict[str, Number]
+    discountedPricing: dict[str, Number]
+    scoringPolicy: str
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """The profiles of several buyers, in the order of the request."""
+
+    buyers: tuple[BuyerProfile, ...]
+
+
+class Batch(BaseModel):
+    """The buyers of a batch."""
+
+    addresses: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=_MOST_BUYERS)]
+    chainId: Annotated[int | None, Field(ge=1, lt=2**63, strict=True)] = None
+    policy: Annotated[str | None, Field(max_length=64)] = None
+
+
+@router.get("/api/buyer/{address}", response_class=Response, responses=one_of(BuyerProfile, 401, 422))
+def read_profile(
+    request: Request,
+    address: _Buyer,
+    chainId: _Chain = None,
+    policy: _Policy = None,
+    expand: Annotated[str | None, Query(max_length=40, description="recentTransactions")] = None,
+) -> Response:
+    """Return the reputation of a buyer. A buyer without payments has a record of zeros."""
+    service = service_of(request)
+    name = policy or service.settings.buyers.policy
+    if expand not in (None, "recentTransactions"):
+        detail = f"expand {expand!r} is unknown: use recentTransactions"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
+    with service.reader.connect() as connection:
+        standing = read_buyer(connection, address, chainId, name)
+        profile = profile_of(standing)
+        if expand is None:
+            return tagged(request, encode(profile), JSON)
+        _require_consent(request, profile)
+        payments = recent_transactions(connection, standing.chain_id, standing.buyer)
+    return tagged(request, encode(ExpandedProfile(**vars(profile), recentTransactions=tuple(payments))), JSON)
+
+
+def consent_text(buyer_id: str, until: int) -> str:
+    """Return the text that a buyer signs (EIP-191) to see its payments.
+
+    Args:
+        buyer_id: The buyer's global id.
+        until: The last second for which the signature holds, at most ten minutes ahead.
+    """
+    return f"Show the payments of {buyer_id} until {until}"
+
+
+def _require_consent(request: Request, profile: BuyerProfile) -> None:
+    """Check that the buyer itself asks for its payments, unless the service shows them to everybody.
+
+    Raises:
+        ProblemError: Somebody else asks.
+    """
+    if service_of(request).settings.buyers.shows_transactions:
+        return
+    until, signature = (request.headers.get(f"x-buyer-{name}", "") for name in ("until", "signature"))
+    if until.isdecimal() and len(until) < 12 and 0 <= int(until) - time.time() <= _PROOF_SECONDS:  # noqa: PLR2004
+        message = encode_defunct(text=consent_text(profile.buyerId, int(until)))
+        try:
+            signer = Account.recover_message(message, signature=signature)
+        except Exception:  # noqa: BLE001  # the library raises many kinds for a malformed signature
+            signer = ""
+        if signer == profile.buyerAddress:
+            return
+    detail = (
+        "only the buyer sees its payments: send X-Buyer-Until, Unix seconds at most ten minutes ahead, and "
+        f"X-Buyer-Signature of the text {consent_text(profile.buyerId, 0)[:-1]}… (EIP-191)"
+    )
+    raise ProblemError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
+
+
+@router.post("/api/buyers", response_class=Response, responses=one_of(Profiles, 422))
+def read_profiles(request: Request, batch: Batch) -> Response:
+    """Return the reputation of up to 100 buyers."""
+    service = service_of(request)
+    name = batch.policy or service.settings.buyers.policy
+    with service.reader.connect() as connection:
+        found = tuple(profile_of(read_buyer(connection, it, batch.chainId, name)) for it in batch.addresses)
+    return Response(encode(Profiles(found)), media_type=JSON, headers={"Cache-Control": "no-store"})
+
+
+@router.get("/api/buyer/{address}/discount", response_class=Response, responses=one_of(DiscountAnswer, 404, 422))
+def read_discount(
+    request: Request,
+    address: _Buyer,
+    sellerGlobalId: Annotated[
+        str, Query(max_length=200, description="The seller, as eip155:8453:0x…%23247: a # must be sent as %23.")
+    ],
+    chainId: _Chain = None,
+    policy: _Policy = None,
+) -> Response:
+    """Return the discount that a seller offers a buyer."""
+    service = service_of(request)
+    now = int(time.time())
+    seller = seller_of(service, sellerGlobalId)
+    with service.reader.connect() as connection:
+        standing = read_buyer(
+            connection, address, chainId or seller.chain_id, policy or service.settings.buyers.policy, now=now
+        )
+        offers = read_offers(connection, [seller])
+    offer = offers.get((seller.chain_id, seller.identity_registry, seller.agent_id))
+    end = end_of_day(now)
+    found = discount_for(None if offer is None else offer.incentives, standing)
+    prices = {} if offer is None else offer.prices
+    answer = DiscountAnswer(
+        buyerId=f"eip155:{standing.chain_id}:{standing.buyer}",
+        sellerGlobalId=seller.global_id,
+        buyerTier=tier_of(standing.weighed.metrics).value,
+        buyerScore=score_of(standing.weighed.metrics),
+        discount=DiscountTerms(
+            found.percentage,
+            found.reason,
+            () if offer is None else offer.services,
+            end.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            found.verdict.value,
+            found.warnings,
+        ),
+        originalPricing=prices,
+        discountedPricing={name: discounted(price, found.percentage) for name, price in prices.items()},
+        scoringPolicy=standing.policy.name,
+    )
+    response = tagged(request, encode(answer), JSON)
+    response.headers["Expires"] = format_datetime(end, usegmt=True)
+    response.headers["Cache-Control"] = f"private, max-age={min(_MAX_AGE, int(end.timestamp()) - now)}"
+    return response
+
+
+def seller_of(service: Service, text: str) -> AgentKey:
+    """Return a seller by its global id.
+
+    Args:
+        service: The service.
+        text: The id. `#` begins a fragment in URLs, so clients have to send `%23`.
+
+    Raises:
+        ProblemError: The id has no agent: the client has sent `#`, and the rest never arrived.
+        MalformedIdentifierError: The id is malformed.
+        NotIndexedError: The index does not have its registry.
+    """
+    if text.lower().startswith("eip155:") and text.count(":") == 2 and "#" not in text and "0x" in text:  # noqa: PLR2004
+        detail = f"sellerGlobalId {text} names no agent: send the # of a global id as %23"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
+    return service.agent_key(text)
+
+
+@dataclass(frozen=True)
+class SignedResult:
+    """A buyer's score that others can check without this service: EIP-712, and a JSON Web Signature."""
+
+    domain: dict[str, Any]
+    primaryType: str
+    types: dict[str, Any]
+    message: dict[str, Any]
+    signer: str
+    signature: str
+    jws: str
+
+
+@router.get("/api/buyer/{address}/signed", response_class=Response, responses=one_of(SignedResult, 404, 422))
+def read_signed(request: Request, address: _Buyer, chainId: _Chain = None, policy: _Policy = None) -> Response:
+    """Return the score of a buyer, signed by this service and valid for an hour."""
+    service = service_of(request)
+    signer = signer_of(request)
+    now = int(time.time())
+    with service.reader.connect() as connection:
+        standing = read_buyer(connection, address, chainId, policy or service.settings.buyers.policy, now=now)
+    signed = signer.sign(result_of(standing, now), provider_of(request))
+    return Response(encode(signed), media_type=JSON, headers={"Cache-Control": "no-store"})
+
+
+def signer_of(request: Request) -> ResultSigner:
+    """Return what signs results.
+
+    Args:
+        request: The request.
+
+    Raises:
+        ProblemError: The service has no key.
+    """
+    signer: ResultSigner | None = getattr(request.app.state, "buyer_signer", None)
+    if signer is None:
+        raise ProblemError(HTTPStatus.NOT_FOUND, "no_key", "this service has no key, so it signs nothing")
+    return signer
+
+
+@router.get("/.well-known/jwks.json", response_class=Response, responses=one_of(dict[str, Any], 404))
+def read_keys(request: Request) -> Response:
+    """Return the key that signs results (RFC 7517)."""
+    return _cached(request, encode(signer_of(request).key_set))
+
+
+@dataclass(frozen=True)
+class IncentivesDocument:
+    """A seller's policy for buyers (section 9)."""
+
+    type: str
+    sellerGlobalId: str
+    buyerIncentives: dict[str, Any]
+    reputationProvider: str
+
+
+@router.get(
+    "/.well-known/agent-buyer-incentives.json", response_class=Response, responses=one_of(IncentivesDocument, 404)
+)
+def read_incentives(request: Request) -> Response:
+    """Return the policy for buyers of the agent that this service belongs to."""
+    settings = service_of(request).settings.buyers
+    if not settings.seller:
+        detail = "this service belongs to no seller"
+        raise ProblemError(HTTPStatus.NOT_FOUND, "no_seller", detail)
+    policy = BuyerIncentives.model_validate(settings.incentives or {"enabled": False})
+    content = IncentivesDocument(
+        INCENTIVES_TYPE,
+        settings.seller,
+        policy.model_dump(exclude_none=True, exclude_unset=True),
+        provider_of(request) + "/api/buyer",
+    )
+    return _cached(request, encode(content))
+
+
+def _cached(request: Request, body: bytes) -> Response:
+    """Answer with a public document that may be kept for some minutes."""
+    response = tagged(request, body, JSON)
+    response.headers["Cache-Control"] = f"public, max-age={_MAX_AGE}"
+    return response

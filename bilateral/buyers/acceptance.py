@@ -1,0 +1,303 @@
+"""Take messages: check their payment and their signature, and store each once."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from eth_utils.crypto import keccak
+from sqlalchemy import insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.messages import content_hash
+from bilateral.buyers.proofs import accounts_of, find_payment, require_signer
+from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody, address_of, parse_body
+from bilateral.index.payments.schema import agent_enrichment, agent_review, buyer_dispute, buyer_feedback
+from bilateral.index.queries.registries import agent_key, read_registries
+from bilateral.signatures import Domain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sqlalchemy import Connection, Engine, Table
+
+    from bilateral.buyers.proofs import ProvenPayment
+    from bilateral.buyers.settings import BuyerSettings
+    from bilateral.index.queries.registries import AgentKey
+
+_AHEAD: Final = 300
+"""The seconds by which the clock of a seller may be ahead."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A message that was taken.
+
+    Attributes:
+        id: Its id, 64 hexadecimal digits.
+        seller: The seller.
+        buyer: The buyer.
+        is_counted: True if it counts; False for one without a signature.
+        is_new: False if the same message was taken before.
+        warnings: Advice to its author.
+    """
+
+    id: str
+    seller: AgentKey
+    buyer: str
+    is_counted: bool
+    is_new: bool
+    warnings: tuple[str, ...] = ()
+
+
+class BuyerMessages:
+    """Takes messages about buyers.
+
+    Args:
+        engine: The database.
+        settings: The settings.
+    """
+
+    def __init__(self, engine: Engine, settings: BuyerSettings) -> None:
+        """See the class."""
+        self._engine = engine
+        self._settings = settings
+
+    def take_feedback(self, value: Mapping[str, Any]) -> Taken:
+        """Take feedback of a seller on a buyer (section 5.3).
+
+        Args:
+            value: The body.
+
+        Raises:
+            BuyerRefusalError: The feedback is refused.
+        """
+        body = parse_body(FeedbackBody, value)
+        claim = body.proofOfPayment.claim
+        if address_of(body.buyerAddress, "buyerAddress") != claim.payer:
+            raise _invalid("buyerAddress is not the fromAddress of proofOfPayment")
+        with self._engine.connect() as connection:
+            seller = self._seller(connection, body.sellerGlobalId, claim.chain_id)
+            paid = find_payment(connection, claim, seller, self._settings.nodes)
+            accepted = accounts_of(connection, seller)
+        message = body.message(seller)
+        content = content_hash([body.score, body.tags, body.note])
+        if body.signature is None:
+            return self._uncounted(seller, paid, buyer_feedback)
+        signature = bytes.fromhex(body.signature[2:])
+        signer = require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
+        values = {
+            **_about(seller, paid, buyer_feedback),
+            "score": body.score,
+            "tags": json.dumps(body.tags, ensure_ascii=False),
+            "note": body.note,
+            "is_counted": True,
+        }
+        return self._store(buyer_feedback, seller, values, content, signer, signature)
+
+    def take_review(self, value: Mapping[str, Any]) -> Taken:
+        """Take a review of a seller by its buyer.
+
+        Args:
+            value: The body.
+
+        Raises:
+            BuyerRefusalError: The review is refused.
+        """
+        body = parse_body(ReviewBody, value)
+        claim = body.proofOfPayment.claim
+        with self._engine.connect() as connection:
+            seller = self._seller(connection, body.agentId, claim.chain_id)
+            paid = find_payment(connection, claim, seller, self._settings.nodes)
+        content = content_hash([body.score, body.tag1, body.tag2, body.feedbackNote])
+        if body.signature is None:
+            return self._uncounted(seller, paid, agent_review)
+        signature = bytes.fromhex(body.signature[2:])
+        signer = require_signer(body.message(seller), _domain(seller), signature, {paid.payer}, self._settings.nodes)
+        values = {
+            **_about(seller, paid, agent_review),
+            "score": body.score,
+            "tag1": body.tag1,
+            "tag2": body.tag2,
+            "note": body.feedbackNote,
+        }
+        return self._store(agent_review, seller, values, content, signer, signature)
+
+    def take_dispute(self, buyer: str, value: Mapping[str, Any]) -> Taken:
+        """Take a dispute of a seller, or its withdrawal.
+
+        Args:
+            buyer: The buyer that the path names, in checksum form.
+            value: The body.
+
+        Raises:
+            BuyerRefusalError: The dispute is refused.
+        """
+        if not self._settings.disputes:
+            raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "disputes_off", "this service takes no disputes")
+        body = parse_body(DisputeBody, value)
+        claim = body.proofOfPayment.claim
+        if claim.payer != buyer:
+            raise _invalid("the buyer of the path is not the fromAddress of proofOfPayment")
+        with self._engine.connect() as connection:
+            seller = self._seller(connection, body.sellerGlobalId, claim.chain_id)
+            paid = find_payment(connection, claim, seller, self._settings.nodes)
+            accepted = accounts_of(connection, seller)
+        signature = bytes.fromhex(body.signature[2:])
+        signer = require_signer(body.message(seller), _domain(seller), signature, accepted, self._settings.nodes)
+        about = _about(seller, paid, buyer_dispute)
+        values = {**about, "state": body.state, "reason": body.reason}
+        if body.state == "withdrawn":
+            return self._withdraw(about["id"], seller, paid.payer, signature)
+        return self._store(buyer_dispute, seller, values, content_hash([body.reason]), signer, signature)
+
+    def take_enrichment(self, value: Mapping[str, Any]) -> Taken:
+        """Take a service of a seller. It replaces the one with the same name.
+
+        Args:
+            value: The body.
+
+        Raises:
+            BuyerRefusalError: The service is refused.
+        """
+        body = parse_body(EnrichmentBody, value)
+        unsigned = {name: it for name, it in value.items() if name != "signature"}
+        if body.issuedAt > time.time() + _AHEAD:
+            raise _invalid("issuedAt: the time is in the future")
+        content = content_hash(unsigned)
+        with self._engine.connect() as connection:
+            seller = self._seller(connection, body.globalId, None)
+            accepted = accounts_of(connection, seller)
+        signature = bytes.fromhex(body.signature[2:])
+        message = body.message(seller, content)
+        signer = require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
+        is_new = self._replace(seller, body, unsigned, (content, signer, signature))
+        from bilateral.buyers.discounts import warnings_of  # noqa: PLC0415  # one function of a sibling
+
+        warnings = () if body.buyerIncentives is None else warnings_of(body.buyerIncentives)
+        return Taken(content.hex(), seller, "", True, is_new, warnings)
+
+    def _replace(
+        self, seller: AgentKey, body: EnrichmentBody, unsigned: Mapping[str, Any], proof: tuple[bytes, str, bytes]
+    ) -> bool:
+        """Store a service in place of an older one. Return False if it was stored before."""
+        table, (content, signer, signature) = agent_enrichment, proof
+        key = {
+            "chain_id": seller.chain_id,
+            "identity_registry": seller.identity_registry,
+            "agent_id": seller.agent_id,
+            "service_name": body.serviceName,
+        }
+        values = {
+            "content": json.dumps(unsigned, ensure_ascii=False),
+            "issued_at": body.issuedAt,
+            "content_hash": content,
+            "signer": signer,
+            "signature": signature,
+            "received_at": int(time.time()),
+        }
+        is_key = [table.c[name] == it for name, it in key.items()]
+
+        def store(connection: Connection) -> bool:
+            known = connection.execute(select(table.c.content_hash, table.c.issued_at).where(*is_key)).one_or_none()
+            if known is None:
+                connection.execute(insert(table).values(**key, **values))
+                return True
+            if bytes(known.content_hash) == content:
+                return False
+            changed = connection.execute(
+                update(table).where(*is_key, table.c.issued_at < body.issuedAt).values(**values)
+            ).rowcount
+            if not changed:
+                detail = f"issuedAt must be later than {known.issued_at}: that is the time of the stored service"
+                raise BuyerRefusalError(HTTPStatus.CONFLICT, "older_enrichment", detail)
+            return True
+
+        return self._once(store)
+
+    def _withdraw(self, dispute_id: str, seller: AgentKey, buyer: str, signature: bytes) -> Taken:
+        """Withdraw a dispute."""
+        table = buyer_dispute
+        values = {"state": "withdrawn", "signature": signature, "received_at": int(time.time())}
+        with self._engine.begin() as connection:
+            state = connection.execute(select(table.c.state).where(table.c.id == dispute_id)).scalar_one_or_none()
+            if state is None:
+                raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "dispute_not_found", "nobody filed this dispute")
+            if state not in ("filed", "withdrawn"):
+                raise BuyerRefusalError(HTTPStatus.CONFLICT, "dispute_decided", f"the dispute is {state}")
+            connection.execute(update(table).where(table.c.id == dispute_id).values(**values))
+        return Taken(dispute_id, seller, buyer, True, state == "filed")
+
+    def _store(  # noqa: PLR0913, PLR0917  # the columns of each message
+        self,
+        table: Table,
+        seller: AgentKey,
+        values: dict[str, Any],
+        content: bytes,
+        signer: str,
+        signature: bytes,
+    ) -> Taken:
+        """Store a message, unless the same one is stored."""
+        row = {**values, "content_hash": content, "signer": signer, "signature": signature}
+
+        def store(connection: Connection) -> bool:
+            known = connection.execute(select(table.c.content_hash).where(table.c.id == row["id"])).scalar_one_or_none()
+            if known is None:
+                connection.execute(insert(table).values(**row, received_at=int(time.time())))
+                return True
+            if bytes(known) != content:
+                detail = "there is another message about this payment, and only one counts"
+                raise BuyerRefusalError(HTTPStatus.CONFLICT, "already_given", detail)
+            return False
+
+        return Taken(row["id"], seller, row["buyer"], True, self._once(store))
+
+    def _once(self, store: Callable[[Connection], bool]) -> bool:
+        """Run a transaction that inserts a row, and look again if another process was faster."""
+        try:
+            with self._engine.begin() as connection:
+                return store(connection)
+        except IntegrityError:
+            with self._engine.begin() as connection:
+                return store(connection)
+
+    def _uncounted(self, seller: AgentKey, paid: ProvenPayment, table: Table) -> Taken:
+        """Answer a message without a signature: it has no effect, as anybody could have sent it."""
+        if self._settings.requires_signature:
+            detail = "the message has no signature: sign it as docs/buyers.md says"
+            raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
+        return Taken(_about(seller, paid, table)["id"], seller, paid.payer, False, False)
+
+    @staticmethod
+    def _seller(connection: Connection, text: str, chain_id: int | None) -> AgentKey:
+        """Return the seller of a message, which must be of the payment's chain."""
+        seller = agent_key(read_registries(connection), text)
+        if chain_id is not None and seller.chain_id != chain_id:
+            raise _invalid(f"the seller is of chain {seller.chain_id}, and the payment of chain {chain_id}")
+        return seller
+
+
+def _about(seller: AgentKey, paid: ProvenPayment, table: Table) -> dict[str, Any]:
+    """Return the columns that say which payment a message is about. One message a payment and seller is stored."""
+    key = f"{table.name} {paid.chain_id} {paid.transaction.hex()} {paid.log_index} {seller.global_id}"
+    return {
+        "id": keccak(text=key).hex(),
+        "chain_id": paid.chain_id,
+        "transaction_hash": paid.transaction,
+        "payment_log_index": paid.log_index,
+        "buyer": paid.payer,
+        "identity_registry": seller.identity_registry,
+        "agent_id": seller.agent_id,
+    }
+
+
+def _domain(seller: AgentKey) -> Domain:
+    return Domain(seller.chain_id, seller.identity_registry)  # type: ignore[arg-type]  # it is checksummed
+
+
+def _invalid(detail: str) -> BuyerRefusalError:
+    return BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail)

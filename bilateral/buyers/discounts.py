@@ -1,0 +1,176 @@
+"""Discounts that sellers offer to buyers (sections 5.2, 6 and 9)."""
+
+# ruff: noqa: N815  # the specification's names
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bilateral.buyer_terms import BuyerTier
+from bilateral.buyers.records import plain
+from bilateral.buyers.score import score_of, tier_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.buyers.records import Standing
+
+DEFAULT_DISPUTE_RATE: Final = 10
+"""The largest dispute rate that `excludeHighDisputeRate` allows if the seller names none, in percent."""
+
+_UNIT: Final = Decimal(1).scaleb(-6)
+_PERCENT: Final = 100
+_Percent = Annotated[Decimal, Field(ge=0, le=_PERCENT, decimal_places=2)]
+
+CONDITIONS: Final[Mapping[BuyerTier, str]] = {
+    BuyerTier.VERIFIED: "3+ payments, $10+ volume",
+    BuyerTier.TRUSTED: "10+ payments, $50+ volume, fair reviews",
+    BuyerTier.PREMIUM: "50+ payments, $500+ volume, fair reviews, few disputes",
+}
+"""The conditions of each tier in the specification's words."""
+
+
+class TierDiscounts(BaseModel):
+    """The discount of each tier, in percent. A tier that is left out has that of the next lower one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    verified: _Percent | None = None
+    trusted: _Percent | None = None
+    premium: _Percent | None = None
+
+
+class BuyerIncentives(BaseModel):
+    """A seller's policy (section 6). `minimumFairnessScore` and `minimumSellers` are ours."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    enabled: bool = Field(strict=True)
+    discounts: TierDiscounts = TierDiscounts()
+    minimumBuyerScore: Annotated[int, Field(ge=0, le=_PERCENT, strict=True)] = 0
+    excludeHighDisputeRate: Annotated[bool, Field(strict=True)] = False
+    maxDisputeRate: _Percent | None = None
+    minimumFairnessScore: Annotated[int, Field(ge=0, le=_PERCENT, strict=True)] | None = None
+    minimumSellers: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] | None = None
+    policyUrl: Annotated[str, Field(max_length=2_000, pattern=r"^https?://")] | None = None
+
+
+class Verdict(StrEnum):
+    """Why a buyer gets a discount, or none."""
+
+    GRANTED = "granted"
+    NOT_OFFERED = "not_offered"
+    DISABLED = "disabled"
+    TIER_TOO_LOW = "tier_too_low"
+    SCORE_TOO_LOW = "score_too_low"
+    DISPUTE_RATE_TOO_HIGH = "dispute_rate_too_high"
+    FAIRNESS_TOO_LOW = "fairness_too_low"
+    TOO_FEW_SELLERS = "too_few_sellers"
+
+
+@dataclass(frozen=True)
+class Discount:
+    """A discount for one buyer.
+
+    Attributes:
+        percentage: The percentage, 0 for none.
+        verdict: The reason as a code.
+        reason: The reason in words.
+        warnings: Advice to the seller about its policy.
+    """
+
+    percentage: Decimal
+    verdict: Verdict
+    reason: str
+    warnings: tuple[str, ...] = ()
+
+
+def discount_for(  # noqa: PLR0911  # one a condition
+    incentives: BuyerIncentives | None, standing: Standing
+) -> Discount:
+    """Work out the discount of a buyer.
+
+    Args:
+        incentives: The seller's policy; None if it has none.
+        standing: The buyer.
+    """
+    metrics, nothing = standing.weighed.metrics, Decimal(0)
+    tier, score = tier_of(metrics), score_of(metrics)
+    if incentives is None:
+        return Discount(nothing, Verdict.NOT_OFFERED, "The seller has published no discounts for buyers")
+    if not incentives.enabled:
+        return Discount(nothing, Verdict.DISABLED, "The seller has switched its discounts off")
+    if score < incentives.minimumBuyerScore:
+        reason = f"Buyer score {score} is below the seller's minimum of {incentives.minimumBuyerScore}"
+        return Discount(nothing, Verdict.SCORE_TOO_LOW, reason)
+    most = DEFAULT_DISPUTE_RATE if incentives.maxDisputeRate is None else incentives.maxDisputeRate
+    if incentives.excludeHighDisputeRate and metrics.dispute_rate > most:
+        reason = f"Dispute rate {float(metrics.dispute_rate):.2f} % is above the seller's maximum of {most} %"
+        return Discount(nothing, Verdict.DISPUTE_RATE_TOO_HIGH, reason)
+    fairness, least = metrics.effective_fairness, incentives.minimumFairnessScore
+    if least is not None and (fairness is None or fairness < least):
+        shown = "unknown" if fairness is None else f"{float(fairness):.2f}"
+        reason = f"Review fairness {shown} is below the seller's minimum of {least}"
+        return Discount(nothing, Verdict.FAIRNESS_TOO_LOW, reason)
+    if incentives.minimumSellers is not None and standing.weighed.sellers < incentives.minimumSellers:
+        reason = f"{standing.weighed.sellers} sellers were paid; the seller asks for {incentives.minimumSellers}"
+        return Discount(nothing, Verdict.TOO_FEW_SELLERS, reason)
+    offered = offered_to(incentives, tier)
+    if not offered or tier is BuyerTier.NEW:
+        return Discount(nothing, Verdict.TIER_TOO_LOW, f"The seller offers no discount to {tier.value} buyers")
+    reason = f"{tier.value.capitalize()} buyer tier ({CONDITIONS[tier]})"
+    return Discount(min(offered, Decimal(tier.discount_eligibility)), Verdict.GRANTED, reason, warnings_of(incentives))
+
+
+def offered_to(incentives: BuyerIncentives, tier: BuyerTier) -> Decimal:
+    """Return the percentage that a seller lists for a tier, or for the next lower one.
+
+    Args:
+        incentives: The seller's policy.
+        tier: The tier.
+    """
+    found = Decimal(0)
+    for it in BuyerTier:
+        listed = getattr(incentives.discounts, it.value, None)
+        found = found if listed is None else listed
+        if it is tier:
+            break
+    return found
+
+
+def warnings_of(incentives: BuyerIncentives) -> tuple[str, ...]:
+    """Return advice to a seller: percentages above the caps of their tiers.
+
+    Args:
+        incentives: The policy.
+    """
+    return tuple(
+        f"{it.value}: {listed} % is above the tier's cap and counts as {it.discount_eligibility} %"
+        for it in BuyerTier
+        if (listed := getattr(incentives.discounts, it.value, None)) is not None and listed > it.discount_eligibility
+    )
+
+
+def discounted(price: Decimal, percentage: Decimal) -> Decimal:
+    """Return a price after a discount, rounded up to a millionth of a dollar.
+
+    Args:
+        price: The price in dollars.
+        percentage: The discount in percent.
+    """
+    return plain((price * (_PERCENT - percentage) / _PERCENT).quantize(_UNIT, ROUND_UP))
+
+
+def discounted_amount(amount: int, percentage: Decimal) -> int:
+    """Return an amount in a token's smallest unit after a discount, rounded up.
+
+    Args:
+        amount: The amount.
+        percentage: The discount in percent.
+    """
+    return int((amount * (_PERCENT - percentage) / _PERCENT).to_integral_value(ROUND_UP))

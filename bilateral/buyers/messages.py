@@ -1,0 +1,161 @@
+"""Messages that sellers and buyers sign (EIP-712): feedback on a buyer, reviews, disputes, and sellers' services.
+
+The domain's name is `BilateralBuyers`, its version `1`, its contract the seller's identity registry. `tagsHash` and
+`contentHash` are keccak-256 of JSON in its canonical form (RFC 8785); `noteHash` is keccak-256 of the text in UTF-8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import rfc8785
+from eth_utils.crypto import keccak
+
+from bilateral.signatures import TypedMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from eth_typing import ChecksumAddress
+
+
+def content_hash(value: Any) -> bytes:
+    """Return keccak-256 of a JSON value in its canonical form (RFC 8785).
+
+    Args:
+        value: The value. Its numbers are whole and below 2^53, or floats.
+    """
+    return keccak(rfc8785.dumps(value))
+
+
+def text_hash(text: str) -> bytes:
+    """Return keccak-256 of a text in UTF-8."""
+    return keccak(text.encode())
+
+
+@dataclass(frozen=True)
+class BuyerFeedback(TypedMessage):
+    """Feedback of a seller on a buyer (section 5.3), signed by the agent's wallet or owner.
+
+    Attributes:
+        buyer: The buyer.
+        seller_registry: The identity registry of the seller.
+        seller_agent_id: The seller.
+        score: 0 to 100.
+        tags_hash: The hash of the array of tags.
+        note_hash: The hash of the note.
+        tx_hash: The payment's transaction.
+        chain_id: Its chain.
+    """
+
+    buyer: ChecksumAddress
+    seller_registry: ChecksumAddress
+    seller_agent_id: int
+    score: int
+    tags_hash: bytes
+    note_hash: bytes
+    tx_hash: bytes
+    chain_id: int
+
+    domain_name: ClassVar[str] = "BilateralBuyers"
+    solidity_types: ClassVar[Mapping[str, str]] = {
+        "buyer": "address",
+        "sellerRegistry": "address",
+        "sellerAgentId": "uint256",
+        "score": "uint8",
+        "tagsHash": "bytes32",
+        "noteHash": "bytes32",
+        "txHash": "bytes32",
+        "chainId": "uint256",
+    }
+
+
+@dataclass(frozen=True)
+class AgentReview(TypedMessage):
+    """A review of a seller by its buyer (`/api/review`), signed by the buyer.
+
+    Attributes:
+        buyer: The buyer.
+        seller_registry: The identity registry of the seller.
+        seller_agent_id: The seller.
+        score: 0 to 100.
+        tags_hash: The hash of the array of both tags.
+        note_hash: The hash of the note.
+        tx_hash: The payment's transaction.
+        chain_id: Its chain.
+    """
+
+    buyer: ChecksumAddress
+    seller_registry: ChecksumAddress
+    seller_agent_id: int
+    score: int
+    tags_hash: bytes
+    note_hash: bytes
+    tx_hash: bytes
+    chain_id: int
+
+    domain_name: ClassVar[str] = "BilateralBuyers"
+    solidity_types: ClassVar[Mapping[str, str]] = BuyerFeedback.solidity_types
+
+
+@dataclass(frozen=True)
+class BuyerDispute(TypedMessage):
+    """A dispute that a seller files about a payment, or withdraws.
+
+    Attributes:
+        buyer: The buyer.
+        seller_registry: The identity registry of the seller.
+        seller_agent_id: The seller.
+        state: `filed` or `withdrawn`.
+        reason_hash: The hash of the reason.
+        tx_hash: The payment's transaction.
+        chain_id: Its chain.
+    """
+
+    buyer: ChecksumAddress
+    seller_registry: ChecksumAddress
+    seller_agent_id: int
+    state: str
+    reason_hash: bytes
+    tx_hash: bytes
+    chain_id: int
+
+    domain_name: ClassVar[str] = "BilateralBuyers"
+    solidity_types: ClassVar[Mapping[str, str]] = {
+        "buyer": "address",
+        "sellerRegistry": "address",
+        "sellerAgentId": "uint256",
+        "state": "string",
+        "reasonHash": "bytes32",
+        "txHash": "bytes32",
+        "chainId": "uint256",
+    }
+
+
+@dataclass(frozen=True)
+class AgentEnrichment(TypedMessage):
+    """A service of a seller with its policy for buyers (section 6.1), signed by the agent's wallet or owner.
+
+    Attributes:
+        registry: The identity registry of the seller.
+        agent_id: The seller.
+        content_hash: The hash of the body without `signature`.
+        issued_at: The time of the message, in Unix seconds. A later one replaces it.
+        chain_id: The chain.
+    """
+
+    registry: ChecksumAddress
+    agent_id: int
+    content_hash: bytes
+    issued_at: int
+    chain_id: int
+
+    domain_name: ClassVar[str] = "BilateralBuyers"
+    solidity_types: ClassVar[Mapping[str, str]] = {
+        "registry": "address",
+        "agentId": "uint256",
+        "contentHash": "bytes32",
+        "issuedAt": "uint64",
+        "chainId": "uint256",
+    }

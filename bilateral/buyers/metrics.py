@@ -1,0 +1,217 @@
+"""Dealings of a buyer on one chain, from the index: payments by seller, reviews, votes of sellers, disputes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, case, func, literal, null, select, text, union_all
+
+from bilateral.index.payments.schema import agent_review, buyer_dispute, buyer_feedback, payment, payment_return
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection, Table
+
+Seller = tuple[str, int]
+"""The identity registry and the id of a paid agent."""
+
+MOST_REVIEWS: Final = 10_000
+"""The on-chain reviews of one buyer that are read: the newest."""
+
+_HIGHEST: Final = 100
+
+
+@dataclass
+class Dealings:
+    """A buyer's dealings with one seller.
+
+    Attributes:
+        payments: The number of payments.
+        micros: Their sum, in millionths of a dollar.
+        first_at: The time of the first, in Unix seconds.
+        last_at: The time of the last.
+        own: The payments that the buyer made to its own agent. They are not among the others.
+        returned: The sum that came back from the seller's wallets, in millionths of a dollar.
+        reviews: The scores that the buyer gave, 0 to 100, at most one a payment.
+        votes: The scores that the seller gave the buyer, 0 to 100.
+        filed: The disputes that are filed.
+        upheld: The disputes that were upheld.
+        shares_funder: True if buyer and seller were funded by the same account, or one by the other.
+    """
+
+    payments: int = 0
+    micros: int = 0
+    first_at: int = 0
+    last_at: int = 0
+    own: int = 0
+    returned: int = 0
+    reviews: list[int] = field(default_factory=list)
+    votes: list[int] = field(default_factory=list)
+    filed: int = 0
+    upheld: int = 0
+    shares_funder: bool = False
+
+
+def read_dealings(connection: Connection, chain_id: int, buyer: str) -> dict[Seller, Dealings]:
+    """Read the dealings of a buyer.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        buyer: The buyer, in checksum form.
+
+    Returns:
+        The dealings by seller.
+    """
+    found: dict[Seller, Dealings] = defaultdict(Dealings)
+    rows = connection.execute(_statement(), {"chain_id": chain_id, "buyer": buyer}).all()
+    for kind, registry, agent_id, count, total, first, last, own in rows:
+        it = found[registry, int(agent_id)]
+        if kind == "payment":
+            it.payments, it.micros, it.first_at, it.last_at, it.own = count, int(total), first or 0, last or 0, own
+        elif kind == "review":
+            it.reviews.append(int(total))
+        elif kind == "vote":
+            it.votes.append(int(total))
+        elif kind == "filed":
+            it.filed += count
+        else:
+            it.upheld += count
+    if any(it.payments for it in found.values()):
+        _add_reviews_on_chain(connection, chain_id, buyer, found)
+    return dict(found)
+
+
+@cache
+def _statement() -> Any:
+    """Return the statement that reads payments and messages about a buyer. It is made once."""
+    paid, is_counted = payment.c, payment.c.kinship.is_(None)
+    payments = (
+        select(
+            literal("payment").label("kind"),
+            paid.identity_registry,
+            paid.agent_id,
+            func.sum(case((is_counted, 1), else_=0)),
+            func.coalesce(func.sum(case((is_counted, paid.micros), else_=0)), 0).label("total"),
+            func.min(case((is_counted, paid.block_time))),
+            func.max(case((is_counted, paid.block_time))),
+            func.sum(case((is_counted, 0), else_=1)),
+        )
+        .where(paid.chain_id == bindparam("chain_id"), paid.payer == bindparam("buyer"))
+        .group_by(paid.identity_registry, paid.agent_id)
+    )
+
+    def about(kind: Any, table: Table, total: Any) -> Any:
+        """Messages count as long as their payment is in the chain."""
+        columns = kind, table.c.identity_registry, table.c.agent_id, literal(1), total, null(), null(), literal(0)
+        return (
+            select(*columns)
+            .join(
+                payment,
+                (payment.c.transaction_hash == table.c.transaction_hash)
+                & (payment.c.chain_id == table.c.chain_id)
+                & (payment.c.log_index == table.c.payment_log_index)
+                & (payment.c.payer == table.c.buyer),
+            )
+            .where(
+                table.c.chain_id == bindparam("chain_id"),
+                table.c.buyer == bindparam("buyer"),
+                payment.c.kinship.is_(None),
+            )
+        )
+
+    counted = buyer_dispute.c.state.in_(("filed", "upheld"))
+    return union_all(
+        payments,
+        about(literal("review"), agent_review, agent_review.c.score),
+        about(literal("vote"), buyer_feedback, buyer_feedback.c.score).where(buyer_feedback.c.is_counted),
+        about(buyer_dispute.c.state, buyer_dispute, literal(0)).where(counted),
+    )
+
+
+_REVIEWS: Final = text(
+    """
+    SELECT registry.identity_registry, given.agent_id, given.value, given.value_decimals
+    FROM feedback given
+    JOIN registry ON registry.chain_id = given.chain_id AND registry.address = given.registry
+    WHERE given.chain_id = :chain_id AND given.client_address = :buyer AND given.tag1 = 'starred'
+      AND NOT given.is_revoked
+    ORDER BY given.block_number DESC, given.log_index DESC LIMIT :most
+    """
+)
+
+
+def _add_reviews_on_chain(connection: Connection, chain_id: int, buyer: str, found: Mapping[Seller, Dealings]) -> None:
+    """Add the buyer's unrevoked feedback with a scale of 0 to 100, the newest first, one a payment."""
+    values = {"chain_id": chain_id, "buyer": buyer, "most": MOST_REVIEWS}
+    for registry, agent_id, value, decimals in connection.execute(_REVIEWS, values):
+        seller = registry, _integer(agent_id)
+        it = found.get(seller)
+        if it is None or len(it.reviews) >= it.payments:
+            continue
+        score = Decimal(_integer(value)).scaleb(-int(decimals))
+        if 0 <= score <= _HIGHEST:
+            it.reviews.append(int(score + Decimal("0.5")))
+
+
+def _integer(value: Any) -> int:
+    """Return a wide integer, which SQLite may hold as text."""
+    return int(value, 16) if isinstance(value, str) else int(value)
+
+
+_FUNDERS: Final = text(
+    """
+    SELECT account, source FROM funding WHERE chain_id = :chain_id AND (account = :buyer
+      OR account IN (SELECT owner FROM payment WHERE chain_id = :chain_id AND payer = :buyer)
+      OR account IN (SELECT payee FROM payment WHERE chain_id = :chain_id AND payer = :buyer))
+    """
+)
+
+
+def add_ties(connection: Connection, chain_id: int, buyer: str, found: Mapping[Seller, Dealings]) -> None:
+    """Add what came back from sellers, and who shares a funder with the buyer.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        buyer: The buyer.
+        found: The dealings, which are changed.
+    """
+    table = payment.c
+    query = select(table.identity_registry, table.agent_id, table.payee, table.owner).distinct()
+    accounts: dict[Seller, set[str]] = defaultdict(set)
+    for registry, agent_id, payee, owner in connection.execute(
+        query.where(table.chain_id == chain_id, table.payer == buyer)
+    ):
+        accounts[registry, int(agent_id)].update((payee, owner))
+    back = payment_return.c
+    returned: dict[str, int] = {
+        row.payee: int(row.total)
+        for row in connection.execute(
+            select(back.payee, func.sum(back.micros).label("total"))
+            .where(back.chain_id == chain_id, back.receiver == buyer)
+            .group_by(back.payee)
+        )
+    }
+    rows = connection.execute(_FUNDERS, {"chain_id": chain_id, "buyer": buyer})
+    funders = {row.account: row.source for row in rows if row.source}
+    for seller, known in accounts.items():
+        it = found.get(seller)
+        if it is None:
+            continue
+        it.returned = sum(returned.get(account, 0) for account in known)
+        it.shares_funder = _are_tied(buyer, known, funders)
+
+
+def _are_tied(buyer: str, others: Sequence[str] | set[str], funders: Mapping[str, str]) -> bool:
+    """Return True if one funded the other, or the same account funded both."""
+    source = funders.get(buyer)
+    return any(
+        funders.get(other) == buyer or source == other or (source is not None and funders.get(other) == source)
+        for other in others
+    )

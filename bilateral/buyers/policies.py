@@ -1,0 +1,187 @@
+"""Policies of scoring: which dealings count for a buyer, and how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from bilateral.buyers.score import BuyerMetrics
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from bilateral.buyers.metrics import Dealings, Seller
+
+DAY: Final = 86_400
+
+
+class Reason(StrEnum):
+    """Why a score is not what the plain count of payments would give, or why a discount is not given."""
+
+    NO_PAYMENTS = "no_payments"
+    """The index has no payment of the buyer that counts."""
+
+    NO_REVIEWS = "no_reviews"
+    """The buyer gave no review, so fairness has no points."""
+
+    EXTREME_REVIEWS = "extreme_reviews"
+    """At least five reviews, and their average is 10 or less, or 95 or more."""
+
+    OWN_PAYMENTS = "own_payments"
+    """Payments to an agent that the buyer owns, operates or is the wallet of do not count."""
+
+    RETURNED_PAYMENTS = "returned_payments"
+    """Money came back from a seller: it does not count."""
+
+    REPEATED_PAIR = "repeated_pair"
+    """Only some of the payments to the same seller count."""
+
+    SHARED_FUNDER = "shared_funder"
+    """Payments to a seller with the same funder do not count."""
+
+
+@dataclass(frozen=True)
+class ScoringPolicy:
+    """A version of the rules by which dealings become metrics.
+
+    Attributes:
+        name: Its name, which every answer carries.
+        nets_returns: True if money that came back from a seller is subtracted.
+        most_payments: The most payments to one seller that count; None for all.
+        most_micros: The largest volume with one seller that counts, in millionths of a dollar; None for all of it.
+        drops_shared_funders: True if dealings with a seller that shares a funder with the buyer do not count.
+        only_upheld: True if a dispute counts only once it was upheld.
+    """
+
+    name: str
+    nets_returns: bool = False
+    most_payments: int | None = None
+    most_micros: int | None = None
+    drops_shared_funders: bool = False
+    only_upheld: bool = False
+
+    @property
+    def needs_ties(self) -> bool:
+        """True if the policy asks for returns or funders."""
+        return self.nets_returns or self.drops_shared_funders
+
+
+BRP: Final = ScoringPolicy("brp-1.0")
+"""The specification's formula. Payments to oneself do not count."""
+
+INDEPENDENT: Final = ScoringPolicy(
+    "independent-1.0",
+    nets_returns=True,
+    most_payments=20,
+    most_micros=200_000_000,
+    drops_shared_funders=True,
+    only_upheld=True,
+)
+"""Dealings with independent sellers: money that came back, repeated pairs and shared funders are discounted."""
+
+POLICIES: Final[Mapping[str, ScoringPolicy]] = {it.name: it for it in (BRP, INDEPENDENT)}
+"""The policies by their name."""
+
+
+def policy_of(name: str) -> ScoringPolicy:
+    """Return a policy.
+
+    Args:
+        name: Its name.
+
+    Raises:
+        InvalidArgumentError: There is no such policy.
+    """
+    if name not in POLICIES:
+        raise InvalidArgumentError(f"the policy {name[:80]!r} is unknown: use one of {', '.join(POLICIES)}")
+    return POLICIES[name]
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The dealings of a buyer as a policy weighs them.
+
+    Attributes:
+        metrics: The metrics that the score is computed from.
+        first_at: The time of the first payment that counts; None without one.
+        last_at: The time of the last.
+        sellers: The number of sellers whose payments count.
+        reasons: Why dealings were left out or need care.
+    """
+
+    metrics: BuyerMetrics
+    first_at: int | None
+    last_at: int | None
+    sellers: int
+    reasons: tuple[Reason, ...]
+
+
+def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) -> Weighed:
+    """Weigh the dealings of a buyer.
+
+    Args:
+        policy: The policy.
+        dealings: The dealings by seller.
+        now: The time, in Unix seconds, up to which the age is counted.
+    """
+    reasons: set[Reason] = set()
+    if any(it.own for it in dealings.values()):
+        reasons.add(Reason.OWN_PAYMENTS)
+    counted = [part for it in dealings.values() if (part := _part(policy, it, reasons)) is not None]
+    first = min((it.first_at for _, _, it in counted), default=None)
+    reviews = [score for _, _, it in counted for score in it.reviews]
+    votes = [_mean(it.votes) for _, _, it in counted if it.votes]
+    metrics = BuyerMetrics(
+        payments=sum(count for count, _, _ in counted),
+        volume=sum(micros for _, micros, _ in counted),
+        age_days=0 if first is None else max(0, now - first) // DAY,
+        reviews=len(reviews),
+        review_sum=sum(reviews),
+        feedback_sellers=len(votes),
+        feedback_sum=sum(votes),
+        disputes=sum(it.upheld + (0 if policy.only_upheld else it.filed) for _, _, it in counted),
+    )
+    if not metrics.payments:
+        reasons.add(Reason.NO_PAYMENTS)
+    elif not reviews:
+        reasons.add(Reason.NO_REVIEWS)
+    if _are_extreme(reviews):
+        reasons.add(Reason.EXTREME_REVIEWS)
+    last = max((it.last_at for _, _, it in counted), default=None)
+    return Weighed(metrics, first, last, len(counted), tuple(sorted(reasons)))
+
+
+def _part(policy: ScoringPolicy, it: Dealings, reasons: set[Reason]) -> tuple[int, int, Dealings] | None:
+    """Return the payments and the volume with one seller that count; None if none does."""
+    if not it.payments:
+        return None
+    if policy.drops_shared_funders and it.shares_funder:
+        reasons.add(Reason.SHARED_FUNDER)
+        return None
+    count, micros = it.payments, it.micros
+    if policy.nets_returns and it.returned:
+        reasons.add(Reason.RETURNED_PAYMENTS)
+        kept = max(0, micros - it.returned)
+        count, micros = count * kept // max(micros, 1), kept
+    if policy.most_payments is not None and count > policy.most_payments:
+        reasons.add(Reason.REPEATED_PAIR)
+        count = policy.most_payments
+    if policy.most_micros is not None and micros > policy.most_micros:
+        reasons.add(Reason.REPEATED_PAIR)
+        micros = policy.most_micros
+    return (count, micros, it) if count else None
+
+
+def _mean(votes: list[int]) -> int:
+    """Return the mean of a seller's votes, rounded half up."""
+    return int(Fraction(sum(votes), len(votes)) + Fraction(1, 2))
+
+
+def _are_extreme(reviews: Iterable[int]) -> bool:
+    """Return True for at least five reviews that are almost all the best or the worst (section 2.3)."""
+    scores = list(reviews)
+    low, high, least = 10, 95, 5
+    return len(scores) >= least and not low < Fraction(sum(scores), len(scores)) < high

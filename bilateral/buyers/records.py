@@ -1,0 +1,330 @@
+"""Records of buyers, in the shapes of the Buyer Reputation Protocol (sections 4.1 and 5.1)."""
+
+# ruff: noqa: N815  # the specification's names
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_UP, Decimal
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+from pydantic import WithJsonSchema
+from sqlalchemy import select
+
+from bilateral.buyers.metrics import add_ties, read_dealings
+from bilateral.buyers.policies import Reason, ScoringPolicy, Weighed, weigh
+from bilateral.buyers.score import DOLLAR, break_down, tier_of
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import AccountId, checksummed
+from bilateral.index.payments.schema import agent_review, payment, payment_cursor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from sqlalchemy import Connection
+
+Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
+"""An exact number that is written as a number in JSON."""
+
+_CENT: Final = Decimal("0.01")
+_ADDRESS_LENGTH: Final = 42
+MOST_TRANSACTIONS: Final = 20
+"""The transactions of a record that is expanded."""
+
+encode: Final = msgspec.json.Encoder(decimal_format="number").encode
+"""Writes a record as JSON, exact decimals as numbers."""
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The metrics of a buyer. `totalVolumeAtomic` and what follows it are ours.
+
+    Attributes:
+        paymentCount: The payments.
+        totalVolumeUsdc: Their sum in dollars.
+        reviewsGiven: The reviews that the buyer gave.
+        avgReviewScore: Their average; null without reviews.
+        disputeCount: The disputes.
+        disputeRate: The disputes in percent of the payments.
+        accountAgeDays: The full days since the first payment.
+        totalVolumeAtomic: The sum in millionths of a dollar.
+        distinctSellers: The sellers that were paid.
+        sellerFeedbackCount: The sellers that gave feedback on the buyer.
+        avgSellerFeedback: The mean of their votes; null without any.
+        firstPaymentAt: The time of the first payment; null without one.
+        lastPaymentAt: The time of the last one.
+    """
+
+    paymentCount: int
+    totalVolumeUsdc: Number
+    reviewsGiven: int
+    avgReviewScore: Number | None
+    disputeCount: int
+    disputeRate: Number
+    accountAgeDays: int
+    totalVolumeAtomic: str
+    distinctSellers: int
+    sellerFeedbackCount: int
+    avgSellerFeedback: Number | None
+    firstPaymentAt: str | None
+    lastPaymentAt: str | None
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The points of each component, to four decimals."""
+
+    paymentCount: Number
+    totalVolumeUsdc: Number
+    reviewFairness: Number
+    disputeRate: Number
+    accountAge: Number
+
+
+@dataclass(frozen=True)
+class Reputation:
+    """The reputation of a buyer. `ownFairnessScore` and what follows it are ours.
+
+    Attributes:
+        score: 0 to 100.
+        tier: `new`, `verified`, `trusted` or `premium`.
+        reviewFairnessScore: The fairness with the votes of sellers; null without reviews.
+        discountEligibility: The largest discount of the tier, in percent.
+        ownFairnessScore: The fairness of the buyer's reviews alone (section 2.3).
+        flags: `extreme-reviews` for a buyer whose reviews are almost all the best or the worst.
+        breakdown: The points of each component.
+        reasons: Codes that say what was left out or needs care.
+        scoringPolicy: The rules by which it was computed.
+    """
+
+    score: int
+    tier: str
+    reviewFairnessScore: Number | None
+    discountEligibility: int
+    ownFairnessScore: Number | None
+    flags: tuple[str, ...]
+    breakdown: Breakdown
+    reasons: tuple[Reason, ...]
+    scoringPolicy: str
+
+
+@dataclass(frozen=True)
+class RecentTransaction:
+    """A payment of the record (section 4.1)."""
+
+    txHash: str
+    agentGlobalId: str
+    amountUsdc: Number
+    timestamp: str
+    reviewGiven: bool
+    reviewScore: int | None
+
+
+@dataclass(frozen=True)
+class BuyerProfile:
+    """The profile of a buyer (section 5.1). `asOfBlock` is ours.
+
+    Attributes:
+        buyerId: Its global id.
+        buyerAddress: Its address.
+        metrics: Its metrics.
+        reputation: Its reputation.
+        asOfBlock: The last block whose payments are in it; null if the index learns no payments of the chain.
+    """
+
+    buyerId: str
+    buyerAddress: str
+    metrics: Metrics
+    reputation: Reputation
+    asOfBlock: int | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A buyer as of a moment, for programs.
+
+    Attributes:
+        chain_id: The chain.
+        buyer: The address.
+        weighed: The dealings as the policy weighs them.
+        policy: The policy.
+        block: The last block whose payments are in it; None if the index learns no payments of the chain.
+    """
+
+    chain_id: int
+    buyer: str
+    weighed: Weighed
+    policy: ScoringPolicy
+    block: int | None
+
+
+def parse_buyer(value: str) -> tuple[int | None, str]:
+    """Read a buyer's address, or its global id.
+
+    Args:
+        value: `0x…` in any case, or `eip155:8453:0x…`. Mixed case must be the checksum.
+
+    Returns:
+        The chain, None for an address alone, and the address in checksum form.
+
+    Raises:
+        MalformedIdentifierError: It is neither.
+    """
+    chain_id = None
+    address = value
+    if ":" in value:
+        account = AccountId.parse(value)
+        chain_id, address = account.chain.evm_chain_id, account.address
+    if len(address) != _ADDRESS_LENGTH:
+        raise MalformedIdentifierError("an address or eip155:8453:0x…", value[:200], "it has another length")
+    found = checksummed(address)
+    digits = address[2:]
+    if digits not in (digits.lower(), digits.upper()) and found != address:
+        raise MalformedIdentifierError("an address", value[:200], f"its checksum is that of another one, not {found}")
+    return chain_id, found
+
+
+def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
+    connection: Connection, chain_id: int, buyer: str, policy: ScoringPolicy, now: int, block: int | None = None
+) -> Standing:
+    """Read a buyer as a policy sees it.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        buyer: The address, in checksum form.
+        policy: The policy.
+        now: The time, in Unix seconds.
+        block: The last block whose payments are stored, see `read_cursors`.
+    """
+    found = read_dealings(connection, chain_id, buyer)
+    if policy.needs_ties and found:
+        add_ties(connection, chain_id, buyer, found)
+    return Standing(chain_id, buyer, weigh(policy, found, now), policy, block)
+
+
+def read_cursors(connection: Connection) -> dict[int, int]:
+    """Return the last block whose payments are stored, by chain, the lowest chain first.
+
+    Args:
+        connection: The database.
+    """
+    return {row.chain_id: row.block_number for row in connection.execute(_CURSORS)}
+
+
+_CURSORS: Final = select(payment_cursor.c.chain_id, payment_cursor.c.block_number).order_by(payment_cursor.c.chain_id)
+
+
+def profile_of(standing: Standing) -> BuyerProfile:
+    """Return a buyer's profile.
+
+    Args:
+        standing: The buyer.
+    """
+    found, metrics = standing.weighed, standing.weighed.metrics
+    points = break_down(metrics)
+    tier = tier_of(metrics)
+    flags = ("extreme-reviews",) if Reason.EXTREME_REVIEWS in found.reasons else ()
+    average = None if not metrics.reviews else rounded(metrics.review_sum, metrics.reviews)
+    votes = metrics.feedback_sellers
+    return BuyerProfile(
+        buyer_id(standing.chain_id, standing.buyer),
+        standing.buyer,
+        Metrics(
+            paymentCount=metrics.payments,
+            totalVolumeUsdc=dollars(metrics.volume),
+            reviewsGiven=metrics.reviews,
+            avgReviewScore=average,
+            disputeCount=metrics.disputes,
+            disputeRate=_rounded(metrics.dispute_rate),
+            accountAgeDays=metrics.age_days,
+            totalVolumeAtomic=str(metrics.volume),
+            distinctSellers=found.sellers,
+            sellerFeedbackCount=votes,
+            avgSellerFeedback=None if not votes else rounded(metrics.feedback_sum, votes),
+            firstPaymentAt=None if found.first_at is None else iso(found.first_at),
+            lastPaymentAt=None if found.last_at is None else iso(found.last_at),
+        ),
+        Reputation(
+            score=points.score,
+            tier=tier.value,
+            reviewFairnessScore=_optional(metrics.effective_fairness),
+            discountEligibility=tier.discount_eligibility,
+            ownFairnessScore=_optional(metrics.fairness),
+            flags=flags,
+            breakdown=Breakdown(*(_rounded(value, Decimal("0.0001")) for value in vars(points).values())),
+            reasons=found.reasons,
+            scoringPolicy=standing.policy.name,
+        ),
+        standing.block,
+    )
+
+
+def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> Sequence[RecentTransaction]:
+    """Return the last payments of a buyer. They join it with its sellers: see docs/buyers.md on privacy.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        buyer: The address, in checksum form.
+    """
+    query = (
+        select(payment, agent_review.c.score)
+        .outerjoin(
+            agent_review,
+            (agent_review.c.chain_id == payment.c.chain_id)
+            & (agent_review.c.transaction_hash == payment.c.transaction_hash)
+            & (agent_review.c.payment_log_index == payment.c.log_index),
+        )
+        .where(payment.c.chain_id == chain_id, payment.c.payer == buyer)
+        .order_by(payment.c.block_number.desc(), payment.c.log_index.desc())
+        .limit(MOST_TRANSACTIONS)
+    )
+    return tuple(
+        RecentTransaction(
+            "0x" + bytes(row.transaction_hash).hex(),
+            f"eip155:{chain_id}:{row.identity_registry}#{int(row.agent_id)}",
+            dollars(row.micros),
+            iso(row.block_time),
+            row.score is not None,
+            row.score,
+        )
+        for row in connection.execute(query)
+    )
+
+
+def buyer_id(chain_id: int, buyer: str) -> str:
+    """Return a buyer's global id (section 1)."""
+    return f"eip155:{chain_id}:{buyer}"
+
+
+def dollars(micros: int) -> Decimal:
+    """Return an amount in dollars, without zeros at its end."""
+    return plain(Decimal(micros) / DOLLAR)
+
+
+def plain(value: Decimal) -> Decimal:
+    """Return a number without zeros at its end and without an exponent."""
+    short = value.normalize()
+    return short.quantize(Decimal(1)) if short == short.to_integral_value() else short
+
+
+def rounded(numerator: int, denominator: int) -> Decimal:
+    """Return a quotient to two decimals, half up."""
+    return plain((Decimal(numerator) / denominator).quantize(_CENT, ROUND_HALF_UP))
+
+
+def _rounded(value: Fraction, unit: Decimal = _CENT) -> Decimal:
+    return plain((Decimal(value.numerator) / value.denominator).quantize(unit, ROUND_HALF_UP))
+
+
+def _optional(value: Fraction | None) -> Decimal | None:
+    return None if value is None else _rounded(value)
+
+
+def iso(seconds: int) -> str:
+    """Return a time in ISO 8601, as the specification writes it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

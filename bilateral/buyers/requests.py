@@ -1,0 +1,237 @@
+"""The bodies of messages, in the shapes of the Buyer Reputation Protocol, and what their authors sign."""
+
+# ruff: noqa: N815  # the specification's names
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bilateral.buyers.discounts import BuyerIncentives
+from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.messages import AgentEnrichment, AgentReview, BuyerDispute, BuyerFeedback, content_hash, text_hash
+from bilateral.buyers.proofs import PaymentClaim
+from bilateral.buyers.records import parse_buyer
+from bilateral.errors import MalformedIdentifierError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.index.queries.registries import AgentKey
+
+M = TypeVar("M", bound=BaseModel)
+
+_HASH: Final = r"^0x[0-9a-fA-F]{64}$"
+_MARKUP: Final = re.compile(r"<[a-zA-Z/!?]")
+_Score = Annotated[int, Field(ge=0, le=100, strict=True)]
+_Agent = Annotated[str, Field(max_length=200)]
+_Address = Annotated[str, Field(min_length=42, max_length=42)]
+_Note = Annotated[str, Field(max_length=1_000)]
+_Tag = Annotated[str, Field(max_length=64)]
+_Signature = Annotated[str, Field(max_length=20_000, pattern=r"^0x([0-9a-fA-F]{2})+$")]
+_Price = Annotated[Decimal, Field(ge=0, le=1_000_000, decimal_places=6)]
+
+Category = Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9-]+$")]
+
+
+class ProofOfPayment(BaseModel):
+    """The payment that a message is about (section 5.3). `logIndex` is ours."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    txHash: Annotated[str, Field(pattern=_HASH)]
+    fromAddress: _Address
+    toAddress: _Address
+    chainId: Annotated[int, Field(gt=0, lt=2**63, strict=True)]
+    logIndex: Annotated[int, Field(ge=0, lt=2**31, strict=True)] | None = None
+
+    @property
+    def claim(self) -> PaymentClaim:
+        """The payment as the index looks for it.
+
+        Raises:
+            BuyerRefusalError: An address is malformed.
+        """
+        transaction = bytes.fromhex(self.txHash[2:])
+        payer, payee = address_of(self.fromAddress, "fromAddress"), address_of(self.toAddress, "toAddress")
+        return PaymentClaim(self.chainId, transaction, payer, payee, self.logIndex)
+
+
+class FeedbackBody(BaseModel):
+    """Feedback of a seller on a buyer (section 5.3). `signature` is ours."""
+
+    buyerAddress: _Address
+    sellerGlobalId: _Agent
+    score: _Score
+    tags: Annotated[list[_Tag], Field(max_length=10)] = []
+    note: _Note = ""
+    proofOfPayment: ProofOfPayment
+    signature: _Signature | None = None
+
+    def message(self, seller: AgentKey) -> BuyerFeedback:
+        """Return what the seller signs."""
+        claim = self.proofOfPayment.claim
+        return BuyerFeedback(
+            claim.payer,  # type: ignore[arg-type]  # it is checksummed
+            seller.identity_registry,  # type: ignore[arg-type]
+            seller.agent_id,
+            self.score,
+            content_hash(self.tags),
+            text_hash(self.note),
+            claim.transaction,
+            claim.chain_id,
+        )
+
+
+class ReviewBody(BaseModel):
+    """A review of a seller by its buyer. `signature` is ours."""
+
+    agentId: _Agent
+    score: _Score
+    tag1: _Tag = ""
+    tag2: _Tag = ""
+    feedbackNote: _Note = ""
+    proofOfPayment: ProofOfPayment
+    signature: _Signature | None = None
+
+    def message(self, seller: AgentKey) -> AgentReview:
+        """Return what the buyer signs."""
+        claim = self.proofOfPayment.claim
+        return AgentReview(
+            claim.payer,  # type: ignore[arg-type]  # it is checksummed
+            seller.identity_registry,  # type: ignore[arg-type]
+            seller.agent_id,
+            self.score,
+            content_hash([self.tag1, self.tag2]),
+            text_hash(self.feedbackNote),
+            claim.transaction,
+            claim.chain_id,
+        )
+
+
+class DisputeBody(BaseModel):
+    """A dispute of a seller about a payment. All of it is ours."""
+
+    sellerGlobalId: _Agent
+    state: Literal["filed", "withdrawn"] = "filed"
+    reason: _Note = ""
+    proofOfPayment: ProofOfPayment
+    signature: _Signature
+
+    def message(self, seller: AgentKey) -> BuyerDispute:
+        """Return what the seller signs."""
+        claim = self.proofOfPayment.claim
+        return BuyerDispute(
+            claim.payer,  # type: ignore[arg-type]  # it is checksummed
+            seller.identity_registry,  # type: ignore[arg-type]
+            seller.agent_id,
+            self.state,
+            text_hash(self.reason),
+            claim.transaction,
+            claim.chain_id,
+        )
+
+
+class EnrichmentBody(BaseModel):
+    """A service of a seller with its policy for buyers (section 6.1). `issuedAt` and `signature` are ours."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    globalId: _Agent
+    serviceName: Annotated[str, Field(min_length=1, max_length=200)]
+    serviceCategory: Category | None = None
+    serviceDescription: _Note | None = None
+    pricePerCallUsdc: _Price | None = None
+    pricingModel: Annotated[str, Field(max_length=64)] | None = None
+    avgLatencyMs: Annotated[int, Field(ge=0, le=86_400_000, strict=True)] | None = None
+    uptimePercent: Annotated[Decimal, Field(ge=0, le=100)] | None = None
+    rateLimitRpm: Annotated[int, Field(ge=0, le=10**9, strict=True)] | None = None
+    apiEndpoint: Annotated[str, Field(max_length=2_000, pattern=r"^https?://")] | None = None
+    docsUrl: Annotated[str, Field(max_length=2_000, pattern=r"^https?://")] | None = None
+    x402Enabled: Annotated[bool, Field(strict=True)] | None = None
+    supportedFormats: Annotated[list[_Tag], Field(max_length=20)] = []
+    tags: Annotated[list[_Tag], Field(max_length=20)] = []
+    buyerIncentives: BuyerIncentives | None = None
+    issuedAt: Annotated[int, Field(gt=0, lt=2**53, strict=True)]
+    signature: _Signature
+
+    def message(self, seller: AgentKey, content: bytes) -> AgentEnrichment:
+        """Return what the seller signs.
+
+        Args:
+            seller: The seller.
+            content: The hash of the body without `signature`, as it was sent.
+        """
+        return AgentEnrichment(
+            seller.identity_registry,  # type: ignore[arg-type]  # it is checksummed
+            seller.agent_id,
+            content,
+            self.issuedAt,
+            seller.chain_id,
+        )
+
+
+def parse_body(kind: type[M], value: Mapping[str, Any]) -> M:
+    """Read a body.
+
+    Args:
+        kind: Its type.
+        value: The JSON object.
+
+    Raises:
+        BuyerRefusalError: A field is missing or invalid, or a text has markup.
+    """
+    try:
+        found = kind.model_validate(value)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        errors = [{"in": ".".join(map(str, it["loc"])), "problem": it["msg"]} for it in problem.errors()[:20]]
+        detail = f"{place}: {first['msg']}"
+        raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail, errors=errors) from None
+    for name, text in _texts(found):
+        if _MARKUP.search(text):
+            detail = f"{name}: markup is not allowed: write plain text"
+            raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "markup", detail)
+        if "\0" in text or not _is_text(text):
+            detail = f"{name}: the text has NUL or half of a pair of characters"
+            raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", detail)
+    return found
+
+
+def _texts(found: BaseModel) -> list[tuple[str, str]]:
+    """Return the texts of a body with their names."""
+    texts = []
+    for name in type(found).model_fields:
+        value = getattr(found, name)
+        values = value if isinstance(value, list) else [value]
+        texts += [(name, it) for it in values if isinstance(it, str)]
+    return texts
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def address_of(text: str, name: str) -> str:
+    """Return an address of a body in checksum form.
+
+    Args:
+        text: The address.
+        name: Its field, for the message.
+
+    Raises:
+        BuyerRefusalError: It is malformed.
+    """
+    try:
+        return parse_buyer(text)[1]
+    except MalformedIdentifierError as problem:
+        raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid_body", f"{name}: {problem}") from None

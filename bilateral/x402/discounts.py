@@ -1,0 +1,162 @@
+"""Discounts for buyers inside x402: a price that depends on who says he pays, and a check that he does.
+
+The buyer names itself before the price is known: by the query parameter `buyerAddress` or the header `X-Buyer-Address`.
+It is only a claim. The payment is signed by its payer, so a payer who claims to be somebody else is refused before any
+money moves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+from x402.schemas import AssetAmount
+from x402.schemas.hooks import AbortResult
+
+from bilateral.buyers.discounts import discounted_amount
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import checksummed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from x402.http.types import HTTPRequestContext
+    from x402.schemas.hooks import VerifyContext
+
+HEADER: Final = "X-Buyer-Address"
+PARAMETER: Final = "buyerAddress"
+MISMATCH: Final = "buyer_mismatch"
+"""The reason with which a payment of somebody else than the claimed buyer is refused."""
+
+_HELD: Final = 10_000
+_LENGTH: Final = 42
+_MOST: Final = 100
+
+Lookup = Callable[[str], Decimal]
+"""Returns the discount of a buyer in percent."""
+
+
+def service_lookup(provider: str, seller: str, *, seconds: float = 2.0) -> Lookup:
+    """Return what asks a service for discounts. Without an answer there is no discount.
+
+    Args:
+        provider: The URL of the service, `reputationProvider` of the well-known document: `https://…/api/buyer`.
+        seller: The global id of the seller.
+        seconds: The longest wait for an answer.
+    """
+
+    def look_up(buyer: str) -> Decimal:
+        try:
+            url = f"{provider.rstrip('/')}/{buyer}/discount"
+            response = httpx.get(url, params={"sellerGlobalId": seller}, timeout=seconds)
+            response.raise_for_status()
+            percentage = Decimal(str(response.json()["discount"]["percentage"]))
+        except (httpx.HTTPError, ValueError, ArithmeticError, KeyError, TypeError):
+            return Decimal(0)
+        return percentage if 0 <= percentage <= _MOST else Decimal(0)
+
+    return look_up
+
+
+class BuyerPricing:
+    """The price of a route for each buyer.
+
+    Args:
+        lookup: Returns the discount of a buyer in percent. It runs in a thread.
+        asset: The token.
+        amount: The full price in the token's smallest unit.
+        extra: The name and version of the token's EIP-712 domain.
+        hold_seconds: The seconds for which a buyer's price stays the same: both requests of a payment need the same
+            price.
+    """
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        asset: str,
+        amount: int,
+        extra: Mapping[str, Any],
+        *,
+        hold_seconds: float = 600.0,
+    ) -> None:
+        """See the class."""
+        self._lookup = lookup
+        self._asset = asset
+        self._amount = amount
+        self._extra = dict(extra)
+        self._hold_seconds = hold_seconds
+        self._held: OrderedDict[str, tuple[float, int]] = OrderedDict()
+
+    async def price(self, context: HTTPRequestContext) -> AssetAmount:
+        """Return the price of a request: give this to `PaymentOption(price=…)`.
+
+        Args:
+            context: The request.
+        """
+        buyer = claimed_buyer(context)
+        amount = self._amount if buyer is None else await self._amount_for(buyer)
+        return AssetAmount(asset=self._asset, amount=str(amount), extra=dict(self._extra))
+
+    async def check_payer(self, context: VerifyContext) -> AbortResult | None:
+        """Refuse a payment of somebody else than the buyer whom the request names: give this to `on_before_verify`.
+
+        Args:
+            context: The payment.
+        """
+        request = getattr(context.transport_context, "request", None)
+        buyer = None if request is None else claimed_buyer(request)
+        if buyer is None:
+            return None  # the full price, for anybody
+        payer = payer_of(context.payment_payload.payload)
+        return None if payer == buyer else AbortResult(reason=MISMATCH)
+
+    async def _amount_for(self, buyer: str) -> int:
+        """Return the price of a buyer, the same for some time."""
+        now = time.monotonic()
+        held = self._held.get(buyer)
+        if held is not None and held[0] > now:
+            return held[1]
+        percentage = await asyncio.to_thread(self._lookup, buyer)
+        amount = discounted_amount(self._amount, percentage)
+        self._held[buyer] = now + self._hold_seconds, amount
+        self._held.move_to_end(buyer)
+        while len(self._held) > _HELD:  # strangers choose the addresses
+            self._held.popitem(last=False)
+        return amount
+
+
+def claimed_buyer(context: HTTPRequestContext) -> str | None:
+    """Return the buyer whom a request names, in checksum form; None if it names none.
+
+    Args:
+        context: The request.
+    """
+    text = context.adapter.get_query_param(PARAMETER) or context.adapter.get_header(HEADER)
+    if not isinstance(text, str) or len(text) != _LENGTH:
+        return None
+    try:
+        return checksummed(text)
+    except MalformedIdentifierError:
+        return None
+
+
+def payer_of(payload: Mapping[str, Any]) -> str | None:
+    """Return the account that signed a payment of the scheme `exact`, in checksum form; None if there is none.
+
+    Args:
+        payload: The payment.
+    """
+    for name in ("authorization", "permit2Authorization"):
+        signed = payload.get(name)
+        text = signed.get("from") if isinstance(signed, dict) else None
+        if isinstance(text, str):
+            try:
+                return checksummed(text)
+            except MalformedIdentifierError:
+                return None
+    return None

@@ -1,0 +1,45 @@
+"""A seller whose price depends on the reputation of the buyer.
+
+    PROVIDER=https://…/api/buyer SELLER=eip155:…#1 PAY_TO=… FACILITATOR_URL=…
+
+A buyer names itself by `?buyerAddress=0x…`, and pays with that account.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from fastapi import FastAPI
+from x402 import x402ResourceServer
+from x402.http import FacilitatorConfig, HTTPFacilitatorClient
+from x402.http.middleware.fastapi import PaymentMiddlewareASGI
+from x402.http.types import PaymentOption, RouteConfig
+from x402.mechanisms.evm.exact import register_exact_evm_server
+
+from bilateral.x402.discounts import BuyerPricing, service_lookup
+
+
+def make_app(token: str, extra: dict[str, Any], amount: int = 1_000) -> FastAPI:
+    """Make the application from environment variables.
+
+    Args:
+        token: The token that buyers pay with.
+        extra: The name and version of its EIP-712 domain.
+        amount: The full price in its smallest unit.
+    """
+    seller = os.environ["SELLER"]
+    network = ":".join(seller.split(":")[:2])
+    pricing = BuyerPricing(service_lookup(os.environ["PROVIDER"], seller), token, amount, extra)
+    server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=os.environ["FACILITATOR_URL"])))
+    register_exact_evm_server(server, network)
+    server.on_before_verify(pricing.check_payer)
+    option = PaymentOption(scheme="exact", network=network, pay_to=os.environ["PAY_TO"], price=pricing.price)
+    app = FastAPI()
+
+    @app.get("/audit")
+    def audit() -> dict[str, str]:
+        return {"audit": "no findings"}
+
+    app.add_middleware(PaymentMiddlewareASGI, routes={"GET /audit": RouteConfig(option)}, server=server)
+    return app

@@ -1,0 +1,230 @@
+"""Messages of sellers and buyers: feedback, reviews, disputes and services (sections 5.3, 6.1 and 7)."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody
+from tests.buyers.service.world import (
+    ALICE,
+    BOB,
+    CHAIN,
+    OTHER_ID,
+    OTHER_SELLER,
+    SAMPLE,
+    SELLER,
+    SELLER_ID,
+    STRANGER,
+    enrichment,
+    feedback,
+    payments_of,
+    proof,
+    review,
+    signed,
+)
+
+
+def metrics(buyers, buyer):
+    return buyers.get(f"/api/buyer/{buyer.address}").json()["metrics"]
+
+
+def test_feedback_of_the_seller_counts_once(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, ALICE)[0]
+    body = signed(FeedbackBody, feedback(transaction), SELLER_ID, SELLER)
+    answers = [buyers.post("/api/buyer/feedback", json=body).json() for _ in range(2)]
+    shown = {name: answers[0][name] for name in ("success", "buyerId", "sellerGlobalId", "message")}
+    assert shown == {
+        "success": True,
+        "buyerId": f"eip155:{CHAIN}:{ALICE.address}",
+        "sellerGlobalId": SELLER_ID,
+        "message": "Feedback recorded. Buyer reputation will be updated.",
+    }
+    assert re.fullmatch(r"fb_[0-9a-f]{8}", answers[0]["feedbackId"])
+    assert [it["isNew"] for it in answers] == [True, False]
+    assert answers[0]["feedbackId"] == answers[1]["feedbackId"]
+    found = metrics(buyers, ALICE)
+    assert (found["sellerFeedbackCount"], found["avgSellerFeedback"]) == (1, 90)
+    other = signed(FeedbackBody, feedback(transaction, score=10), SELLER_ID, SELLER)
+    response = buyers.post("/api/buyer/feedback", json=other)
+    assert (response.status_code, response.json()["code"]) == (409, "already_given")
+
+
+def test_unsigned_feedback_is_answered_and_does_not_count(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, SAMPLE)[0]
+    before = metrics(buyers, SAMPLE)["sellerFeedbackCount"]
+    response = buyers.post("/api/buyer/feedback", json=feedback(transaction, buyer=SAMPLE))
+    assert (response.status_code, response.json()["counted"]) == (200, False)
+    assert metrics(buyers, SAMPLE)["sellerFeedbackCount"] == before
+
+
+def test_operator_may_refuse_unsigned_feedback(buyers_with, buyers_database):
+    transaction, _ = payments_of(buyers_database, ALICE)[0]
+    with buyers_with(requires_signature=True) as url:
+        response = httpx.post(f"{url}/api/buyer/feedback", json=feedback(transaction))
+    assert (response.status_code, response.json()["code"]) == (401, "signature_required")
+
+
+def test_stranger_may_not_speak_for_the_seller(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, ALICE)[1]
+    body = signed(FeedbackBody, feedback(transaction), SELLER_ID, STRANGER)
+    response = buyers.post("/api/buyer/feedback", json=body)
+    assert (response.status_code, response.json()["code"]) == (401, "invalid_signature")
+
+
+def test_signature_is_of_one_text(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, ALICE)[1]
+    body = signed(FeedbackBody, feedback(transaction), SELLER_ID, SELLER)
+    response = buyers.post("/api/buyer/feedback", json={**body, "note": "Never pays"})
+    assert response.json()["code"] == "invalid_signature"
+
+
+def test_transaction_with_two_payments_needs_the_index_of_a_log(buyers, buyers_database):
+    (transaction, first), (_, second) = payments_of(buyers_database, BOB)
+    response = buyers.post("/api/buyer/feedback", json=feedback(transaction, buyer=BOB))
+    assert (response.status_code, response.json()["code"]) == (409, "ambiguous_payment")
+    assert response.json()["logIndices"] == [first, second]
+    for log_index in (first, second):
+        body = signed(FeedbackBody, feedback(transaction, buyer=BOB, logIndex=log_index), SELLER_ID, SELLER)
+        assert buyers.post("/api/buyer/feedback", json=body).json()["isNew"]
+
+
+def test_payment_to_another_agent_proves_nothing(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, ALICE, OTHER_SELLER)[0]
+    body = feedback(transaction, seller=OTHER_SELLER)  # it names agent 1
+    response = buyers.post("/api/buyer/feedback", json=signed(FeedbackBody, body, SELLER_ID, SELLER))
+    assert (response.status_code, response.json()["code"]) == (422, "other_seller")
+
+
+def test_payment_to_oneself_proves_nothing(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, SELLER)[0]
+    response = buyers.post("/api/buyer/feedback", json=feedback(transaction, buyer=SELLER))
+    assert (response.status_code, response.json()["code"]) == (422, "own_payment")
+
+
+def test_transaction_that_does_not_exist_proves_nothing(buyers):
+    response = buyers.post("/api/buyer/feedback", json=feedback("0x" + "ab" * 32))
+    assert (response.status_code, response.json()["code"]) == (422, "payment_not_found")
+    assert "the chain does not have it" in response.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"score": 101}, "invalid_body"),
+        ({"score": -1}, "invalid_body"),
+        ({"score": True}, "invalid_body"),
+        ({"score": 9.5}, "invalid_body"),
+        ({"tags": ["x"] * 11}, "invalid_body"),
+        ({"tags": ["x" * 65]}, "invalid_body"),
+        ({"note": "x" * 1001}, "invalid_body"),
+        ({"note": "<script>"}, "markup"),
+        ({"note": "a\0b"}, "invalid_body"),
+        ({"buyerAddress": BOB.address}, "invalid_body"),
+        ({"signature": "0x0"}, "invalid_body"),
+        ({"proofOfPayment": {}}, "invalid_body"),
+    ],
+    ids=[*"abcdefghijkl"],
+)
+def test_body_out_of_its_limits_is_refused(buyers, buyers_database, change, code):
+    transaction, _ = payments_of(buyers_database, ALICE)[2]
+    response = buyers.post("/api/buyer/feedback", json={**feedback(transaction), **change})
+    assert (response.status_code, response.json()["code"]) == (422, code)
+    assert response.json()["error"] == response.json()["detail"]
+
+
+def test_limits_themselves_pass(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, ALICE)[2]
+    largest = {"score": 100, "tags": ["x" * 64] * 10, "note": "x" * 1000}
+    assert buyers.post("/api/buyer/feedback", json={**feedback(transaction), **largest}).status_code == 200
+    assert buyers.post("/api/buyer/feedback", json=feedback(transaction, score=0)).status_code == 200
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'"x"', b"[" * 10_000, b'{"a":' + b"[" * 40 + b"]" * 40 + b"}"])
+def test_body_without_an_object_is_refused(buyers, body):
+    response = buyers.post("/api/buyer/feedback", content=body)
+    assert (response.status_code, response.json()["code"]) == (400, "invalid_json")
+
+
+def test_review_of_the_buyer_counts(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, ALICE)[0]
+    body = signed(ReviewBody, review(transaction), SELLER_ID, ALICE)
+    assert buyers.post("/api/review", json=body).json()["counted"]
+    assert not buyers.post("/api/review", json=body).json()["isNew"]
+    found = metrics(buyers, ALICE)
+    assert (found["reviewsGiven"], found["avgReviewScore"]) == (1, 85)
+
+
+def test_seller_may_not_review_itself_in_the_name_of_the_buyer(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, ALICE)[1]
+    body = signed(ReviewBody, review(transaction), SELLER_ID, SELLER)
+    assert buyers.post("/api/review", json=body).json()["code"] == "invalid_signature"
+
+
+def test_the_same_feedback_sent_at_once_is_stored_once(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, ALICE)[3]
+    body = signed(FeedbackBody, feedback(transaction), SELLER_ID, SELLER)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: buyers.post("/api/buyer/feedback", json=body).json(), range(16)))
+    assert [it["isNew"] for it in answers].count(True) == 1
+    assert len({it["feedbackId"] for it in answers}) == 1
+
+
+def test_dispute_of_the_seller_counts_until_it_is_withdrawn(buyers, buyers_database):
+    transaction, _ = payments_of(buyers_database, SAMPLE)[-1]
+    body = {"sellerGlobalId": SELLER_ID, "reason": "charged back", "proofOfPayment": proof(transaction, SAMPLE)}
+    path = f"/api/buyer/{SAMPLE.address}/disputes"
+    filed = {**body, "state": "filed"}
+    assert buyers.post(path, json=signed(DisputeBody, filed, SELLER_ID, STRANGER)).status_code == 401
+    assert buyers.post(path, json=signed(DisputeBody, filed, SELLER_ID, SELLER)).json()["isNew"]
+    found = metrics(buyers, SAMPLE)
+    assert (found["disputeCount"], found["disputeRate"]) == (1, 2.13)
+    score = buyers.get(f"/api/buyer/{SAMPLE.address}").json()["reputation"]["score"]
+    assert score == 56
+    withdrawn = signed(DisputeBody, {**body, "state": "withdrawn"}, SELLER_ID, SELLER)
+    assert buyers.post(path, json=withdrawn).status_code == 200
+    assert metrics(buyers, SAMPLE)["disputeCount"] == 0
+
+
+def test_disputes_are_off_by_default(buyers_with):
+    with buyers_with(disputes=False) as url:
+        response = httpx.post(f"{url}/api/buyer/{ALICE.address}/disputes", json={})
+    assert (response.status_code, response.json()["code"]) == (403, "disputes_off")
+
+
+def test_later_service_replaces_the_one_with_its_name(buyers):
+    first = signed(EnrichmentBody, enrichment(OTHER_ID, issued_at=1_000), OTHER_ID, OTHER_SELLER)
+    later = signed(EnrichmentBody, enrichment(OTHER_ID, issued_at=2_000, tags=["new"]), OTHER_ID, OTHER_SELLER)
+    assert buyers.post("/api/agent/enrichment", json=first).json()["isNew"]
+    assert not buyers.post("/api/agent/enrichment", json=first).json()["isNew"]
+    assert buyers.post("/api/agent/enrichment", json=later).json()["isNew"]
+    response = buyers.post("/api/agent/enrichment", json=first)
+    assert (response.status_code, response.json()["code"]) == (409, "older_enrichment")
+
+
+def test_stranger_may_not_describe_a_seller(buyers):
+    body = signed(EnrichmentBody, enrichment(), SELLER_ID, STRANGER)
+    assert buyers.post("/api/agent/enrichment", json=body).json()["code"] == "invalid_signature"
+
+
+@pytest.mark.parametrize("percent", [-1, 101])
+def test_percentage_out_of_range_is_refused(buyers, percent):
+    incentives = {"enabled": True, "discounts": {"trusted": percent}}
+    body = {**enrichment(buyerIncentives=incentives), "signature": "0x00"}
+    response = buyers.post("/api/agent/enrichment", json=body)
+    assert (response.status_code, response.json()["code"]) == (422, "invalid_body")
+
+
+def test_percentage_above_the_cap_of_its_tier_is_accepted_with_a_warning(buyers):
+    incentives = {"enabled": True, "discounts": {"trusted": 11}}
+    body = enrichment(OTHER_ID, serviceName="capped", buyerIncentives=incentives)
+    answer = buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, OTHER_ID, OTHER_SELLER)).json()
+    assert answer["warnings"] == ["trusted: 11 % is above the tier's cap and counts as 10 %"]
+
+
+def test_figures_of_messages_are_shown(buyers):
+    buyers.post("/api/buyer/feedback", json=feedback("0x" + "ab" * 32))
+    assert 'bilateral_buyer_messages_total{kind="feedback",outcome="payment_not_found"}' in buyers.get("/metrics").text
