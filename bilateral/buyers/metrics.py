@@ -24,6 +24,7 @@ MOST_REVIEWS: Final = 10_000
 """The on-chain reviews of one buyer that are read: the newest."""
 
 _HIGHEST: Final = 100
+_LAST_BLOCK: Final = 2**62
 
 
 @dataclass
@@ -57,19 +58,25 @@ class Dealings:
     shares_funder: bool = False
 
 
-def read_dealings(connection: Connection, chain_id: int, buyer: str) -> dict[Seller, Dealings]:
+def read_dealings(
+    connection: Connection, chain_id: int, buyer: str, until: int | None = None
+) -> dict[Seller, Dealings]:
     """Read the dealings of a buyer.
 
     Args:
         connection: The database.
         chain_id: The chain.
         buyer: The buyer, in checksum form.
+        until: The last block that counts. Only facts of the chain count then, so that an answer can be repeated; None
+            for the present state with all messages.
 
     Returns:
         The dealings by seller.
     """
     found: dict[Seller, Dealings] = defaultdict(Dealings)
-    rows = connection.execute(_statement(), {"chain_id": chain_id, "buyer": buyer}).all()
+    block = _LAST_BLOCK if until is None else until
+    values = {"chain_id": chain_id, "buyer": buyer, "until": block}
+    rows = connection.execute(_statement(with_messages=until is None), values).all()
     for kind, registry, agent_id, count, total, first, last, own in rows:
         it = found[registry, int(agent_id)]
         if kind == "payment":
@@ -83,12 +90,12 @@ def read_dealings(connection: Connection, chain_id: int, buyer: str) -> dict[Sel
         else:
             it.upheld += count
     if any(it.payments for it in found.values()):
-        _add_reviews_on_chain(connection, chain_id, buyer, found)
+        _add_reviews_on_chain(connection, values, found)
     return dict(found)
 
 
 @cache
-def _statement() -> Any:
+def _statement(*, with_messages: bool) -> Any:
     """Return the statement that reads payments and messages about a buyer. It is made once."""
     paid, is_counted = payment.c, payment.c.kinship.is_(None)
     payments = (
@@ -102,9 +109,16 @@ def _statement() -> Any:
             func.max(case((is_counted, paid.block_time))),
             func.sum(case((is_counted, 0), else_=1)),
         )
-        .where(paid.chain_id == bindparam("chain_id"), paid.payer == bindparam("buyer"))
+        .where(
+            paid.chain_id == bindparam("chain_id"),
+            paid.payer == bindparam("buyer"),
+            paid.block_number <= bindparam("until"),
+        )
         .group_by(paid.identity_registry, paid.agent_id)
     )
+
+    if not with_messages:
+        return payments
 
     def about(kind: Any, table: Table, total: Any) -> Any:
         """Messages count as long as their payment is in the chain."""
@@ -140,16 +154,15 @@ _REVIEWS: Final = text(
     FROM feedback given
     JOIN registry ON registry.chain_id = given.chain_id AND registry.address = given.registry
     WHERE given.chain_id = :chain_id AND given.client_address = :buyer AND given.tag1 = 'starred'
-      AND NOT given.is_revoked
+      AND given.block_number <= :until AND (NOT given.is_revoked OR given.revoked_block > :until)
     ORDER BY given.block_number DESC, given.log_index DESC LIMIT :most
     """
 )
 
 
-def _add_reviews_on_chain(connection: Connection, chain_id: int, buyer: str, found: Mapping[Seller, Dealings]) -> None:
+def _add_reviews_on_chain(connection: Connection, given: Mapping[str, Any], found: Mapping[Seller, Dealings]) -> None:
     """Add the buyer's unrevoked feedback with a scale of 0 to 100, the newest first, one a payment."""
-    values = {"chain_id": chain_id, "buyer": buyer, "most": MOST_REVIEWS}
-    for registry, agent_id, value, decimals in connection.execute(_REVIEWS, values):
+    for registry, agent_id, value, decimals in connection.execute(_REVIEWS, {**given, "most": MOST_REVIEWS}):
         seller = registry, _integer(agent_id)
         it = found.get(seller)
         if it is None or len(it.reviews) >= it.payments:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from bilateral.api.answers import answer, one_of
+from bilateral.api.buyers import stored_buyers
 from bilateral.api.service import service_of
 from bilateral.api.texts import require_storable
 from bilateral.checks import Check, Payment, Policy, check_client, check_server, stored_findings
@@ -137,6 +138,7 @@ def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) 
         for_server=query.server,
         policy=query.policy(),
         chain_id=query.chain,
+        buyers=stored_buyers,
         **query.moment(),
     )
     return answer(request, Check, found)

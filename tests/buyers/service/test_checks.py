@@ -1,0 +1,43 @@
+"""Checks of clients use the record of a buyer where there is one, and models can ask for it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from mcp import Client
+
+from tests.buyers.service.world import SAMPLE, SELLER_ID, STRANGER, WASHER
+
+
+def check(buyers, buyer, **more):
+    return buyers.get("/v1/checks/client", params={"client": buyer.address, "chain": 31337, **more}).json()
+
+
+@pytest.mark.parametrize(("minimum", "is_low"), [(46, False), (47, True)])
+def test_check_of_a_client_asks_for_the_score_of_the_buyer(buyers, minimum, is_low):
+    found = check(buyers, SAMPLE, minimum_buyer_score=minimum)
+    assert ("low_buyer_score" in [it["code"] for it in found["reasons"]]) is is_low
+
+
+def test_wash_payments_are_no_record_for_a_check(buyers):
+    text = json.dumps(check(buyers, WASHER, minimum_buyer_score=1))
+    assert "low_buyer_score" not in text
+    assert json.dumps(check(buyers, STRANGER, minimum_buyer_score=1)).count("low_buyer_score") == 0
+
+
+def test_models_ask_for_buyers_and_discounts(buyers):
+    async def ask():
+        async with Client(f"{str(buyers.base_url).rstrip('/')}/mcp") as session:
+            profile = await session.call_tool("get_buyer", {"address": SAMPLE.address})
+            discount = await session.call_tool("get_discount", {"address": STRANGER.address, "seller": SELLER_ID})
+            wrong = await session.call_tool("get_buyer", {"address": SAMPLE.address, "chain_id": 5})
+        return profile, discount, wrong
+
+    profile, discount, wrong = asyncio.run(ask())
+    found = json.loads(profile.content[0].text)
+    assert (found["buyerAddress"], found["reputation"]["tier"]) == (SAMPLE.address, "trusted")
+    assert json.loads(discount.content[0].text)["percentage"] == 0
+    assert wrong.is_error
+    assert "unsupported_chain" in wrong.content[0].text
