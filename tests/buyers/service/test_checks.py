@@ -21,7 +21,7 @@ def test_check_of_a_client_asks_for_the_score_of_the_buyer(buyers, minimum, is_l
     assert ("low_buyer_score" in [it["code"] for it in found["reasons"]]) is is_low
 
 
-def test_wash_payments_are_no_record_for_a_check(buyers):
+def test_check_ignores_wash_payments(buyers):
     text = json.dumps(check(buyers, WASHER, minimum_buyer_score=1))
     assert "low_buyer_score" not in text
     assert json.dumps(check(buyers, STRANGER, minimum_buyer_score=1)).count("low_buyer_score") == 0
