@@ -239,9 +239,9 @@ def _condition(rows: Rows, where: Mapping[str, Any]) -> Condition:
 def _test(rows: Rows, name: str, operand: Any) -> Condition:
     """Return the condition of one entry of a filter."""
     if name == "and":
-        return and_(true(), *(_condition(rows, it) for it in operand or ()))
+        return and_(true(), *(_condition(rows, it or {}) for it in operand or ()))
     if name == "or":
-        return or_(false(), *(_condition(rows, it) for it in operand)) if operand is not None else true()
+        return or_(false(), *(_condition(rows, it or {}) for it in operand)) if operand is not None else true()
     if name == "_change_block":
         return true() if rows.block is None or operand is None else and_(rows.block >= operand["number_gte"])
     if name.endswith("_"):

@@ -133,6 +133,7 @@ class Rows(ABC):
     def __init__(self, scope: Scope) -> None:
         """See the class."""
         self.scope = scope
+        self._fields: Mapping[str, Callable[[], Value]] | None = None
 
     def __init_subclass__(cls) -> None:
         """Make the rows known by the name of their entity."""
@@ -164,7 +165,9 @@ class Rows(ABC):
 
     def value(self, name: str) -> Value:
         """Return a field's values."""
-        return self.fields[self.aliases.get(name, name)]()
+        if self._fields is None:
+            self._fields = self.fields  # it is made once: a statement asks for many of them
+        return self._fields[self.aliases.get(name, name)]()
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
         """Return the columns that sort by a field in a way that an index serves; None to sort by its values."""

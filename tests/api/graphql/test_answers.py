@@ -98,6 +98,12 @@ def test_agents_are_sorted_by_the_name_in_their_file(query):
     assert len(names) == 4
 
 
+def test_missing_filter_lets_everything_pass(query):
+    everyone = query("{ agents { id } }")
+    for where in ("null", "{and: [null]}", "{or: [null]}", '{or: [{id: "x"}, null]}', "{and: null, or: null}"):
+        assert query(f"{{ agents(where: {where}) {{ id }} }}") == everyone
+
+
 def test_fragments_aliases_and_directives_are_followed(query):
     text = """
         query ($more: Boolean!) {
