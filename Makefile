@@ -48,11 +48,12 @@ test-interop: compile ## Ask the service through the published SDKs of ERC-8004,
 bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
 	@$(BIN)/python -m bench
 
-bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, and paid requests. Takes minutes.
+bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, paid requests and GraphQL. Takes minutes.
 	@$(BIN)/python -m bench.writes
 	@$(BIN)/python -m bench.reads
 	@$(BIN)/python -m bench.index
 	@$(BIN)/python -m bench.x402
+	@$(BIN)/python -m bench.graphql
 
 evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust.md.
 	@$(BIN)/python -m bench.trust $(DATA)

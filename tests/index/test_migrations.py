@@ -1,4 +1,4 @@
-"""The migrations form one line, the package knows all of them, and the last text of a view reaches old databases."""
+"""The migrations form one line, the package knows all of them, and old databases get what new ones have."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from pathlib import Path
 
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 import bilateral.index.migrate
+from bilateral.events import Approval, MetadataSet
 from bilateral.index import schema
 from bilateral.index.database import connect_engine
+from bilateral.index.files import schema as files
 from bilateral.index.migrate import upgrade_within
+from bilateral.index.payments import schema as payments
+from bilateral.index.search import schema as search
 from bilateral.index.views import VIEWS, fingerprint
+from tests.api.world import index_world
 
 
 def migrations():
@@ -58,4 +63,42 @@ def test_old_database_gets_the_present_views(database_url):
         upgrade_within(connection)
         assert texts_of_views(connection) == present
         assert set(present) == set(VIEWS)
+    engine.dispose()
+
+
+FILLED = (files.registration_card, search.agent_file, search.known_word)
+"""Tables that migrations fill from the files and events of an old index."""
+
+
+def contents(connection):
+    return {it.name: sorted(map(repr, connection.execute(select(it)).all())) for it in FILLED}
+
+
+def return_to_0006(connection):
+    """Remove what the later migrations made, as an index of the version 0006 has it not."""
+    if connection.dialect.name == "sqlite":
+        for name in ("registration_words_inserted", "registration_words_deleted"):
+            connection.exec_driver_sql(f"DROP TRIGGER {name}")
+        connection.exec_driver_sql("DROP TABLE agent_words")
+    payments.metadata.drop_all(connection)
+    search.metadata.drop_all(connection)
+    files.registration_card.drop(connection)
+    connection.exec_driver_sql("DROP INDEX counterpart_by_account")
+    connection.exec_driver_sql("ALTER TABLE counterpart DROP COLUMN unit_sum")
+    for event in (Approval, MetadataSet):
+        for index in schema.EVENT_TABLES[event].indexes:
+            index.drop(connection)
+    connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0006'")
+
+
+def test_index_of_a_real_chain_gets_what_later_versions_derive_from_its_files(api_world, database_url):
+    index_world(api_world, database_url)
+    engine = connect_engine(database_url)
+    with engine.begin() as connection:
+        filled = contents(connection)
+        assert all(filled.values())
+        return_to_0006(connection)
+    with engine.begin() as connection:
+        assert upgrade_within(connection) == "0006"
+        assert contents(connection) == filled
     engine.dispose()

@@ -1,0 +1,109 @@
+"""`python -m bench.graphql`: the speed of GraphQL, on a database that `python -m bench.world` makes.
+
+    python -m bench.graphql
+    python -m bench.graphql --database postgresql://…
+
+Without a database it makes one of 100,000 agents and 1,000,000 ratings under `.cache/`, once. It asks without HTTP, so
+on SQLite the processor time is that of the whole answer: parsing, checking, the statement and its JSON. Other programs
+disturb it least. The queries are those that published SDKs send.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from bilateral.api.graphql.execution import Checked, GraphqlRequest
+from bilateral.index.queries.registries import Registries, read_registries
+from bilateral.index.readers import Reader
+
+MADE: Final = Path(__file__).parent.parent / ".cache" / "bench" / "world.sqlite"
+"""The database that is made if none is named."""
+
+AIM: Final = 80
+"""Milliseconds for 1,000 agents with their registration files."""
+
+_AGENT: Final = "id chainId agentId agentURI owner operators createdAt updatedAt totalFeedback lastActivity"
+_FILE: Final = (
+    "registrationFile { id agentId name description image active x402Support supportedTrusts mcpEndpoint mcpVersion "
+    "a2aEndpoint a2aVersion webEndpoint hasOASF oasfSkills oasfDomains ens did agentWallet mcpTools mcpPrompts "
+    "mcpResources a2aSkills createdAt }"
+)
+QUERIES: Final = {
+    "1,000 agents with registration files": f"{{ agents(first: 1000) {{ {_AGENT} {_FILE} }} }}",
+    "the same, the last updated first": "{ agents(first: 1000, where: {registrationFile_not: null}, "
+    f"orderBy: updatedAt, orderDirection: desc) {{ {_AGENT} {_FILE} }} }}",
+    "the same, the newest first": "{ agents(first: 1000, where: {registrationFile_not: null}, "
+    f"orderBy: createdAt, orderDirection: desc) {{ {_AGENT} {_FILE} }} }}",
+    "1,000 newest feedback with agents": "{ feedbacks(first: 1000, orderBy: createdAt, orderDirection: desc) "
+    "{ id value tag1 tag2 clientAddress isRevoked createdAt agent { id } responses { id } } }",
+    "one agent": f'{{ agent(id: "CHAIN:1") {{ {_AGENT} {_FILE} }} }}',
+    "lists at the greatest depth": "{ agents(first: 5) { feedback(first: 5) { agent { feedback(first: 5) { agent "
+    "{ feedback(first: 5) { agent { feedback(first: 5) { id } } } } } } } } }",
+}
+"""The queries, by their names."""
+
+
+def database(url: str | None, agents: int, ratings: int) -> str:
+    """Return the URL of a database, made first if none is named and there is none yet."""
+    if url is not None:
+        return url
+    if not MADE.exists():
+        MADE.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = MADE.with_suffix(".unfinished")
+        unfinished.unlink(missing_ok=True)
+        size = ["--agents", str(agents), "--ratings", str(ratings)]
+        command = [sys.executable, "-m", "bench.world", "--database", f"sqlite:///{unfinished}", *size]
+        subprocess.run(command, check=True)  # noqa: S603  # ours
+        unfinished.rename(MADE)
+    return f"sqlite:///{MADE}"
+
+
+def measured(reader: Reader, registries: Registries, text: str, repeats: int) -> tuple[int, float, float]:
+    """Answer a query several times.
+
+    Args:
+        reader: The database.
+        registries: Its registries.
+        text: The query.
+        repeats: The number of times.
+
+    Returns:
+        The bytes of the answer, the median of the milliseconds, and the least processor time in milliseconds.
+    """
+    chain_id = min(registries.by_chain)
+    request = GraphqlRequest(text.replace("CHAIN", str(chain_id)), {})
+    size, times, used = 0, [], []
+    for _ in range(repeats):
+        began, processor = time.perf_counter(), time.process_time()
+        size = len(reader.read(Checked(request).answer, registries, chain_id))
+        times.append((time.perf_counter() - began) * 1000)
+        used.append((time.process_time() - processor) * 1000)
+    return size, sorted(times)[repeats // 2], min(used)
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--database", metavar="URL")
+    parser.add_argument("--agents", type=int, default=100_000)
+    parser.add_argument("--ratings", type=int, default=1_000_000)
+    parser.add_argument("--repeats", type=int, default=7)
+    options = parser.parse_args()
+    reader = Reader(database(options.database, options.agents, options.ratings), seconds=60.0)
+    registries = reader.read(read_registries)
+    print(f"| query on {reader.dialect} | kB | p50 ms | processor ms |")
+    print("| --- | --- | --- | --- |")
+    for name, text in QUERIES.items():
+        size, median, used = measured(reader, registries, text, options.repeats)
+        print(f"| {name} | {size / 1000:,.0f} | {median:,.0f} | {used:,.0f} |", flush=True)
+    print(f"\nThe aim of the first one is {AIM} ms.")
+    reader.close()
+
+
+if __name__ == "__main__":
+    main()
