@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
+from web3 import HTTPProvider, Web3
 from x402 import x402FacilitatorSync
 from x402.mechanisms.evm.exact import register_exact_evm_facilitator
 from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
@@ -17,7 +18,10 @@ from x402.schemas import PaymentPayload, PaymentRequirements
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from x402.mechanisms.evm.types import TransactionReceipt
+
 POLL_SECONDS = 0.005
+RECEIPT_POLL_SECONDS = 0.01
 
 
 @contextmanager
@@ -49,6 +53,20 @@ def serving(app: FastAPI) -> Iterator[str]:
         thread.join()
 
 
+class _LocalSigner(FacilitatorWeb3Signer):
+    """The SDK's signer. It polls a local node more often than every 100 ms for a receipt."""
+
+    def __init__(self, secret: str, rpc: str) -> None:
+        """Connect to a node."""
+        super().__init__(secret, rpc)
+        self._polled = Web3(HTTPProvider(rpc))
+
+    def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
+        """Wait for a transaction to be mined."""
+        self._polled.eth.wait_for_transaction_receipt(tx_hash, poll_latency=RECEIPT_POLL_SECONDS)  # type: ignore[arg-type]
+        return super().wait_for_transaction_receipt(tx_hash)
+
+
 def facilitator_app(rpc: str, secret: str, network: str) -> FastAPI:
     """Make the SDK's facilitator behind its HTTP interface.
 
@@ -61,14 +79,13 @@ def facilitator_app(rpc: str, secret: str, network: str) -> FastAPI:
         The application.
     """
     facilitator = x402FacilitatorSync()
-    register_exact_evm_facilitator(facilitator, FacilitatorWeb3Signer(secret, rpc), network)
-    app, lock = FastAPI(), threading.Lock()
+    register_exact_evm_facilitator(facilitator, _LocalSigner(secret, rpc), network)
+    app = FastAPI()
 
     def perform(action: str, message: dict[str, Any]) -> dict[str, Any]:
         payload = PaymentPayload.model_validate(message["paymentPayload"])
         requirements = PaymentRequirements.model_validate(message["paymentRequirements"])
-        with lock:  # two settlements at once would take the same nonce
-            found = getattr(facilitator, action)(payload, requirements)
+        found = getattr(facilitator, action)(payload, requirements)
         done: dict[str, Any] = found.model_dump(by_alias=True, exclude_none=True)
         return done
 
