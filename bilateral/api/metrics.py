@@ -36,13 +36,15 @@ class Metrics:
         reader: The database, whose progress is shown too.
 
     Attributes:
-        registry: The registry for further figures of the application.
+        registry: The registry for further figures that each process counts.
+        shared: The registry for further figures of the database, which all processes read alike.
     """
 
     def __init__(self, reader: Reader) -> None:
         """See the class."""
         self.registry = CollectorRegistry()
-        self._progress = _Progress(reader)
+        self.shared = CollectorRegistry()
+        self.shared.register(_Progress(reader))
         self._requests = Counter(
             "bilateral_http_requests", "Requests.", ("method", "route", "status"), registry=self.registry
         )
@@ -64,12 +66,11 @@ class Metrics:
 
     def text(self) -> bytes:
         """Return all figures in the format of Prometheus."""
-        shown = CollectorRegistry()
-        shown.register(self._progress)
+        counted = self.registry
         if os.environ.get(MULTIPROCESS_FOLDER):
-            MultiProcessCollector(shown)  # type: ignore[no-untyped-call]
-            return generate_latest(shown)
-        return generate_latest(self.registry) + generate_latest(shown)
+            counted = CollectorRegistry()
+            MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
+        return generate_latest(counted) + generate_latest(self.shared)
 
 
 class _Progress(Collector):
@@ -77,6 +78,10 @@ class _Progress(Collector):
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
+
+    def describe(self) -> Iterable[Any]:
+        """Return nothing: the database is not asked when the figures are registered."""
+        return ()
 
     def collect(self) -> Iterable[Any]:
         """Read the figures."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _PACKAGES: Final = ("alembic", "fastapi", "graphql", "httptools", "joserfc", "limits", "mcp", "prometheus_client")
 _PACKAGES_OF_INDEX: Final = ("libipld", "msgspec", "platformdirs", "psycopg", "sqlalchemy", "uvicorn")
+_PACKAGES_OF_X402: Final = ("brotli", "eth_hash", "nacl", "rfc8785", "x402")
 
 
 def add_commands(app: Any) -> None:
@@ -33,6 +35,7 @@ def add_commands(app: Any) -> None:
         "bilateral serve --rpc-url https://mainnet.base.org",
         "bilateral serve --settings index.toml --host 0.0.0.0",
         "bilateral serve --no-index --workers 4 --database postgresql://reader@db/bilateral",
+        "bilateral serve --rpc-url https://mainnet.base.org --aggregator aggregator.toml",
         is_local=True,
     )(serve)
     command(app, "mcp", "bilateral mcp", "bilateral mcp --database sqlite:///index.sqlite", is_local=True)(mcp)
@@ -69,6 +72,15 @@ def serve(  # noqa: PLR0913, PLR0917  # one a setting
         list[str] | None,
         typer.Option("--proxy", metavar="NETWORK", help="A proxy whose X-Forwarded-For is believed; may be repeated."),
     ] = None,
+    aggregator: Annotated[
+        Path | None,
+        typer.Option(
+            "--aggregator",
+            envvar="BILATERAL_AGGREGATOR",
+            metavar="FILE",
+            help="Pay for feedback that clients signed, as this TOML file says.",
+        ),
+    ] = None,
 ) -> None:
     """Serve agents, ratings and searches over HTTP, and follow the chains meanwhile."""
     _require_extra()
@@ -87,7 +99,10 @@ def serve(  # noqa: PLR0913, PLR0917  # one a setting
         workers=workers,
         rate=rate,
         trusted_proxies=proxies or None,
+        aggregator=None if aggregator is None else str(aggregator),
     )
+    if settings.aggregator is not None:
+        _check_aggregator(str(settings.aggregator))
     log_steps()
     logger = logging.getLogger("bilateral.api")
     logger.addHandler(logging.StreamHandler(sys.stderr))
@@ -111,12 +126,36 @@ def mcp(invocation: Invocation, database: Database = None) -> None:  # noqa: ARG
         reader.close()
 
 
+def _check_aggregator(path: str) -> None:
+    """Read the settings of the aggregator, so that a mistake ends the command before anything is served.
+
+    Raises:
+        MissingExtraError: The packages of the extra `x402` are missing.
+        InvalidArgumentError: A setting is unknown, missing or out of its limits.
+        InvalidKeyError: A key is missing or malformed.
+        DeploymentRecordError: A deployment record cannot be read.
+    """
+    _require("x402", _PACKAGES_OF_X402)
+    from bilateral.x402.aggregator.configuration import read_aggregator_settings  # noqa: PLC0415  # slow to import
+
+    read_aggregator_settings(Path(path))
+
+
 def _require_extra() -> None:
-    """Check that the packages of the extra are installed.
+    """Check that the packages of the extra `api` are installed.
 
     Raises:
         MissingExtraError: They are not.
     """
-    missing = [name for name in (*_PACKAGES, *_PACKAGES_OF_INDEX) if not find_spec(name)]
+    _require("api", (*_PACKAGES, *_PACKAGES_OF_INDEX))
+
+
+def _require(extra: str, packages: tuple[str, ...]) -> None:
+    """Check that the packages of an extra are installed.
+
+    Raises:
+        MissingExtraError: They are not.
+    """
+    missing = [name for name in packages if not find_spec(name)]
     if missing:
-        raise MissingExtraError("api", missing)
+        raise MissingExtraError(extra, missing)

@@ -42,6 +42,7 @@ from bilateral.x402.feedback import (  # noqa: E402
     give_paid_feedback,
     give_paid_feedback_async,
     is_signed_by_client,
+    is_signed_by_client_async,
     paid_feedback,
     sign_paid_feedback,
 )
@@ -139,6 +140,7 @@ __all__ = [
     "give_paid_feedback_async",
     "interaction_hash",
     "is_signed_by_client",
+    "is_signed_by_client_async",
     "key_from_environment",
     "key_from_keystore",
     "key_from_secret",

@@ -6,6 +6,8 @@ give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED, comment="Excell
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from eth_account.messages import encode_defunct
@@ -174,26 +176,75 @@ def sign_paid_feedback(
     return client.sign_feedback(**arguments)
 
 
-def is_signed_by_client(file: FeedbackFile) -> bool:
+def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> bool:
     """Check the client's signature of a feedback file ("Client Signature"), raw or with the prefix of EIP-191.
-
-    A contract wallet's signature needs the chain: use `Client.is_valid_signature` with `client_message_hash`.
 
     Args:
         file: The feedback file.
+        client: The SDK's client of the chain, which asks a contract wallet about its signature (ERC-1271). Without it,
+            only signatures of keys are accepted.
+
+    Raises:
+        NodeError: The node does not answer, or a contract wallet uses up all gas.
     """
+    claim = _claim_of(file)
+    if claim is None or claim.is_by_key:
+        return claim is not None
+    if client is None or client.get_deployment().chain_id != claim.chain_id:
+        return False
+    return any(client.is_valid_signature(claim.account, digest, claim.signature) for digest in claim.digests)
+
+
+async def is_signed_by_client_async(file: FeedbackFile, client: AsyncClient) -> bool:
+    """Check the client's signature of a feedback file without blocking. See `is_signed_by_client`."""
+    claim = _claim_of(file)
+    if claim is None or claim.is_by_key:
+        return claim is not None
+    if (await client.get_deployment()).chain_id != claim.chain_id:
+        return False
+    for digest in claim.digests:
+        if await client.is_valid_signature(claim.account, digest, claim.signature):
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """The statement of a feedback file that an account signed it.
+
+    Attributes:
+        account: The account.
+        chain_id: Its chain; None if that is no EVM chain.
+        digests: The signed hash: bare, and with the prefix of EIP-191.
+        signature: The signature; a key's ends with 27 or 28.
+    """
+
+    account: str
+    chain_id: int | None
+    digests: tuple[bytes, bytes]
+    signature: bytes
+
+    @property
+    def is_by_key(self) -> bool:
+        """True if the account's key made the signature."""
+        return any(recover_signer(digest, self.signature) == self.account for digest in self.digests)
+
+
+def _claim_of(file: FeedbackFile) -> _Claim | None:
+    """Return the statement of a feedback file that its client signed it; None if a field is missing or malformed."""
     try:
         client = AccountId.parse(file.client_address or "", verify_checksum=False)
         agent = GlobalAgentId(AccountId.parse(file.agent_registry or "", verify_checksum=False), str(file.agent_id))
-        if not isinstance(file.value, int):
-            return False
+        if not isinstance(file.value, int) or not file.client_signature:
+            return None
         digest = client_message_hash(agent, file.task_ref or "", file.value)
-        signature = to_registry_form(bytes.fromhex((file.client_signature or "").removeprefix("0x")))
-    except (MalformedIdentifierError, InvalidArgumentError, InvalidKeyError, ValueError):
-        return False
-    if recover_signer(digest, signature) == client.address:
-        return True
-    return recover_signer(_prefixed_digest(digest), signature) == client.address
+        signature = bytes.fromhex(file.client_signature.removeprefix("0x"))
+    except (MalformedIdentifierError, InvalidArgumentError, ValueError):
+        return None
+    with suppress(InvalidKeyError):  # a contract's signature has a form of its own
+        signature = to_registry_form(signature)
+    chain_id = client.chain.evm_chain_id if client.chain.is_evm else None
+    return _Claim(client.address, chain_id, (digest, _prefixed_digest(digest)), signature)
 
 
 def _client_signature(digest: bytes, signer: TransactionSigner) -> bytes:

@@ -1,25 +1,33 @@
-"""The transport for httpx.
+"""The transports for httpx: for event loops, and for programs that block.
 
 transport = verifying_transport(client, verifier)
 async with httpx.AsyncClient(transport=transport) as http:
     response = await http.get(url)
     verification_of(response).is_verified
+
+with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http:
+    response = http.get(url)
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import httpx
-from x402.http.clients.httpx import x402AsyncTransport
+from x402.http import x402HTTPClientSync
+from x402.http.clients.httpx import PaymentError, x402AsyncTransport
 
 from bilateral.x402.transports import RESULT, paid_request
 
 if TYPE_CHECKING:
-    from x402 import x402Client
+    from collections.abc import Iterator
 
+    from x402 import x402Client, x402ClientSync
+    from x402.schemas import PaymentRequired
+
+    from bilateral.x402.checking import PaidRequest
     from bilateral.x402.verdicts import Verification
-    from bilateral.x402.verifier import AsyncVerifier
+    from bilateral.x402.verifier import AsyncVerifier, Verifier
 
 _SENT: Final = "bilateral.x402.payment"
 
@@ -35,6 +43,21 @@ def verifying_transport(
         transport: The transport below; by default httpx's own.
     """
     return _Verifying(client, verifier, transport or httpx.AsyncHTTPTransport())
+
+
+def verifying_sync_transport(
+    client: x402ClientSync, verifier: Verifier, transport: httpx.BaseTransport | None = None
+) -> httpx.BaseTransport:
+    """Return a transport for `httpx.Client` that pays by the SDK's client and checks each proof.
+
+    A refused payment raises the SDK's `PaymentError`, as the transport for event loops does.
+
+    Args:
+        client: The SDK's client, from `protect_client`.
+        verifier: Checks the proofs.
+        transport: The transport below; by default httpx's own.
+    """
+    return _VerifyingSync(client, verifier, transport or httpx.HTTPTransport())
 
 
 def verification_of(response: httpx.Response) -> Verification | None:
@@ -72,23 +95,99 @@ class _Verifying(httpx.AsyncBaseTransport):
             return response
         raw = b"".join([chunk async for chunk in cast("httpx.AsyncByteStream", response.stream)])
         await response.aclose()
-        paid = paid_request(
-            sent[-1], f"{request.method} {request.url}", request.headers, request.content, response.headers, raw
-        )
-        extensions = {name: value for name, value in response.extensions.items() if name != "network_stream"}
-        if paid is not None:
-            extensions[RESULT] = await self._verifier.verify(paid)
-        return httpx.Response(response.status_code, headers=response.headers, stream=_Bytes(raw), extensions=extensions)
+        paid = _paid(sent[-1], request, response, raw)
+        return _answer(response, raw, None if paid is None else await self._verifier.verify(paid))
 
     async def aclose(self) -> None:
         await self._paying.aclose()
 
 
-class _Bytes(httpx.AsyncByteStream):
+class _VerifyingSync(httpx.BaseTransport):
+    """Pays, and checks the proof of each paid answer. The SDK has no such transport for `httpx.Client`."""
+
+    def __init__(self, client: x402ClientSync, verifier: Verifier, transport: httpx.BaseTransport) -> None:
+        self._client, self._http, self._verifier = client, x402HTTPClientSync(client), verifier
+        self._transport = transport
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        request.read()  # it may have to be sent again
+        response = self._transport.handle_request(request)
+        if response.status_code != httpx.codes.PAYMENT_REQUIRED:
+            return response
+        try:
+            response.read()
+            required = self._http.get_payment_required_response(response.headers.get, _json(response))
+            hooked = self._http.handle_payment_required(required, str(request.url))
+            if hooked:
+                unpaid = self._transport.handle_request(_again(request, hooked))
+                if unpaid.status_code != httpx.codes.PAYMENT_REQUIRED:
+                    return unpaid
+                unpaid.close()
+            return self._pay(request, required)
+        except PaymentError:
+            raise
+        except Exception as error:
+            raise PaymentError(f"Failed to handle payment: {error}") from error
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _pay(self, request: httpx.Request, required: PaymentRequired) -> httpx.Response:
+        """Send a request with a payment, and once more if a hook recovers a failed one."""
+        is_recovered = False
+        while True:
+            payment = self._client.create_payment_payload(required)
+            headers = self._http.encode_payment_signature_header(payment)
+            response = self._transport.handle_request(_again(request, headers))
+            result = self._http.process_payment_result(payment, response.headers.get, response.status_code)
+            if is_recovered or not result.recovered:
+                break
+            response.close()
+            is_recovered = True
+        raw = b"".join(cast("httpx.SyncByteStream", response.stream))
+        response.close()
+        paid = _paid(headers.get("PAYMENT-SIGNATURE"), request, response, raw)
+        return _answer(response, raw, None if paid is None else self._verifier.verify(paid))
+
+
+def _json(response: httpx.Response) -> Any:
+    """Return a body as JSON; None if it is not."""
+    try:
+        return response.json()
+    except ValueError:
+        return None
+
+
+def _again(request: httpx.Request, headers: dict[str, str]) -> httpx.Request:
+    """Return a request with further headers."""
+    merged = {**request.headers, **headers, "Access-Control-Expose-Headers": "PAYMENT-RESPONSE,X-PAYMENT-RESPONSE"}
+    return httpx.Request(
+        request.method, request.url, headers=merged, content=request.content, extensions=request.extensions
+    )
+
+
+def _paid(payment: str | None, request: httpx.Request, response: httpx.Response, raw: bytes) -> PaidRequest | None:
+    """Return a paid request for the verifier; None if nothing was paid."""
+    target = f"{request.method} {request.url}"
+    return paid_request(payment, target, request.headers, request.content, response.headers, raw)
+
+
+def _answer(response: httpx.Response, raw: bytes, verification: Verification | None) -> httpx.Response:
+    """Return a response whose body was read already, with its verification."""
+    extensions = {name: value for name, value in response.extensions.items() if name != "network_stream"}
+    if verification is not None:
+        extensions[RESULT] = verification
+    return httpx.Response(response.status_code, headers=response.headers, stream=_Bytes(raw), extensions=extensions)
+
+
+class _Bytes(httpx.AsyncByteStream, httpx.SyncByteStream):
     """A body that was read already, still in its content encoding."""
 
     def __init__(self, raw: bytes) -> None:
         self._raw = raw
 
     async def __aiter__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204
+        yield self._raw
+
+    def __iter__(self) -> Iterator[bytes]:
         yield self._raw

@@ -13,6 +13,7 @@ from x402.http.clients.requests import x402_requests
 from bilateral.contracts import Deployment
 from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import AsyncVerifier, PaymentRefusedError, Verifier, declare_8004_reputation, protect_client
+from bilateral.x402.httpx import verifying_sync_transport
 from tests.sdk.client.helpers import deploy, plain, transact
 from tests.x402 import examples
 from tests.x402.examples import changed
@@ -162,16 +163,17 @@ THEFTS = {
 
 
 @pytest.mark.parametrize("what", THEFTS)
-@pytest.mark.parametrize("face", ["httpx", "requests"])
+@pytest.mark.parametrize("face", ["httpx", "httpx without an event loop", "requests"])
 def test_nothing_is_signed_for_a_compromised_server(sell, declared, rpc, deployment, buyer, stranger, what, face):
     change, reason = THEFTS[what]
     payer = Payer(buyer)
     with sell(change(declared), pay_to=stranger.address) as url:
-        if face == "requests":
+        if face != "httpx":
             with Verifier({rpc: deployment}) as verifier:
                 client = protect_client(paying_client(payer, x402ClientSync), verifier)
-                with pytest.raises(Exception, match=reason):
-                    x402_requests(client).get(url + "/weather")
+                paying = httpx.Client(transport=verifying_sync_transport(client, verifier))
+                with pytest.raises(Exception, match=reason), paying as http:
+                    (x402_requests(client) if face == "requests" else http).get(url + "/weather")
         else:
 
             async def get():

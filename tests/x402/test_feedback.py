@@ -19,9 +19,11 @@ from bilateral.x402 import (
     give_paid_feedback,
     give_paid_feedback_async,
     is_signed_by_client,
+    is_signed_by_client_async,
     paid_feedback,
     sign_paid_feedback,
 )
+from tests.sdk.client.helpers import deploy
 from tests.x402 import examples
 from tests.x402.test_verification import buy, signed_anew
 
@@ -186,3 +188,37 @@ def test_changed_feedback_file_is_not_signed(client, verified, buyer, field, val
     file = client.get_feedback(give_paid_feedback(client, verified, 95, buyer).wait().id).file
     assert is_signed_by_client(file)
     assert not is_signed_by_client(FeedbackFile.of(examples.changed(file.to_object(), [field], value)))
+
+
+@pytest.fixture(scope="module")
+def signing_wallet(web3, project):
+    """Deploys a contract wallet that accepts the signatures of an account."""
+    return lambda account: deploy(web3, project.MockWallet, account.address)
+
+
+@pytest.mark.parametrize("wallet", [lambda it: it, Prefixing], ids=["bare hash", "EIP-191"])
+def test_contract_wallet_signs_as_a_client(client, rpc, deployment, verified, buyer, stranger, signing_wallet, wallet):
+    made = paid_feedback(verified, 95, wallet(buyer))["feedback_file"]
+    file = {
+        **client.get_feedback(
+            client.give_feedback(verified.registration.agent, 1, feedback_file=made).wait().id
+        ).file.to_object(),
+        "value": 95,
+    }
+
+    def by(account, **changes):
+        return FeedbackFile.of(file | {"clientAddress": f"eip155:31337:{account}"} | changes)
+
+    signed, strangers = by(signing_wallet(buyer)), by(signing_wallet(stranger))
+    assert is_signed_by_client(signed, client)
+    assert not is_signed_by_client(signed), "without a node, only keys sign"
+    assert not is_signed_by_client(strangers, client)
+    assert not is_signed_by_client(by(buyer.address, value=96), client), "an account without code accepts nothing"
+    elsewhere = FeedbackFile.of(signed.to_object() | {"clientAddress": signed.client_address.replace("31337", "1")})
+    assert not is_signed_by_client(elsewhere, client), "the wallet of another chain is not asked here"
+
+    async def ask(*files):
+        async with AsyncClient(rpc, deployment=deployment) as asking:
+            return [await is_signed_by_client_async(it, asking) for it in files]
+
+    assert asyncio.run(ask(signed, strangers, elsewhere, by(buyer.address))) == [True, False, False, True]

@@ -24,7 +24,7 @@ from bilateral.x402 import (
     protect_client,
 )
 from bilateral.x402.httpx import verification_of as verification_of_httpx
-from bilateral.x402.httpx import verifying_transport
+from bilateral.x402.httpx import verifying_sync_transport, verifying_transport
 from bilateral.x402.requests import verification_of as verification_of_requests
 from bilateral.x402.requests import verifying_session
 from bilateral.x402.transports import paid_request
@@ -106,6 +106,19 @@ def test_paid_answer_is_verified_over_httpx(shop, rpc, deployment, buyer, seller
     assert verification.registration.agent.agent == str(agent)
     assert verification.signer.public_key == SIGNING_KEY.public_key
     assert verification.request_target == f"{method} {shop}{'/weather?city=Bergen' if method == 'GET' else '/echo'}"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_paid_answer_is_verified_over_httpx_without_an_event_loop(shop, rpc, deployment, buyer, method):
+    path, content = ("/weather?city=Bergen", None) if method == "GET" else ("/echo", BODY * 1000)
+    with Verifier({rpc: deployment}) as verifier:
+        client = protect_client(paying_client(buyer, x402ClientSync), verifier)
+        with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http:
+            response = http.request(method, shop + path, content=content)
+    verification = verification_of_httpx(response)
+    assert verification.is_verified, verification.problems
+    assert response.content == (content or '{"city":"Bergen","weather":"snø"}'.encode())
+    assert verification.request_target == f"{method} {shop}{path}"
 
 
 @pytest.mark.parametrize("size", [1, 1000])

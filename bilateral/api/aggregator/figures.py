@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import Counter
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from prometheus_client import CollectorRegistry
 
     from bilateral.x402.aggregator.service import Aggregator
 
@@ -22,8 +25,39 @@ _COUNTERS: Final = {
 }
 
 
+class AggregatorCounters:
+    """Counters of events. Each process counts its own, and Prometheus' library adds them up.
+
+    Args:
+        registry: The registry of the figures that each process counts.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """See the class."""
+        self._registry = registry
+        self._plain = {name: Counter(_PREFIX + name, text, registry=registry) for name, text in _COUNTERS.items()}
+        self._refused = Counter(_PREFIX + "refused", "Refusals by code.", ("code",), registry=registry)
+
+    def observe(self, name: str, amount: int) -> None:
+        """Count an event.
+
+        Args:
+            name: Its name in `Aggregator.counts`.
+            amount: The amount.
+        """
+        if name in self._plain:
+            self._plain[name].inc(amount)
+        else:
+            self._refused.labels(name.removeprefix("refused ")).inc(amount)
+
+    def close(self) -> None:
+        """Remove the counters from the registry."""
+        for counter in (*self._plain.values(), self._refused):
+            self._registry.unregister(counter)
+
+
 class AggregatorFigures(Collector):
-    """The figures of one aggregator, read when somebody asks.
+    """The state of the queue and of the budget, read from the database when somebody asks.
 
     Args:
         aggregator: The aggregator.
@@ -39,14 +73,6 @@ class AggregatorFigures(Collector):
 
     def collect(self) -> Iterable[Any]:
         """Read the figures."""
-        counts = self._aggregator.read_counts()
-        for name, text in _COUNTERS.items():
-            yield CounterMetricFamily(_PREFIX + name, text, value=counts[name])
-        refused = CounterMetricFamily(_PREFIX + "refused", "Refusals by code.", labels=["code"])
-        for name, count in sorted(counts.items()):
-            if name.startswith("refused "):
-                refused.add_metric([name.removeprefix("refused ")], count)
-        yield refused
         queue = GaugeMetricFamily(_PREFIX + "feedback", "Feedback by chain and state.", labels=["chain_id", "state"])
         for (chain_id, state), count in sorted(self._aggregator.count_by_state().items()):
             queue.add_metric([str(chain_id), state], count)

@@ -14,7 +14,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query, Request, Response
 
 from bilateral.api.aggregator import FEEDBACK_PATH
-from bilateral.api.aggregator.figures import AggregatorFigures
+from bilateral.api.aggregator.figures import AggregatorCounters, AggregatorFigures
 from bilateral.api.answers import JSON, Format, adapter, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import Cursor, Limit, ListFormat
 from bilateral.api.problems import Problem, ProblemError, not_found
@@ -166,9 +166,10 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     wanted = service.settings.aggregator
     settings = wanted if isinstance(wanted, AggregatorSettings) else read_aggregator_settings(Path(wanted))
     engine = open_database(service.settings.database)
-    aggregator = Aggregator(engine, settings)
+    counters = AggregatorCounters(service.metrics.registry)
+    aggregator = Aggregator(engine, settings, observe=counters.observe)
     figures = AggregatorFigures(aggregator)
-    service.metrics.registry.register(figures)
+    service.metrics.shared.register(figures)
     app.state.aggregator, app.state.aggregator_limit = aggregator, CapacityLimiter(_AT_ONCE)
     aggregator.start()
     try:
@@ -176,7 +177,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(aggregator.close)
-        service.metrics.registry.unregister(figures)
+        service.metrics.shared.unregister(figures)
+        counters.close()
         engine.dispose()
 
 

@@ -73,16 +73,25 @@ class Aggregator:
         engine: The database of the index.
         settings: The settings.
         clock: Returns the time, in Unix seconds.
+        observe: Called with the name and the amount of each counted event.
 
     Attributes:
         counts: The events since the start: `accepted`, `submitted`, `confirmed`, `failed`, `gas_wei`, and
             `refused <code>`.
     """
 
-    def __init__(self, engine: Engine, settings: AggregatorSettings, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        settings: AggregatorSettings,
+        *,
+        clock: Callable[[], float] = time.time,
+        observe: Callable[[str, int], None] = lambda *_: None,
+    ) -> None:
         """See the class. Nothing is sent before `start`."""
         self.settings = settings
         self.counts: Counter[str] = Counter()
+        self._observe = observe
         self._engine = engine
         self._acceptance = Acceptance(engine, clock)
         self._loader = Loader(
@@ -279,14 +288,15 @@ class Aggregator:
         """Count an event."""
         with self._lock:
             self.counts[name] += amount
+        self._observe(name, amount)
 
     def _count_refusal(self, refusal: FeedbackRefusedError, submission: Submission | None) -> None:
         """Count a refusal by its code and the band of the value."""
         said = None if submission is None else submission.feedback
         band = _NO_BAND if said is None else records.band_of(said.value, said.value_decimals)
         with self._lock:
-            self.counts[f"refused {refusal.code}"] += 1
             self._refusals[refusal.code.value, band] += 1
+        self._count(f"refused {refusal.code}", 1)
 
     def _keep_counts(self) -> None:
         """Write the counts of refusals from time to time: not with each request, which strangers send."""

@@ -1,0 +1,57 @@
+"""`bilateral serve --aggregator FILE`, as a person runs it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+
+import pytest
+
+from tests.api.test_serve import COMMAND, serving, wait_until
+from tests.x402.aggregator.process import write_settings
+
+FEEDBACK = "/v1/aggregator/feedback"
+COUNTER = 'bilateral_http_requests_total{method="POST"'
+
+
+@pytest.fixture
+def file(tmp_path, settings_with, monkeypatch):
+    """The settings, and the key in the environment of the command."""
+    path, environment = write_settings(tmp_path, settings_with())
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return path
+
+
+def test_one_command_sponsors_feedback_in_several_processes(file, sqlite_url, review, given):
+    made = review(value=5)
+    with serving("--no-index", "--workers", "2", "--aggregator", file, "--database", sqlite_url) as (process, http):
+        number = http.post(FEEDBACK, content=made.content).json()["id"]
+        wait_until(lambda: http.get(f"{FEEDBACK}/{number}").json()["state"] == "confirmed")
+        assert given(made.reviewer) == [5]
+        for _ in range(8):  # whichever process answers
+            shown = http.get("/metrics", headers={"connection": "close"}).text
+            figures = dict(line.rsplit(" ", 1) for line in shown.splitlines() if line[0] != "#")
+            assert float(figures["bilateral_aggregator_confirmed_total"]) == 1
+            assert float(figures['bilateral_aggregator_budget_wei{chain_id="31337"}']) == 10**18
+            (posts,) = (value for name, value in figures.items() if name.startswith(COUNTER) and FEEDBACK + '"' in name)
+            assert float(posts) == 1, "counted by one process, and shown by all"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "problem"),
+    [
+        (("budget", "bugdet"), 3, "chain.0.budget: Field required"),
+        (('"SPONSOR_KEY"', '"NO_SUCH_KEY"'), 1, "the environment variable NO_SUCH_KEY is not set"),
+        (('"record.json"', '"no.json"'), 3, "no.json cannot be read: No such file or directory"),
+    ],
+    ids=["unknown setting", "no key", "no record"],
+)
+def test_mistake_in_the_file_ends_the_command_before_anything_is_served(file, sqlite_url, change, code, problem):
+    file.write_text(file.read_text().replace(*change))
+    arguments = ["--no-index", "--aggregator", str(file), "--database", sqlite_url]
+    ran = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=120)  # noqa: S603
+    assert (ran.returncode, problem in ran.stderr) == (code, True), ran.stderr
+    assert "listening" not in ran.stderr
