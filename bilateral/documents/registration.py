@@ -67,7 +67,7 @@ class Signer(DocumentModel):
         public_key: The key in hexadecimal digits, without 0x: 32 bytes for ed25519; for secp256k1 33 bytes that
             begin with 02 or 03, or 65 that begin with 04.
         algorithm: The signature scheme.
-        role: The holder of the key: the owner or a delegate.
+        role: The holder of the key: the owner or a delegate. Required in files that are written; nobody can check it.
         valid_from: The first second in which the key counts, in Unix time.
         valid_until: The first second in which it no longer counts, or None.
         comment: A note for people.
@@ -75,7 +75,7 @@ class Signer(DocumentModel):
 
     public_key: str
     algorithm: Literal["ed25519", "secp256k1"]
-    role: Literal["owner", "delegate"]
+    role: Literal["owner", "delegate"] | None = None
     valid_from: Annotated[int, Field(ge=0)]
     valid_until: Annotated[int, Field(ge=0)] | None
     comment: str | None = None
@@ -197,6 +197,9 @@ class RegistrationFile(DocumentModel):
                 problems.append(str(error))
             if registration.model_extra:
                 problems.append("a registration has fields other than agentId and agentRegistry")
+        problems += [
+            f"signer {number} has no role" for number, signer in enumerate(self.signers or []) if signer.role is None
+        ]
         return problems
 
     def registration_of(self, agent: GlobalAgentId) -> Registration | None:

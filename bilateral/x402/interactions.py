@@ -118,6 +118,18 @@ def tool_response(content: Sequence[Any], structured_content: Any = None) -> byt
     return _canonical(result)
 
 
+def message_parts(parts: Sequence[Any]) -> bytes:
+    """Return the body of a message between agents (A2A): its parts as canonical JSON (RFC 8785).
+
+    Args:
+        parts: The parts of the message, or of the artifact.
+
+    Raises:
+        InvalidArgumentError: Canonical JSON cannot hold a part.
+    """
+    return _canonical(list(parts), "message")
+
+
 def _hash(*parts: bytes) -> bytes:
     """Hash parts one after the other (keccak-256). They are not copied into one: bodies may have 32 MiB."""
     state = keccak_state.new(b"")
@@ -126,9 +138,9 @@ def _hash(*parts: bytes) -> bytes:
     return state.digest()
 
 
-def _canonical(value: dict[str, Any]) -> bytes:
-    """Encode a JSON object canonically."""
+def _canonical(value: dict[str, Any] | list[Any], what: str = "tool call") -> bytes:
+    """Encode a JSON value canonically."""
     try:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, RecursionError) as error:
-        raise InvalidArgumentError(f"the tool call has no canonical JSON: {error}") from None
+        raise InvalidArgumentError(f"the {what} has no canonical JSON: {error}") from None

@@ -215,10 +215,20 @@ def test_a_malformed_signer_makes_the_file_unreadable_and_is_named(fields, probl
     assert problem in str(refusal.value)
 
 
-@pytest.mark.parametrize("field", ["publicKey", "algorithm", "role", "validFrom", "validUntil"])
+@pytest.mark.parametrize("field", ["publicKey", "algorithm", "validFrom", "validUntil"])
 def test_a_signer_lacks_no_required_field(field):
     with pytest.raises(MalformedDocumentError, match=f"{field}: Field required"):
         Signer.of({name: value for name, value in SIGNER.items() if name != field})
+
+
+def test_a_signer_without_a_role_is_read_as_a_problem_and_never_written():
+    signer = {name: value for name, value in SIGNER.items() if name != "role"}
+    file = RegistrationFile.of({**SPECIFIED, "signers": [SIGNER, signer]})
+    assert file.problems() == [*RegistrationFile.of(SPECIFIED).problems(), "signer 1 has no role"]
+    assert file.valid_signers(datetime.fromtimestamp(SIGNER["validFrom"], UTC))[1].role is None
+    assert file.to_object()["signers"] == [SIGNER, signer]
+    with pytest.raises(MalformedDocumentError, match="signer 0 has no role"):
+        RegistrationFile.new("Weather", "It forecasts", "https://agent.example/i.png", signers=[signer])
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from bilateral.x402 import (
     Verifier,
     declare_8004_reputation,
     interaction_hash,
+    keys,
     protect_client,
 )
 from bilateral.x402.httpx import verification_of as verification_of_httpx
@@ -308,6 +309,16 @@ def test_key_that_is_not_valid_now_fails_now_but_not_for_the_past(verifier, own,
     assert verification.outcome(failed) is Outcome.FAILED
     assert problem in verification.problems[0]
     assert verifier.verify(paid, historical=True).is_verified
+
+
+def test_last_of_64_keys_signs_and_is_found_by_one_recovery(verifier, own, publish, monkeypatch):
+    agent_id, paid = own
+    recovered = []
+    recover = keys._recovered
+    monkeypatch.setattr(keys, "_recovered", lambda *signed: recovered.append(signed) or recover(*signed))
+    publish(agent_id, *[signer_entry(OTHER_KEY)] * 63, signer_entry())
+    assert verifier.verify(paid).signer.public_key == SIGNING_KEY.public_key
+    assert len(recovered) == 1
 
 
 def test_rotated_keys_overlap(verifier, own, publish):
