@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from x402 import x402Client, x402ClientSync
     from x402.schemas import PaymentRequired
+    from x402.schemas.v1 import PaymentRequiredV1
 
     from bilateral.x402.checking import PaidRequest
     from bilateral.x402.verdicts import Verification
@@ -132,7 +133,7 @@ class _VerifyingSync(httpx.BaseTransport):
     def close(self) -> None:
         self._transport.close()
 
-    def _pay(self, request: httpx.Request, required: PaymentRequired) -> httpx.Response:
+    def _pay(self, request: httpx.Request, required: PaymentRequired | PaymentRequiredV1) -> httpx.Response:
         """Send a request with a payment, and once more if a hook recovers a failed one."""
         is_recovered = False
         while True:
