@@ -1,0 +1,64 @@
+"""Payments are stored exactly once, however often the process that learns them is killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+
+from sqlalchemy import func, select
+
+from bilateral.index.database import open_database
+from bilateral.index.payments import store
+from bilateral.index.payments.schema import payment, payment_cursor
+from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.process import follow_chains
+from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from tests.index.analysis.conftest import DEPLOYMENT
+from tests.index.payments.world import TOKEN, account, stored
+
+SPAWN = multiprocessing.get_context("spawn")
+KILLS = 3
+BLOCKS = 60
+
+
+def follow(url, database, until_head):
+    """Learn payments, few blocks at a time."""
+    store._MOST_BLOCKS = 2
+    engine = open_database(database)
+    chain = ChainSettings((url,), (DEPLOYMENT,), payments=PaymentTerms({TOKEN: 6}))
+    settings = IndexSettings((chain,), poll_seconds=0.05, files=FileSettings(workers=0))
+    follow_chains(engine, settings, stop=threading.Event(), until_head=until_head)
+
+
+def count(engine):
+    with engine.connect() as connection:
+        return connection.execute(select(func.count()).select_from(payment)).scalar_one()
+
+
+def test_killed_process_loses_and_doubles_nothing(world, event_chain, engine, database_url):
+    sellers = [account(f"seller {number}") for number in range(4)]
+    world.mine([log for agent, owner in enumerate(sellers, start=1) for log in world.register(agent, owner)])
+    for number in range(BLOCKS):
+        logs = [world.pay(account(f"buyer {number % 7}"), seller, number + 1) for seller in sellers]
+        world.mine(*logs, world.set_wallet(1 + number % 4, sellers[number % 3]))
+    expected = world.expected()
+    kills = 0
+    for _ in range(KILLS):
+        before = count(engine)
+        process = SPAWN.Process(target=follow, args=(event_chain.url, database_url, False))
+        process.start()
+        while count(engine) == before and before < len(expected):
+            time.sleep(0.002)
+        process.kill()
+        process.join()
+        kills += before < len(expected)
+        assert stored(engine) == expected[: count(engine)]  # whole ranges, in their order
+    last = SPAWN.Process(target=follow, args=(event_chain.url, database_url, True))
+    last.start()
+    last.join()
+    assert last.exitcode == 0
+    assert stored(engine) == expected
+    assert kills > 0
+    with engine.connect() as connection:
+        assert connection.execute(select(payment_cursor.c.block_number)).scalar_one() == BLOCKS + 1
