@@ -24,7 +24,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test test-interop bench bench-speed evaluate audit prove prove-quickly fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables lock clean
+.PHONY: help setup compile demo test test-interop bench bench-speed evaluate audit prove prove-quickly fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables pictures lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -119,6 +119,9 @@ openapi: setup ## Write the OpenAPI document of the service to docs/openapi.json
 
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses
+
+pictures: compile ## Write screenshots of the web pages into docs/explorer/.
+	@$(BIN)/python -m scripts.explorer_pictures
 
 index-tables: setup ## Write the columns of the index's tables into docs/index-tables.md.
 	@$(BIN)/python -m scripts.index_tables

@@ -58,7 +58,7 @@ def mixes_alphabets(text: str | None) -> bool:
 
 def _mark(character: str) -> Markup:
     """Return the mark of a character that a person would not see."""
-    return Markup('<mark class="code" title="invisible character">U+{:04X}</mark>').format(ord(character))
+    return Markup('<mark class="code" title="invisible character">U+{:04X}</mark><wbr>').format(ord(character))
 
 
 def short(identifier: str) -> str:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from bilateral.api.pages import indexed_chain, page_answer
-from bilateral.api.problems import not_found
+from bilateral.api.problems import ProblemError, not_found
 from bilateral.api.service import Service, service_of
 from bilateral.errors import BilateralError
 from bilateral.explorer import rendering
@@ -58,8 +58,8 @@ def compare(request: Request, first: _Id = "", second: _Id = "") -> Response:
             try:
                 if text:
                     keys.append(_key(service, text))
-            except BilateralError as error:
-                problem = str(error)
+            except (BilateralError, ProblemError) as error:
+                problem = error.detail if isinstance(error, ProblemError) else str(error)
         return service.read(compare_page, (first, second), keys, problem)
 
     return page_answer(request, ComparePage, read, rendering.render_compare)

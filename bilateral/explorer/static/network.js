@@ -20,6 +20,7 @@ addEventListener("DOMContentLoaded", async () => {
     edgeReducer: (id, it) => ({ ...it, color: c[it.kind], hidden: Boolean(selected) && !graph.hasExtremity(id, selected) }),
   });
   sigma.once("afterRender", () => { box.dataset.drawn = Math.round(performance.now()); });
+  sigma.refresh();
   chosen.textContent = "Click a node, or use the arrow keys. Enter opens its page.";
   function shown(name) { return name && name.slice(0, 60).replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, "▯"); }
   function hover(context, it, settings) {

@@ -301,7 +301,8 @@ def metadata(connection: Connection, key: AgentKey) -> tuple[AgentMetadata, ...]
         .order_by(columns.metadata_key)
         .limit(MAX_ENTRIES)
     )
-    return tuple(AgentMetadata(name, f"0x{value.hex()}", size) for name, value, size in rows)
+    # SQLite returns NULL for a part of empty bytes.
+    return tuple(AgentMetadata(name, f"0x{(value or b'').hex()}", size) for name, value, size in rows)
 
 
 _SUMMARY: Final = schema.summary.c

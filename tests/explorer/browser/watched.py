@@ -15,10 +15,13 @@ SIZES = {
 MARKER = "executed"
 """The name of the global variable that a text of an attacker sets if it runs."""
 
-_OVERFLOW = """() => [...document.querySelectorAll("body *")]
-  .filter((it) => it.getBoundingClientRect().right > innerWidth + 1)
-  .filter((it) => !it.closest(".scroll, pre, .vh, .skip, nav.main"))
-  .map((it) => it.outerHTML.slice(0, 120))"""
+_OVERFLOW = """() => {
+  const clips = (it) =>
+    it && (getComputedStyle(it).overflowX !== "visible" || it.matches("svg") || clips(it.parentElement));
+  return [...document.querySelectorAll("main *, footer *, header *")]
+    .filter((it) => it.getBoundingClientRect().right > innerWidth + 1 && !clips(it.parentElement))
+    .map((it) => it.outerHTML.slice(0, 120));
+}"""
 
 
 @cache

@@ -1,0 +1,133 @@
+"""The ways that people go through the pages."""
+
+from __future__ import annotations
+
+import re
+
+from tests.api.world import ERIN
+
+
+def test_a_person_searches_gates_opens_an_agent_and_follows_a_rating_to_its_transaction(watched, site):
+    page = watched().open("/")
+    page.get_by_label("Search").fill("weather")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}/search?q=weather")
+    page.get_by_label("Tag").fill("starred")
+    page.get_by_label("Raters at least").fill("2")
+    page.get_by_role("button", name="Search", exact=True).click()
+    page.wait_for_url(f"{site}/search?q=weather&side=server&tag=starred&clients=2")
+    page.get_by_role("link", name="Weather Oracle").click()
+    assert page.locator("h1").inner_text() == "Weather Oracle"
+    page.get_by_role("region", name="Feedback by clients").get_by_role("link").last.click()
+    assert re.fullmatch(r".*/31337/ratings/\d+-\d+", page.url)
+    content = page.request.get(f"{page.url}.json").json()
+    assert page.get_by_text(content["feedback"]["transaction"]).is_visible()
+
+
+def test_a_search_that_nothing_fulfils_says_so(watched):
+    page = watched().open("/search?tag=starred&clients=1000")
+    assert page.get_by_text("No agent fulfils all of these conditions").is_visible()
+    page = watched().open("/search?lower_bound=high")
+    assert 'lower_bound "high" is not a number' in page.get_by_role("alert").inner_text()
+
+
+def test_a_person_compares_two_agents(watched, site):
+    page = watched().open("/compare")
+    page.get_by_label("First agent").fill("31337/1")
+    page.get_by_label("Second agent").fill("31337:2")
+    page.get_by_role("button", name="Compare").click()
+    page.wait_for_url(f"{site}/compare?first=31337%2F1&second=31337%3A2")
+    assert page.get_by_role("link", name="Weather Oracle").is_visible()
+    assert page.get_by_role("link", name="Translator").is_visible()
+
+
+def test_a_person_walks_through_the_graph_by_keyboard(watched):
+    page = watched(reduced_motion="reduce").open("/31337/network")
+    page.wait_for_selector("#graph[data-drawn]")
+    page.locator("#graph").focus()
+    page.keyboard.press("ArrowRight")
+    assert re.match(r".+: rated by \d+, rates \d+", page.locator("#chosen").inner_text())
+    for key in ("ArrowUp", "ArrowLeft", "+", "-", "0", "Escape", "ArrowDown"):
+        page.keyboard.press(key)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert re.search(r"/31337/\d+$|/accounts/0x", page.url)
+
+
+def test_the_table_beside_the_graph_has_the_same_links(watched):
+    page = watched().open("/31337/network")
+    links = page.request.get("/31337/network.json").json()["links"]
+    assert page.get_by_role("region", name="Links").locator("tbody tr").count() == len(links)
+
+
+def test_a_person_switches_the_theme_and_it_stays(watched):
+    window = watched(color_scheme="light")
+    page = window.open("/method")
+    paper = "getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(paper)
+    page.get_by_role("button", name="Switch between light and dark").click()
+    dark = page.evaluate(paper)
+    assert dark != light
+    assert window.open("/").evaluate(paper) == dark
+
+
+def test_a_person_uses_the_keyboard_only(watched, site):
+    page = watched().open("/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#main")
+    page.keyboard.press("/")
+    page.keyboard.type(ERIN.address)
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{site}/search?q={ERIN.address}")
+    link = page.get_by_role("region", name="Agents").get_by_role("link")
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if link.evaluate("it => it === document.activeElement"):
+            break
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.url == f"{site}/31337/5"
+
+
+def test_an_identifier_is_copied(watched):
+    window = watched(permissions=["clipboard-read", "clipboard-write"])
+    page = window.open("/31337/1")
+    page.get_by_role("button", name="Copy the identifier").click()
+    page.wait_for_selector("[aria-label=Copied]")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("eip155:31337:0x")
+
+
+def test_latest_ratings_are_renewed(watched):
+    window = watched()
+    window.page.clock.install()
+    page = window.open("/")
+    page.evaluate("document.querySelector('[data-live] caption').textContent = 'old'")
+    with page.expect_response("**/latest"):
+        page.clock.fast_forward(6_000)
+    page.wait_for_function("document.querySelector('[data-live] caption').textContent !== 'old'")
+
+
+def test_pages_are_complete_without_javascript(watched):
+    window = watched(java_script_enabled=False)
+    page = window.open("/31337/1")
+    assert page.get_by_role("img", name="Raters by their mean").is_visible()
+    assert not page.get_by_role("button", name="Switch between light and dark").is_visible()
+    page.get_by_role("link", name="Open the graph").click()
+    assert page.get_by_text("The graph needs JavaScript; the table below says the same.").is_visible()
+    page.goto("/search")
+    page.get_by_label("Words, or an owner").fill("painter")
+    page.get_by_role("button", name="Search", exact=True).click()
+    assert page.get_by_role("link", name="Image Painter").is_visible()
+
+
+def test_every_page_names_a_picture_that_exists(watched, site):
+    page = watched().open("/31337/1")
+    url = page.locator('meta[property="og:image"]').get_attribute("content")
+    assert url == f"{site}/31337/1.png"
+    for path in (url, "/picture.png"):
+        answer = page.request.get(path)
+        assert answer.headers["content-type"] == "image/png"
+        assert answer.body()[16:24] == (1200).to_bytes(4) + (630).to_bytes(4)
+        assert len(answer.body()) < 60_000

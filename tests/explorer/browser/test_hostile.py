@@ -1,0 +1,69 @@
+"""Texts of attackers in a browser: nothing runs, nothing is loaded from elsewhere, and no layout breaks."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import httpx
+import pytest
+
+from bilateral.api.settings import ApiSettings
+from tests.api.world import served
+from tests.explorer.browser.hostile import CHAIN_ID, TEXTS, account, hostile_index, request_of
+from tests.explorer.browser.watched import SIZES
+
+
+@pytest.fixture(scope="session")
+def hostile_site(tmp_path_factory):
+    """The URL of the service over the hostile index."""
+    database = f"sqlite:///{tmp_path_factory.mktemp('hostile') / 'index.sqlite'}"
+    hostile_index(database)
+    with served(ApiSettings(database=database, rate=None, query_seconds=10.0, max_silence=10**9)) as url:
+        yield url
+
+
+def broken(window, paths):
+    """Return the paths whose layout breaks in one of the sizes."""
+    found = []
+    for path in paths:
+        assert window.page.goto(path).ok, path[:80]
+        for name, size in SIZES.items():
+            window.page.set_viewport_size(size)
+            found += [(path, name, it) for it in window.overflow()]
+    return found
+
+
+def test_texts_of_attackers_do_nothing_on_the_pages_of_agents_and_ratings(watched, hostile_site):
+    window = watched(at=hostile_site)
+    paths = []
+    with httpx.Client(base_url=hostile_site, timeout=30) as client:
+        for agent in range(1, len(TEXTS) + 1):
+            (newest, *_) = client.get(f"/{CHAIN_ID}/{agent}.json").json()["feedback"]
+            paths += [
+                f"/{CHAIN_ID}/{agent}",
+                f"/{CHAIN_ID}/ratings/{newest['block']}-{newest['log_index']}",
+                f"/{CHAIN_ID}/validations/0x{request_of(agent).hex()}",
+            ]
+    assert broken(window, paths) == []
+
+
+def test_texts_of_attackers_do_nothing_in_lists_and_forms(watched, hostile_site):
+    window = watched(at=hostile_site)
+    paths = ["/", "/search", "/search?tag=W", f"/{CHAIN_ID}/network", f"/{CHAIN_ID}/2/network"]
+    paths += [f"/compare?first={CHAIN_ID}/{it}&second={CHAIN_ID}/{it + 1}" for it in (1, 3, 10, 12)]
+    paths += [f"/accounts/{account('client 3')}", f"/accounts/{account('owner 11')}"]
+    for text in (quote(it[:60]) for it in TEXTS[:11]):
+        paths.append(f"/search?q={text}&tag={text}&reviewer={text}&service={text}&capability={text}")
+        paths.append(f"/compare?first={text}&second=a/{text}")
+    assert broken(window, paths) == []
+
+
+def test_every_text_of_an_attacker_is_shown_as_it_is(watched, hostile_site):
+    window = watched(at=hostile_site)
+    heading = window.open(f"/{CHAIN_ID}/1").locator("h1").inner_text()
+    assert heading == TEXTS[0]
+    marked = window.open(f"/{CHAIN_ID}/10").locator("h1").inner_text()
+    assert "U+202E" in marked
+    assert "\u202e" not in marked
+    assert window.open(f"/{CHAIN_ID}/{len(TEXTS)}").locator("h1").inner_text() == f"Agent {len(TEXTS)}"
+    assert window.open(f"/{CHAIN_ID}/14").get_by_text("letters of several alphabets").count() > 0

@@ -1,0 +1,24 @@
+"""The words and figures of the page of trust analysis are those of its documentation."""
+
+from __future__ import annotations
+
+from bilateral.explorer.analysis import DETECTORS, MEASURED
+from scripts._build import ROOT
+
+PAGE = (ROOT / "docs" / "trust.md").read_text()
+
+
+def rows(columns):
+    """Return the rows of the page's tables with a number of columns."""
+    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line[:1] == "|"]
+    return [row for row in found if len(row) == columns]
+
+
+def test_each_detector_says_what_the_documentation_says():
+    documented = {(name, finds, evades) for name, finds, _, evades in rows(4)}
+    assert {(it.name, it.finds, it.evades) for it in DETECTORS} <= documented
+
+
+def test_measured_figures_are_those_of_the_documentation():
+    documented = {(name, measured) for name, _, measured, _ in rows(4)}
+    assert {(it.name, it.measured) for it in MEASURED} <= documented
