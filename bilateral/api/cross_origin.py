@@ -9,7 +9,7 @@ from starlette.middleware.cors import CORSMiddleware
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-READING_POSTS: Final = ("/graphql", "/api/v1/search")
+READING_POSTS: Final = ("/graphql", "/api/v1/search", "/v1/checks")
 """The paths, with all below them, at which POST only reads."""
 
 _HEADERS: Final = ("Content-Type", "If-None-Match", "Accept")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.main import get_command as make_command
 
-from bilateral.cli import service
+from bilateral.cli import search, service
 from bilateral.cli.errors import ExitCode, InterruptionError, UsageProblemError
 from bilateral.cli.groups import GROUPS
 from bilateral.cli.help import ExampleGroup, example_text
@@ -121,6 +121,7 @@ def info(invocation: Invocation) -> None:
     show_info(invocation)
 
 
+search.add_commands(app)
 service.add_commands(app)
 
 

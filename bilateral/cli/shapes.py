@@ -66,6 +66,7 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 _SHAPES: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], Any]], ...]] = (
     (bool, bool),
+    (float, float),
     (int, lambda value: int(value) if abs(value) <= _EXACT else str(value)),
     ((str, Path, AccountId, AgentId, ChainId, FeedbackId, GlobalAgentId, TransactionRef), str),
     (Decimal, lambda value: format(value, "f")),

@@ -136,3 +136,41 @@ def test_proof_of_payment_is_asked_for(api):
     params = [("agent", f"{CHAIN_ID}:1"), ("require_payment_proof", "true"), *TRUSTED]
     figures = api.get("/v1/checks/server", params=params).json()["figures"]["rating"]
     assert (figures["count"], figures["raters"]) == (1, 1)
+
+
+def test_a_policy_in_a_body_counts_as_one_in_a_url(api):
+    query = {"agent": f"{CHAIN_ID}:1", "minimum_rating": "41", "trust_account": FRANK.address, "minimum_raters": "1"}
+    policy = {"minimum_rating": "41", "minimum_raters": 1, "trust": {"accounts": [FRANK.address]}}
+    asked = {"agent": f"{CHAIN_ID}:1", "policy": policy}
+    answered = api.post("/v1/checks/server", json=asked, headers={"Origin": "https://page.example"})
+    assert codes(answered)["low_rating"] == "decline"
+    assert answered.headers["access-control-allow-origin"] == "*"
+    assert answered.json() == api.get("/v1/checks/server", params=query).json()
+    again = asked | {name: answered.json()[name] for name in ("history", "files")}
+    again["at_block"] = answered.json()["block"]
+    assert api.post("/v1/checks/server", json=again).json() == answered.json()
+    client = {"client": GRACE.address, "server": ALICE.address}
+    declined = api.post("/v1/checks/client", json=client | {"policy": {"anonymous": "decline"}})
+    assert codes(declined)["no_agent"] == "decline"
+    assert declined.json() == api.get("/v1/checks/client", params=client | {"anonymous": "decline"}).json()
+
+
+@pytest.mark.parametrize(
+    ("path", "question"),
+    [
+        ("server", {}),
+        ("server", {"agent": "31337:1", "unknown": 1}),
+        ("server", {"agent": "31337:1", "payment_chain": 1}),
+        ("server", {"agent": "31337:1", "policy": {"unknown": 1}}),
+        ("server", {"agent": "31337:1", "policy": {"minimum_rating": 101}}),
+        ("server", {"agent": "31337:1", "policy": {"tag": "responseTime"}}),
+        ("server", {"agent": "31337:1", "policy": {"tag": "a\0b"}}),
+        ("server", {"agent": "31337:1", "policy": {"trust": {"accounts": ["0x12"]}}}),
+        ("client", {"client": "0x12"}),
+    ],
+    ids=["nothing", "field", "payment", "policy field", "rating", "scale", "NUL", "account", "client"],
+)
+def test_a_wrong_body_is_a_problem(api, path, question):
+    response = api.post(f"/v1/checks/{path}", json=question)
+    assert response.status_code == 400, response.text
+    assert response.headers["content-type"] == "application/problem+json"

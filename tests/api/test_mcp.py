@@ -50,7 +50,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
 
     async def use(client):
         tools = {it.name: it for it in (await client.list_tools()).tools}
-        assert {"get_agent", "get_feedback", "get_ratings"} <= tools.keys()
+        assert {"get_agent", "get_feedback", "get_ratings", "search_agents"} <= tools.keys()
         assert all(it.annotations.read_only_hint for it in tools.values())
 
         found = await data(client, "get_agent", agent_id="31337:1")
@@ -75,6 +75,14 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         checked = await data(client, "check_client", client=ERIN.address, for_server="31337:2")
         assert "low_rating_by_us" in {it["code"] for it in checked["reasons"]}
 
+        weather = api_world.id(api_world.weather)
+        gates = [{"tag": "starred", "minimum": 60, "reviewers": [ERIN.address]}, {"count": 2}]
+        page = await data(client, "search_agents", text="waether", gates=gates, services=["mcp"], limit=1)
+        query = {"q": "waether", "tag": "starred", "minimum": 60, "reviewer": ERIN.address, "service": "mcp"}
+        assert page == api.get("/v1/search/agents", params={**query, "gate": "count=2", "limit": 1}).json()
+        assert [it["id"] for it in page["items"]] == [weather]
+        assert (await data(client, "search_agents", gates=[{"count": 10_000}]))["items"] == []
+
         resource = await client.read_resource("bilateral://agents/31337:1")
         assert json.loads(resource.contents[0].text) == {"is_untrusted": True, "notice": NOTICE, "data": found}
         resource = await client.read_resource(f"bilateral://feedback/31337:1:{FRANK.address}:0")
@@ -86,11 +94,19 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         (feedback,) = (await data(client, "get_feedback", agent_id=f"31337:{api_world.hostile}"))["items"]
         assert (feedback["tag1"], feedback["tag2"]) == (FORMULA_TAG, r"\n@x")
 
-        for arguments, message in (
-            ({"agent_id": "31337:999"}, "not_indexed: the index has no agent 31337:999"),
-            ({"agent_id": "x"}, "malformed_identifier"),
+        found = (await data(client, "search_agents", order="registered", limit=100))["items"]
+        assert all(text.isprintable() for it in found for text in (it["name"], it["description"]) if text)
+        assert str(api_world.hostile) in [it["agent_id"] for it in found]
+
+        for tool, arguments, message in (
+            ("get_agent", {"agent_id": "31337:999"}, "not_indexed: the index has no agent 31337:999"),
+            ("get_agent", {"agent_id": "x"}, "malformed_identifier"),
+            ("search_agents", {"order": "mean"}, "invalid_argument: the order mean needs a gate"),
+            ("search_agents", {"capabilities": ["get_weather"]}, "invalid_argument: a capability is its kind"),
+            ("search_agents", {"gates": [{"reviewers": ["0x1"]}]}, 'invalid_argument: reviewer "0x1" is not an addr'),
+            ("search_agents", {"gates": [{}] * 6}, "at most 5"),
         ):
-            refused = await client.call_tool("get_agent", arguments)
+            refused = await client.call_tool(tool, arguments)
             assert refused.is_error
             assert message in refused.content[0].text
         with pytest.raises(MCPError, match="the index has no agent 31337:999"):

@@ -30,6 +30,15 @@ def test_an_agent_is_found_by_its_ratings(api, weather, api_world):
     assert api_world.id(api_world.buyer) in found(api, tag="", side="client")
 
 
+def test_several_gates_must_all_be_passed(api, weather, api_world):
+    starred = {"tag": "starred", "minimum": "60"}
+    assert weather in found(api, **starred, gate=f"tag=starred,reviewer={ERIN.address},count={len(STARS) - 1}")
+    assert found(api, **starred, gate=["count=1", "tag=starred,count=10000"]) == []
+    both = found(api, gate=["side=client,tag=,minimum=1", "side=server"])
+    assert both == [it for it in found(api, side="client", tag="") if it in found(api, gate="side=server")]
+    assert api_world.id(api_world.buyer) in found(api, gate="side=client")
+
+
 def test_services_and_capabilities_filter(api, weather):
     assert weather in found(api, service="mcp")
     assert weather not in found(api, service="a2a")

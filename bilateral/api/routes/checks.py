@@ -101,6 +101,48 @@ class ClientQuery(PolicyQuery):
     minimum_buyer_score: Decimal | None = None
 
 
+class Question(BaseModel):
+    """The policy and the moment of a check, as a body."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: Annotated[Policy, Field(description="The policy, see docs/checks.md; its defaults if left out.")] = Policy()
+    at_block: Annotated[_Block | None, Field(description="The block; the last indexed one if left out.")] = None
+    history: Annotated[
+        str | None,
+        Field(pattern="^0x[0-9a-fA-F]{64}$", description="The `history` of an earlier answer: refuse another fork."),
+    ] = None
+    findings: Annotated[bool, Field(description="False to leave out the findings of trust analysis.")] = True
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of the check: its policy, its moment, and whether findings count."""
+        require_storable(self.policy.tag)
+        return {
+            "policy": self.policy,
+            "at_block": self.at_block,
+            "history": None if self.history is None else bytes.fromhex(self.history[2:]),
+            "findings": stored_findings if self.findings else None,
+        }
+
+
+class ServerQuestion(Question):
+    """A question about a server, as a body."""
+
+    agent: Annotated[_Text, Field(description="The server, such as 8453:247.")]
+    pay_to: Annotated[_Text | None, Field(description="The account that a payment would go to.")] = None
+    payment_chain: Annotated[_Block | None, Field(description="The chain of the payment.")] = None
+    client: Annotated[_Text | None, Field(description="The client that asks: an account or an agent.")] = None
+    files: Annotated[_Block | None, Field(description="The `files` of an earlier answer, to repeat it.")] = None
+
+
+class ClientQuestion(Question):
+    """A question about a client, as a body."""
+
+    client: Annotated[_Text, Field(description="The client: an account, or an agent such as 8453:247.")]
+    server: Annotated[_Text | None, Field(description="The server that asks: an agent or its account.")] = None
+    chain: Annotated[_Block | None, Field(description="The chain of an account.")] = None
+
+
 _SHARED = {
     *("minimum_rating", "tag", "minimum_raters", "newcomers"),
     *("maximum_rating_age_days", "minimum_age_days", "recent_days"),
@@ -114,13 +156,10 @@ def read_server_check(request: Request, query: Annotated[ServerQuery, Query()]) 
     policy = query.policy()
     if query.validator:
         policy = policy_of({**policy.model_dump(), "validators": query.validator})
-    if query.pay_to is None and query.payment_chain is not None:
-        raise InvalidArgumentError("payment_chain is of a payment: give pay_to too")
-    payment = None if query.pay_to is None else Payment(query.pay_to, query.payment_chain)
     found = service_of(request).read(
         check_server,
         query.agent,
-        payment=payment,
+        payment=_payment(query),
         policy=policy,
         for_client=query.client,
         files=query.files,
@@ -142,6 +181,36 @@ def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) 
         **query.moment(),
     )
     return answer(request, Check, found)
+
+
+@router.post("/server", response_class=Response, responses=one_of(Check, 404, 409, 422))
+def answer_server_check(request: Request, question: ServerQuestion) -> Response:
+    """Answer the same question under a whole policy, which the body holds. Nothing is stored."""
+    found = service_of(request).read(
+        check_server,
+        question.agent,
+        payment=_payment(question),
+        for_client=question.client,
+        files=question.files,
+        **question.options(),
+    )
+    return answer(request, Check, found)
+
+
+@router.post("/client", response_class=Response, responses=one_of(Check, 404, 409, 422))
+def answer_client_check(request: Request, question: ClientQuestion) -> Response:
+    """Answer the same question under a whole policy, which the body holds. Nothing is stored."""
+    found = service_of(request).read(
+        check_client, question.client, for_server=question.server, chain_id=question.chain, **question.options()
+    )
+    return answer(request, Check, found)
+
+
+def _payment(asked: ServerQuery | ServerQuestion) -> Payment | None:
+    """Return the payment that a question is about."""
+    if asked.pay_to is None and asked.payment_chain is not None:
+        raise InvalidArgumentError("payment_chain is of a payment: give pay_to too")
+    return None if asked.pay_to is None else Payment(asked.pay_to, asked.payment_chain)
 
 
 def _severity(text: str) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
@@ -11,12 +11,12 @@ from pydantic import BaseModel, Field
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import ChainId, Cursor, Limit, ListFormat, Tag
 from bilateral.api.service import service_of
-from bilateral.errors import InvalidArgumentError
 from bilateral.index.queries.feedback import Feedback
+from bilateral.index.queries.gate_texts import EXAMPLE, capability_of, gate_of
 from bilateral.index.queries.pages import DEFAULT_LIMIT, MAX_LIMIT
 from bilateral.index.queries.search import FoundAgent, search_agents
 from bilateral.index.queries.search_feedback import FeedbackSearch, search_feedback
-from bilateral.index.queries.search_filters import AgentSearch, Capability, Gate, Order, Payment, Side, query_words
+from bilateral.index.queries.search_filters import AgentSearch, Gate, Order, Payment, Side, query_words
 from bilateral.index.queries.search_leaders import Leader, leaderboard
 
 router = APIRouter(tags=["search"])
@@ -27,6 +27,10 @@ _Names = Annotated[list[str] | None, Query(max_length=200)]
 _Chains = Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]] | None, Query(alias="chain", max_length=200)]
 _Number = Annotated[Decimal | None, Query(allow_inf_nan=False, max_digits=60)]
 _Count = Annotated[int | None, Query(ge=1, lt=2**63)]
+_Gates = Annotated[
+    list[Annotated[str, Field(max_length=10_000)]] | None,
+    Query(alias="gate", max_length=5, description=f"A further gate, such as {EXAMPLE}; may be repeated."),
+]
 _Time = Annotated[int | None, Query(ge=0, lt=2**63, description="Unix seconds.")]
 
 
@@ -56,12 +60,16 @@ def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
     clients: _Count = None,
     reviewer: _Names = None,
     payment: Payment | None = None,
+    gates: _Gates = None,
     order: Order | None = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: Cursor = None,
     shown_as: ListFormat = Format.JSON,
 ) -> Response:
-    """Find agents by words, capabilities, and one gate on their ratings. Texts are the words of strangers."""
+    """Find agents by words, capabilities, and gates on their ratings. Texts are the words of strangers.
+
+    The conditions on ratings make the first gate. Each `gate` adds one: of another tag or side, for example.
+    """
     limits = (minimum, maximum, lower_bound, count, maximum_count, clients, reviewer, payment)
     is_gated = tag is not None or side is not Side.SERVER or any(it is not None for it in limits)
     gate = (
@@ -85,7 +93,7 @@ def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
         chains=tuple(chains or ()),
         owner=owner,
         wallet=wallet,
-        capabilities=tuple(_capability(it) for it in capability or ()),
+        capabilities=tuple(map(capability_of, capability or ())),
         services=tuple(service or ()),
         active=active,
         x402=x402,
@@ -94,7 +102,7 @@ def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
         registered_to=registered_to,
         updated_from=updated_from,
         updated_to=updated_to,
-        gates=() if gate is None else (gate,),
+        gates=(*([] if gate is None else [gate]), *map(gate_of, gates or ())),
         order=order,
     )
     page = service_of(request).read(search_agents, search, limit=limit, cursor=cursor)
@@ -194,17 +202,3 @@ def search_keywords(request: Request, keywords: Keywords) -> Response:
             KeywordResult(chainId=it.chain_id, agentId=it.id, score=s) for it, s in scores if s >= keywords.minScore
         ]
     return answer(request, KeywordResults, KeywordResults(results=found))
-
-
-def _capability(text: str) -> tuple[Capability, Any]:
-    """Return the kind and the value of a capability.
-
-    Raises:
-        InvalidArgumentError: The text does not begin with a kind.
-    """
-    kind, colon, value = text.partition(":")
-    if not colon or kind not in list(Capability):
-        raise InvalidArgumentError(
-            f"a capability is its kind and its value, such as mcp_tool:get_weather; kinds are {', '.join(Capability)}"
-        )
-    return Capability(kind), value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alembic import op
-from sqlalchemy import insert, inspect, literal_column, select
+from sqlalchemy import insert, inspect, select, true
 
 from bilateral.index import schema as events
 from bilateral.index.files import schema
@@ -25,7 +25,7 @@ def upgrade() -> None:
         columns = ("state", "content_hash", "integrity", "reason")
         rows = (
             select(chain.c.chain_id, table.c.file_id, chain.c.block_number, *(table.c[name] for name in columns))
-            .join(chain, literal_column("1") == literal_column("1"))
+            .select_from(table.join(chain, true()))
             .where(table.c.state != schema.State.WAITING)
         )
         names = ["chain_id", "file_id", "seen_block", *columns]

@@ -1,0 +1,116 @@
+"""A tool that finds agents by words, by what they do, and by how they are rated."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Annotated, Any
+
+from anyio import to_thread
+from pydantic import BaseModel, ConfigDict, Field
+
+from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
+from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.index.queries.gate_texts import capability_of
+from bilateral.index.queries.pages import Page
+from bilateral.index.queries.search import FoundAgent
+from bilateral.index.queries.search import search_agents as find_agents
+from bilateral.index.queries.search_filters import MAX_GATES, MAX_LISTED, AgentSearch, Gate, Order, Payment, Side
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+    from sqlalchemy import Connection
+
+    from bilateral.index.readers import Reader
+
+_Text = Annotated[str, Field(max_length=200)]
+_Number = Annotated[Decimal | None, Field(allow_inf_nan=False, max_digits=60)]
+_Count = Annotated[int, Field(ge=1, lt=2**63)]
+
+
+class GateArgument(BaseModel):
+    """A condition that the ratings of one side and tag fulfil together."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tag: Annotated[
+        str | None,
+        Field(max_length=1_000, description="The tag, such as starred; any one if missing. Empty for other sides."),
+    ] = None
+    side: Annotated[Side, Field(description="Rated as a server by clients, or by servers as their client.")] = (
+        Side.SERVER
+    )
+    minimum: _Number = None
+    maximum: _Number = None
+    lower_bound: Annotated[_Number, Field(description="The least lower bound, with a confidence of 95 %.")] = None
+    count: Annotated[_Count, Field(description="The least number of ratings.")] = 1
+    maximum_count: _Count | None = None
+    clients: Annotated[_Count, Field(description="The least number of distinct raters.")] = 1
+    reviewers: Annotated[
+        list[_Text],
+        Field(max_length=MAX_LISTED, description="Count only their ratings: the one gate that strangers cannot pass."),
+    ] = []
+    payment: Annotated[Payment | None, Field(description="Count only feedback that claims a payment.")] = None
+
+    def gate(self) -> Gate:
+        """Return the gate of a search.
+
+        Raises:
+            InvalidArgumentError: A value is out of its limits.
+        """
+        return Gate(**{**self.model_dump(), "reviewers": tuple(self.reviewers)})
+
+
+def add_tools(server: MCPServer[Any], reader: Reader) -> None:
+    """Add the tool.
+
+    Args:
+        server: The server.
+        reader: The database of the index.
+    """
+
+    @server.tool(title="Search agents", annotations=READS)
+    async def search_agents(  # noqa: PLR0913, PLR0917  # one a filter
+        text: Annotated[
+            str | None, Field(max_length=1_000, description="Words of the name, description, services, capabilities.")
+        ] = None,
+        gates: Annotated[
+            list[GateArgument], Field(max_length=MAX_GATES, description="Conditions on ratings; the first one ranks.")
+        ] = [],  # noqa: B006  # nobody changes it
+        chains: Annotated[list[Annotated[int, Field(ge=1, lt=2**63)]], Field(max_length=MAX_LISTED)] = [],  # noqa: B006
+        owner: Annotated[str | None, Field(max_length=42, description="The owner's address.")] = None,
+        wallet: Annotated[str | None, Field(max_length=42, description="The address that takes payments.")] = None,
+        capabilities: Annotated[
+            list[_Text], Field(max_length=MAX_LISTED, description="All of these, such as mcp_tool:get_weather.")
+        ] = [],  # noqa: B006
+        services: Annotated[list[_Text], Field(max_length=MAX_LISTED, description="All of these, such as mcp.")] = [],  # noqa: B006
+        active: bool | None = None,
+        x402: bool | None = None,
+        rated: bool | None = None,
+        order: Order | None = None,
+        limit: Limit = 10,
+        cursor: Cursor = None,
+    ) -> Untrusted:
+        """Find agents by words, by what they do, and by how they are rated.
+
+        Names and descriptions are what agents say of themselves. Ratings by anybody can be bought: name `reviewers`
+        that your principal trusts, and check an agent with check_server before you pay it.
+        """
+
+        def read(connection: Connection) -> Page[FoundAgent]:
+            search = AgentSearch(
+                text=text,
+                chains=tuple(chains),
+                owner=owner,
+                wallet=wallet,
+                capabilities=tuple(map(capability_of, capabilities)),
+                services=tuple(services),
+                active=active,
+                x402=x402,
+                rated=rated,
+                gates=tuple(it.gate() for it in gates),
+                order=order,
+            )
+            return find_agents(connection, search, limit=limit, cursor=cursor)
+
+        with tool_errors():
+            return untrusted(Page[FoundAgent], await to_thread.run_sync(reader.read, read))

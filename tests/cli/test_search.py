@@ -1,0 +1,152 @@
+"""`bilateral search`, on the index of a made-up world."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.world.build import build
+from bench.world.people import World
+from bilateral.index.database import open_database
+from bilateral.index.queries.search import search_agents
+from bilateral.index.queries.search_filters import AgentSearch
+from bilateral.index.readers import Reader
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    url = f"sqlite:///{tmp_path_factory.mktemp('searched') / 'world.sqlite'}"
+    engine = open_database(url)
+    build(engine, World(agents=40, ratings=600, seed=3))
+    engine.dispose()
+    return url
+
+
+@pytest.fixture(scope="module")
+def everybody(database):
+    """All agents as the query returns them, the last registered first."""
+    reader = Reader(database)
+    page = reader.read(search_agents, AgentSearch(), limit=1_000)
+    reader.close()
+    return page.items
+
+
+@pytest.fixture
+def found(done, database):
+    """Run a search, and return the ids of the agents."""
+
+    def run(*arguments):
+        page = done("search", *arguments, "--limit", "1000", "--database", database)
+        return [it["id"] for it in page["items"]]
+
+    return run
+
+
+def test_words_find_agents(found, everybody):
+    named = next(it for it in everybody if it.name)
+    word = named.name.split()[-1].lower()
+    assert named.id in found(word)
+    assert named.id in found(*named.name.split(), "--owner", named.owner, "--chain-id", "31337")
+    assert found(word, "--owner", f"0x{'11' * 20}") == []
+
+
+def test_every_gate_is_an_option(found, database, done):
+    options = {
+        "--tag": "starred",
+        "--minimum": "10",
+        "--maximum": "99",
+        "--lower-bound": "1.5",
+        "--count": "2",
+        "--maximum-count": "1000",
+        "--clients": "2",
+    }
+    gated = found(*(it for pair in options.items() for it in pair))
+    assert gated
+    text = ",".join(f"{name[2:].replace('-', '_')}={value}" for name, value in options.items())
+    assert found("--gate", text) == gated
+    assert set(found("--gate", text, "--gate", "side=client")) <= set(gated)
+    (first,) = done("search", "--gate", text, "--limit", "1", "--database", database)["items"]
+    assert (first["rating"]["tag"], first["rating"]["count"] >= 2) == ("starred", True)
+
+
+def test_payments_and_reviewers_narrow_a_gate(found):
+    claimed, matching = (set(found("--payment", it)) for it in ("claimed", "matching"))
+    assert matching <= claimed
+    assert found("--reviewer", f"0x{'11' * 20}") == []
+
+
+def test_conditions_on_files_and_chain_are_options(found, everybody):
+    for option, expected in (
+        (("--active",), [it for it in everybody if it.active]),
+        (("--inactive",), [it for it in everybody if it.active is False]),
+        (("--x402",), [it for it in everybody if it.x402_support]),
+        (("--no-x402",), [it for it in everybody if it.x402_support is False]),
+        (
+            ("--registered-from", everybody[0].registered_at),
+            [it for it in everybody if it.registered_at >= everybody[0].registered_at],
+        ),
+        (("--registered-to", everybody[0].registered_at), everybody),
+        (("--updated-from", 0, "--updated-to", 1), []),
+        (("--wallet", everybody[0].wallet), [it for it in everybody if it.wallet == everybody[0].wallet]),
+        (("--metadata", "region=eu"), [it for it in everybody if it.agent_id % 20 == 10]),
+        (("--metadata", "region"), [it for it in everybody if not it.agent_id % 10]),
+    ):
+        assert set(found(*map(str, option))) == {it.id for it in expected}, option
+    both = [set(found(it)) for it in ("--rated", "--not-rated")]
+    assert both[0] | both[1] == {it.id for it in everybody}
+    assert not both[0] & both[1]
+    assert set(found("--service", "mcp", "--capability", "trust:reputation")) < set(found("--service", "mcp"))
+
+
+def test_pages_follow_each_other(done, database, everybody):
+    seen, cursor = [], []
+    while cursor is not None:
+        page = done("search", "--limit", "15", "--order", "registered", *cursor, "--database", database)
+        seen += [it["id"] for it in page["items"]]
+        cursor = None if page["next"] is None else ("--cursor", page["next"])
+    assert sorted(seen) == sorted(it.id for it in everybody)
+
+
+def test_people_see_a_table_and_where_it_goes_on(bilateral, database):
+    ran = bilateral("search", "--tag", "starred", "--count", "2", "--limit", "3", "--database", database)
+    assert ran.code == 0
+    for title in ("agent", "name, as it calls itself", "mean", "at least", "ratings", "raters", "31337:"):
+        assert title in ran.out
+    assert "more: --cursor " in ran.err
+    nothing = bilateral("search", "--count", "100000", "--database", database)
+    assert (nothing.code, nothing.out.strip()) == (0, "no agent fulfils all conditions")
+
+
+def test_the_installed_command_answers(database, everybody):
+    command = str(Path(sys.executable).with_name("bilateral"))
+    ran = subprocess.run(  # noqa: S603  # ours
+        [command, "search", "--limit", "2", "--database", database], capture_output=True, text=True, check=True
+    )
+    assert everybody[0].id in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--minimum", "much"), 'minimum "much" is not a number'),
+        (("--side", "buyer"), 'side "buyer" is none of server, client, validator'),
+        (("--payment", "all"), 'payment "all" is none of claimed, matching'),
+        (("--order", "price"), 'order "price" is none of relevance'),
+        (("--order", "mean"), "needs a gate"),
+        (("--capability", "tool"), "a capability is its kind and its value"),
+        (("--reviewer", "alice"), "is not an address"),
+        (("--gate", "colour=red"), 'a gate has no "colour"'),
+        (("--cursor", "x"), "the cursor is not of this list"),
+        (("…",), "no letter or digit"),
+    ],
+    ids=["number", "side", "payment", "order", "ungated", "capability", "reviewer", "gate", "cursor", "text"],
+)
+def test_an_invalid_option_is_refused(refused, database, options, message):
+    assert message in refused(3, "search", *options, "--database", database)["message"]
+
+
+def test_a_database_without_tables_is_refused(refused, tmp_path):
+    assert refused(10, "search", "--database", f"sqlite:///{tmp_path / 'x.sqlite'}")["reason"]
