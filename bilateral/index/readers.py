@@ -33,6 +33,9 @@ _CANCELED: Final = "57014"
 
 _CACHE_KIB: Final = 16 * 1024
 
+_MAPPED_BYTES: Final = 64 * 1024**3
+"""Bytes of a database file that SQLite reads without a copy. The pages belong to the system, which takes them back."""
+
 
 class Reader:
     """Reads the database of an index. It cannot write, and never waits for a writer on SQLite.
@@ -140,6 +143,7 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
             f"busy_timeout = {int(seconds * 1000)}",
             f"cache_size = -{_CACHE_KIB}",
             "temp_store = MEMORY",
+            f"mmap_size = {_MAPPED_BYTES}",
         ):
             connection.execute(f"PRAGMA {pragma}")
         record.info["deadline"] = float("inf")

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from bilateral.events import Event
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
@@ -256,7 +256,11 @@ summary: Final = Table(
     Column("mean", Float(53), nullable=False),
     Column("lower_bound", Float(53)),
     PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag"),
-    Index("summary_by_lower_bound", "chain_id", "side", "tag", "lower_bound"),
+    # Searches walk down this index, and read nothing else of a summary: its other columns are in it too.
+    Index(
+        "summary_by_lower_bound",
+        *("chain_id", "side", "tag", "lower_bound", "registry", "agent_id", "count", "counterparts", "mean"),
+    ),
     sqlite_with_rowid=False,
     **_BY_CHAIN,
 )

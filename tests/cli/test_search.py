@@ -149,4 +149,4 @@ def test_an_invalid_option_is_refused(refused, database, options, message):
 
 
 def test_a_database_without_tables_is_refused(refused, tmp_path):
-    assert refused(10, "search", "--database", f"sqlite:///{tmp_path / 'x.sqlite'}")["reason"]
+    assert refused(11, "search", "--database", f"sqlite:///{tmp_path / 'x.sqlite'}")["reason"]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import select, text
+from sqlalchemy import insert, inspect, select, text
 
 import bilateral.index.migrate
 from bilateral.events import Approval, MetadataSet
 from bilateral.index import schema
 from bilateral.index.database import connect_engine
 from bilateral.index.files import schema as files
+from bilateral.index.files.schema import State
 from bilateral.index.migrate import upgrade_within
 from bilateral.index.payments import schema as payments
 from bilateral.index.search import schema as search
@@ -102,3 +104,48 @@ def test_index_of_a_real_chain_gets_what_later_versions_derive_from_its_files(ap
         assert upgrade_within(connection) == "0006"
         assert contents(connection) == filled
     engine.dispose()
+
+
+@pytest.fixture
+def old_database(database_url):
+    """A database of version 0010."""
+    engine = connect_engine(database_url)
+    with engine.begin() as connection:
+        upgrade_within(connection)
+        for statement in (
+            "DROP INDEX summary_by_lower_bound",
+            "CREATE INDEX summary_by_lower_bound ON summary (chain_id, side, tag, lower_bound)",
+            "UPDATE alembic_version SET version_num = '0010'",
+        ):
+            connection.execute(text(statement))
+    yield engine
+    engine.dispose()
+
+
+def test_an_older_index_of_lower_bounds_gets_all_columns(old_database):
+    with old_database.begin() as connection:
+        assert upgrade_within(connection) == "0010"
+    (index,) = (it for it in inspect(old_database).get_indexes("summary") if it["name"] == "summary_by_lower_bound")
+    assert index["column_names"][-3:] == ["count", "counterparts", "mean"]
+
+
+def test_files_seen_before_checks_are_noted_at_the_last_block(database_url):
+    engine = connect_engine(database_url)
+    with engine.begin() as connection:
+        upgrade_within(connection, "0003")
+        connection.execute(text("DROP TABLE file_sight"))
+        connection.execute(insert(schema.chain).values(**_values(schema.chain, chain_id=7, block_number=9)))
+        for name, state in (("seen", State.FAILED), ("waiting", State.WAITING)):
+            row = _values(files.file, file_id=name.encode().ljust(32), state=state, next_at=None, lease=None)
+            connection.execute(insert(files.file).values(**row))
+    with engine.begin() as connection:
+        upgrade_within(connection, "0004")
+        rows = connection.execute(select(files.file_sight.c.file_id, files.file_sight.c.seen_block)).all()
+    engine.dispose()
+    assert rows == [(b"seen".ljust(32), 9)]
+
+
+def _values(table, **given):
+    """Return a row, with a value of its type in each column that is not given."""
+    kinds = {int: 0, bytes: bytes(32), str: "", float: 0.0, bool: False}
+    return {it.name: kinds[it.type.python_type] for it in table.c if not it.nullable} | given

@@ -195,7 +195,7 @@ def search_keywords(request: Request, keywords: Keywords) -> Response:
     if words := query_words(keywords.query):
         search = AgentSearch(text=keywords.query)
         page = service_of(request).read(search_agents, search, limit=min(keywords.limit, MAX_LIMIT))
-        best = 7 * len(words)
+        best = len(words)
         # Every agent has all words. The score of one that has none of them in its name is 0.5, which SDKs ask for.
         scores = [(it, round(0.5 + 0.5 * it.relevance / best, 4)) for it in page.items]
         found = [

@@ -11,6 +11,7 @@ from sqlalchemy import column as named_column
 
 from bilateral.bounds import QUANTILE, SHARES, scale_of_tag
 from bilateral.index.queries.search_filters import Order, Payment
+from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.schema import agent, counterpart, registry, summary
 from bilateral.index.search.schema import payment_claim
 from bilateral.index.units import UNITS
@@ -76,6 +77,69 @@ def source(gate: Gate) -> Table:
     return counterpart if gate.reviewers else summary
 
 
+def passing(gate: Gate, chain_id: int) -> list[ColumnElement[bool]]:
+    """Return the conditions that a summary of a chain passes a gate.
+
+    Args:
+        gate: The gate. It has a tag, and is not one of `is_of_few`.
+        chain_id: The chain.
+    """
+    columns = summary.c
+    limits = _limits(gate, columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
+    return [columns.chain_id == chain_id, columns.side == gate.side, columns.tag == gate.tag, *limits]
+
+
+def count_passing(connection: Connection, gate: Gate, chains: Sequence[int], most: int) -> int:
+    """Count the summaries that pass a gate, but no more than a limit. The index of lower bounds has all that it reads.
+
+    Args:
+        connection: The database.
+        gate: As for `passing`.
+        chains: The chains.
+        most: The limit.
+    """
+    found = 0
+    for chain_id in chains:
+        rows = by_bound(select(literal(1).label("one"))).where(*passing(gate, chain_id)).limit(most - found)
+        found += connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
+        if found >= most:
+            break
+    return found
+
+
+def by_bound(query: Select[Any]) -> Select[Any]:
+    """Let SQLite read the summaries of a query in the order of their lower bounds. It has no statistics to see why."""
+    return query.select_from(summary).with_hint(summary, "INDEXED BY summary_by_lower_bound", "sqlite")
+
+
+def has_better(passing: Gate | None = None) -> ColumnElement[bool]:
+    """Return the condition that another registry of the same identity registry has a greater bound of the agent.
+
+    Args:
+        passing: The gate that the other ratings pass; None if all count.
+    """
+    other, of_other = summary.alias("other").c, registry.alias("of_other").c
+    same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
+    bound = unindexed(other.lower_bound)  # each other summary is looked up by its whole key
+    better = or_(
+        bound > summary.c.lower_bound, and_(bound == summary.c.lower_bound, other.registry < summary.c.registry)
+    )
+    limits = [] if passing is None else _limits(passing, other["count"], other.counterparts, other.mean, bound)
+    return (
+        exists()
+        .where(
+            of_other.chain_id == summary.c.chain_id,
+            of_other.identity_registry == registry.c.identity_registry,
+            of_other.address != summary.c.registry,
+            other.registry == unindexed(of_other.address),
+            *same,
+            *limits,
+            better,
+        )
+        .correlate(summary, registry)
+    )
+
+
 def best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
     """Return the agents that pass a gate, each once, with the rank of its best ratings.
 
@@ -84,7 +148,12 @@ def best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
         order: The order in which the agents are wanted.
         chains: The chains.
     """
-    found = ratings(gate, source(gate).c.chain_id.in_(chains)).subquery()
+    query = ratings(gate, source(gate).c.chain_id.in_(chains))
+    if source(gate) is summary and gate.tag is not None:
+        query = by_bound(query)
+        if gate.lower_bound is not None:
+            query = query.where(summary.c.lower_bound >= literal(float(gate.lower_bound), _REAL))
+    found = query.subquery()
     key = [found.c[name] for name in _RATINGS[:3]]
     return select(*key, func.max(_rank(found.c, order)).label("rank")).group_by(*key).subquery()
 
@@ -96,15 +165,20 @@ def best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
         gate: The gate, not one of `is_of_few`.
         order: The order.
     """
-    from_table = source(gate).c
-    of_agent = (
-        from_table.chain_id == agent.c.chain_id,
+    columns = summary.c
+    limits = (columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound))
+    query = select(func.max(_rank(columns, order))).where(
+        registry.c.chain_id == agent.c.chain_id,
         registry.c.identity_registry == agent.c.identity_registry,
-        from_table.agent_id == agent.c.agent_id,
+        # SQLite goes through the few registries of a chain, and looks up the summary by its whole key.
+        columns.chain_id == agent.c.chain_id,
+        columns.registry == unindexed(registry.c.address),
+        columns.agent_id == agent.c.agent_id,
+        columns.side == gate.side,
+        *([] if gate.tag is None else [columns.tag == gate.tag]),
+        *_limits(gate, *limits),
     )
-    found = ratings(gate, *of_agent).correlate(agent)
-    rank = _rank(found.selected_columns, order)
-    return found.with_only_columns(rank).order_by(rank.desc()).limit(1).scalar_subquery()
+    return query.correlate(agent).scalar_subquery()
 
 
 def is_rated() -> ColumnElement[bool]:
@@ -115,7 +189,7 @@ def is_rated() -> ColumnElement[bool]:
             summary.c.chain_id == agent.c.chain_id,
             registry.c.chain_id == agent.c.chain_id,
             registry.c.identity_registry == agent.c.identity_registry,
-            summary.c.registry == registry.c.address,
+            summary.c.registry == unindexed(registry.c.address),
             summary.c.agent_id == agent.c.agent_id,
             summary.c.side == "server",
         )
@@ -138,7 +212,7 @@ def _of_summaries(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> Sele
     return (
         select(*_named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
         .where(*_of_gate(summary, gate), columns.side == gate.side, *conditions)
-        .where(*_limits(gate, columns["count"], columns.counterparts, columns.mean, columns.lower_bound))
+        .where(*_limits(gate, columns["count"], columns.counterparts, columns.mean, unindexed(columns.lower_bound)))
     )
 
 

@@ -13,6 +13,9 @@ from bilateral.index.files import schema as files
 from bilateral.index.files.schema import State
 from bilateral.index.queries.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.index.queries.search_filters import Side, storable
+from bilateral.index.queries.search_gates import by_bound, has_better
+from bilateral.index.queries.search_plans import among
+from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.queries.values import Wide as WideValue
 from bilateral.index.schema import agent, chain, registry, summary
 from bilateral.index.search.schema import agent_file
@@ -119,9 +122,9 @@ def _best_of_chain(chain_id: int, tag: str, side: Side, place: tuple[Any, ...] |
         columns.tag == tag,
         columns.lower_bound.is_not(None),
         of_registry.chain_id == columns.chain_id,
-        of_registry.address == columns.registry,
+        of_registry.address == unindexed(columns.registry),
         exists().where(same_agent).correlate(summary, registry),
-        ~_has_better(),
+        ~has_better(),
     )
     if place is not None:
         bound, *last = place
@@ -131,28 +134,10 @@ def _best_of_chain(chain_id: int, tag: str, side: Side, place: tuple[Any, ...] |
         query = query.where(
             columns.lower_bound <= bound, or_(columns.lower_bound < bound, and_(columns.lower_bound == bound, behind))
         )
-    return query.order_by(columns.lower_bound.desc(), of_registry.identity_registry, columns.agent_id).limit(limit)
-
-
-def _has_better() -> ColumnElement[bool]:
-    """Return the condition that another registry of the same identity registry has a greater bound of the agent."""
-    other, of_other = summary.alias("other").c, registry.alias("of_other").c
-    same = [other[name] == summary.c[name] for name in ("chain_id", "agent_id", "side", "tag")]
-    better = or_(
-        other.lower_bound > summary.c.lower_bound,
-        and_(other.lower_bound == summary.c.lower_bound, other.registry < summary.c.registry),
-    )
     return (
-        exists()
-        .where(
-            of_other.chain_id == summary.c.chain_id,
-            of_other.identity_registry == registry.c.identity_registry,
-            of_other.address != summary.c.registry,
-            other.registry == of_other.address,
-            *same,
-            better,
-        )
-        .correlate(summary, registry)
+        by_bound(query)
+        .order_by(columns.lower_bound.desc(), of_registry.identity_registry, columns.agent_id)
+        .limit(limit)
     )
 
 
@@ -175,7 +160,7 @@ def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, 
     )
     key = [agent.c[name] for name in _KEY]
     query = select(*key, agent.c.owner, func.substr(read.c.name, 1, 200)).select_from(tables)
-    found = connection.execute(query.where(tuple_(*key).in_([tuple(row[:3]) for row in rows])))
+    found = connection.execute(query.where(*among(agent, [(row[0], row[1], row[2]) for row in rows])))
     return {(row[0], row[1], row[2]): (row[3], row[4]) for row in found}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Integer, case, cast, func, literal, literal_column, select, table
+from sqlalchemy import Integer, Text, and_, case, cast, func, literal, literal_column, or_, select, table, type_coerce
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from bilateral.index.search.schema import registration_words
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 _SHORTEST_BEGINNING: Final = 2
 """Characters of a word from which on it also stands for the words that begin with it."""
-
-IN_NAME, BEGINS_IN_NAME, ANYWHERE = 4, 2, 1
-"""The points of relevance that a file gets for a word of the query."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +38,11 @@ class Matcher:
 
     Args:
         connection: The connection.
-
-    Attributes:
-        is_narrow: True if a search begins with the documents of its words, because they are few.
     """
 
     def __init__(self, connection: Connection) -> None:
         """See the class."""
         self._connection = connection
-        self.is_narrow = False
         self._is_sqlite = connection.dialect.name == "sqlite"
 
     def terms(self, words: Sequence[str]) -> list[Term] | None:
@@ -72,38 +65,39 @@ class Matcher:
             terms.append(term)
         return terms
 
-    def documents(self, terms: Sequence[Term]) -> Select[int]:
-        """Return the query for the documents that have all of some terms."""
+    def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> Select[int]:
+        """Return the query for the documents that have all of some terms.
+
+        Args:
+            terms: The terms.
+            named: Choices of terms; of one choice, the name has all. Any name will do if there are none.
+        """
         if self._is_sqlite:
-            return self._full_text(_match("words", terms))
-        return select(registration_words.c.document_id).where(self._vector("words", terms))
+            choices = " OR ".join(f"({_match('name_words', it)})" for it in named)
+            expression = _match("words", terms)
+            return self._full_text(f"({expression}) AND ({choices})" if choices else expression)
+        query = select(registration_words.c.document_id).where(self._vector("words", [terms]))
+        return query.where(self._vector("name_words", named)) if named else query
 
     def has(self, terms: Sequence[Term]) -> ColumnElement[bool]:
-        """Return the condition that a row of `registration_words` has all of some terms."""
-        if self._is_sqlite:
-            document = registration_words.c.document_id
-            return (document if self.is_narrow else _without_index(document)).in_(self.documents(terms))
-        return self._vector("words", terms)
+        """Return the condition that a row of `registration_words` has all of some terms. It reads this row alone."""
+        return and_(*(self._has_in("words", term) for term in terms))
 
     def relevance(self, terms: Sequence[Term]) -> ColumnElement[int]:
-        """Return the points of a row of `registration_words`: more for words in the name, and for whole words."""
+        """Return the number of terms with which words of a name begin, from a row of `registration_words`."""
         points: ColumnElement[int] = literal(0, Integer)
         for term in terms:
-            whole = Term(term.words, is_beginning=False)
-            for column, wanted, number in (
-                ("name_words", whole, IN_NAME),
-                ("name_words", term, BEGINS_IN_NAME),
-                ("words", whole, ANYWHERE),
-            ):
-                points += case((self._has_in(column, wanted), number), else_=0)
+            points += case((self._has_in("name_words", term), 1), else_=0)
         return points
 
     def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
         """Return the condition that one column has a term."""
-        if self._is_sqlite:
-            documents = self._full_text(_match(column, [term]))
-            return _without_index(registration_words.c.document_id).in_(documents)
-        return self._vector(column, [term])
+        if not self._is_sqlite:
+            return self._vector(column, [[term]])
+        end = "" if term.is_beginning else " "
+        listed = type_coerce(registration_words.c[column], Text)  # words with spaces between
+        text = literal(" ").concat(listed).concat(literal(end)) if end else literal(" ").concat(listed)
+        return or_(*(func.instr(text, f" {word}{end}") > 0 for word in term.words))
 
     @staticmethod
     def _full_text(expression: str) -> Select[int]:
@@ -114,11 +108,14 @@ class Matcher:
         )
 
     @staticmethod
-    def _vector(column: str, terms: Sequence[Term]) -> ColumnElement[bool]:
-        """Return the condition on a column of PostgreSQL."""
-        query = " & ".join(
-            "(" + " | ".join(f"'{word}'{':*' if term.is_beginning else ''}" for word in term.words) + ")"
-            for term in terms
+    def _vector(column: str, choices: Sequence[Sequence[Term]]) -> ColumnElement[bool]:
+        """Return the condition that a column of PostgreSQL has all terms of one choice."""
+        query = " | ".join(
+            " & ".join(
+                "(" + " | ".join(f"'{word}'{':*' if term.is_beginning else ''}" for word in term.words) + ")"
+                for term in terms
+            )
+            for terms in choices
         )
         condition: ColumnElement[bool] = registration_words.c[column].op("@@")(cast(query, TSQUERY))
         return condition
@@ -139,11 +136,3 @@ def _match(column: str, terms: Sequence[Term]) -> str:
     """Return an expression of FTS5. Words hold letters and digits only, so quotation marks suffice."""
     parts = (" OR ".join(f'"{word}"{"*" if term.is_beginning else ""}' for word in term.words) for term in terms)
     return " AND ".join(f"{column} : ({part})" for part in parts)
-
-
-def _without_index(column: ColumnElement[int]) -> ColumnElement[int]:
-    """Return a column's value for a condition that SQLite checks row by row.
-
-    With its index, SQLite walks the list of the full text once for each agent.
-    """
-    return column + 0

@@ -269,11 +269,7 @@ class Oracle:
 
     def _ranks(self, agent, search, terms, by_gate):
         if search.ranking is Order.RELEVANCE:
-            points = 0
-            for term in terms:
-                whole = (term[0], False)
-                points += 4 * self._has(agent.name_words, whole) + 2 * self._has(agent.name_words, term)
-                points += self._has(agent.words, whole)
+            points = sum(self._has(agent.name_words, term) for term in terms)
             return points, by_gate
         if search.ranking is Order.UPDATED:
             return agent.updated_at, 0

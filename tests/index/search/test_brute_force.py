@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 
-from bilateral.index.queries import search as searching
+import pytest
+
+from bilateral.index.queries import search_plans
 from bilateral.index.queries.search import search_agents
 from tests.index.search.random_searches import RandomSearches
 
@@ -21,8 +23,9 @@ def keys(page):
 def test_random_searches_find_what_a_plain_filter_finds(connection, oracle, monkeypatch):
     searches, found_some, gated = RandomSearches(oracle, seed=1), 0, 0
     for number in range(SEARCHES):
-        # Few files or many: the two ways of looking ratings up find the same.
-        monkeypatch.setattr(searching, "_FEW", 2_000 * (number % 2))
+        # Few files or many, few ratings or many: all plans find the same.
+        monkeypatch.setattr(search_plans, "FEW_FILES", (2_000, 0, 0, 4)[number % 4])
+        monkeypatch.setattr(search_plans, "FEW_RATED", (2_000, 2_000, 0, 4)[number % 4])
         search = searches.make()
         found = search_agents(connection, search, limit=1_000)
         expected = oracle.search(search)
@@ -34,7 +37,10 @@ def test_random_searches_find_what_a_plain_filter_finds(connection, oracle, monk
     assert gated >= SEARCHES // 8
 
 
-def test_pages_of_random_searches_join_to_the_whole(connection, oracle):
+@pytest.mark.parametrize("few", [2_000, 0], ids=["few", "many"])
+def test_pages_of_random_searches_join_to_the_whole(connection, oracle, monkeypatch, few):
+    monkeypatch.setattr(search_plans, "FEW_FILES", few)
+    monkeypatch.setattr(search_plans, "FEW_RATED", few)
     searches, turned = RandomSearches(oracle, seed=2), 0
     for _ in range(SEARCHES // 6):
         search, cursor, found = searches.make(), None, []

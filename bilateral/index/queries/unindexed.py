@@ -1,0 +1,41 @@
+"""Columns that SQLite shall not look rows up by. It has no statistics, and would take any index that it can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement
+    from sqlalchemy.sql.compiler import SQLCompiler
+
+
+class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
+    """The value of a column: with a plus before it on SQLite, which changes nothing but the plan; itself elsewhere.
+
+    Args:
+        column: The column.
+    """
+
+    name = "unindexed"
+    inherit_cache = True
+
+    def __init__(self, column: ColumnElement[Any]) -> None:
+        """See the class."""
+        super().__init__(column)
+        self.type = column.type
+
+
+@compiles(unindexed)
+def _compile(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
+    """Write the column alone."""
+    (column,) = element.clauses
+    return compiler.process(column, **options)
+
+
+@compiles(unindexed, "sqlite")
+def _compile_for_sqlite(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
+    """Write the column behind a plus."""
+    return f"+{_compile(element, compiler, **options)}"
