@@ -165,5 +165,6 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
             cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute(f"SET statement_timeout = {milliseconds}")
             cursor.execute(f"SET idle_in_transaction_session_timeout = {10 * milliseconds}")
-            cursor.execute("SET jit = off")  # it takes longer than a short query
+            for setting in ("jit = off", "max_parallel_workers_per_gather = 0"):  # they take longer than a short query
+                cursor.execute(f"SET {setting}")
         connection.commit()

@@ -160,7 +160,7 @@ def _names(connection: Connection, rows: Sequence[Row[Any]]) -> dict[tuple[Any, 
     )
     key = [agent.c[name] for name in _KEY]
     query = select(*key, agent.c.owner, func.substr(read.c.name, 1, 200)).select_from(tables)
-    found = connection.execute(query.where(*among(agent, [(row[0], row[1], row[2]) for row in rows])))
+    found = connection.execute(query.where(*among(agent, [tuple(row)[:3] for row in rows])))
     return {(row[0], row[1], row[2]): (row[3], row[4]) for row in found}
 
 

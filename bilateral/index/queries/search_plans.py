@@ -88,7 +88,7 @@ def find(  # noqa: PLR0913, PLR0917  # the parts of a search
     return rows
 
 
-def among(table: Table, keys: Sequence[tuple[int, str, int]]) -> list[ColumnElement[bool]]:
+def among(table: Table, keys: Sequence[tuple[Any, ...]]) -> list[ColumnElement[bool]]:
     """Return conditions that let SQLite find the rows of some agents by their key, and perhaps of a few others.
 
     Args:
@@ -162,7 +162,7 @@ class _Plans:
         """Return the agents with as many words in their names, by their lower bounds."""
         if relevance > 0 and len(self._terms) <= _MOST_COUNTED and self.count(self._terms, relevance) <= FEW_FILES:
             documents = self.matcher.documents(self._terms, self._named(relevance))
-            return self.by_files(place, count, documents, self._relevance == relevance)
+            return self.by_files(place, count, documents, self._has_named(relevance))
         return self.by_bound(place, count, relevance)
 
     def by_bound(self, place: tuple[Any, ...] | None, count: int, relevance: int | None) -> Sequence[Row[Any]]:
@@ -194,18 +194,26 @@ class _Plans:
             *statement.has_words(),
         ]
         bound = cast(columns.lower_bound, _REAL)
-        ranks = (bound, literal(0.0, _REAL)) if relevance is None else (literal(float(relevance), _REAL), bound)
+        fixed = literal(float(relevance or 0), _REAL)
+        first, second = (bound, fixed) if relevance is None else (fixed, bound)
         if relevance is not None and self._terms:
-            where.append(self._relevance == relevance)
+            where.append(self._has_named(relevance))
         if place is not None:
-            first, second, *last = place
-            limit = literal(first if relevance is None else second, _REAL)
+            *ranks, chain, identity, agent_id = place
+            last = (chain, identity, agent_id)
+            limit = literal(ranks[relevance is not None], _REAL)
             key = [agent.c[name] for name in _KEY]
             behind = tuple_(*key) > tuple_(*last, types=[column.type for column in key])
             # The first part repeats the second, in a form that finds its place in the index.
             where += [columns.lower_bound <= limit, or_(columns.lower_bound < limit, behind)]
-        query = statement.select(*ranks, self._relevance if self._terms else literal(0), where)
+        query = statement.select(first, second, self._relevance if self._terms else literal(0), where)
         return by_bound(query).order_by(columns.lower_bound.desc(), registry.c.identity_registry, agent.c.agent_id)
+
+    def _has_named(self, count: int) -> ColumnElement[bool]:
+        """Return the condition that a name has just so many words of the query."""
+        if len(self._terms) > _MOST_COUNTED:
+            return self._relevance == count
+        return self.matcher.has_named(self._terms, count)
 
     def _named(self, count: int) -> tuple[tuple[Term, ...], ...]:
         """Return the choices of words, of which the name has one."""

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Integer, Text, and_, case, cast, func, literal, literal_column, or_, select, table, type_coerce
+from sqlalchemy import (
+    Integer,
+    Text,
+    and_,
+    case,
+    cast,
+    func,
+    literal,
+    literal_column,
+    not_,
+    or_,
+    select,
+    table,
+    type_coerce,
+)
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from bilateral.index.search.schema import registration_words
@@ -90,10 +105,25 @@ class Matcher:
             points += case((self._has_in("name_words", term), 1), else_=0)
         return points
 
+    def has_named(self, terms: Sequence[Term], count: int) -> ColumnElement[bool]:
+        """Return the condition that words of a name begin with just so many of some terms.
+
+        Args:
+            terms: The terms.
+            count: Their number.
+        """
+        named = [self._has_in("name_words", it) for it in terms]
+        numbers = range(len(terms))
+        choices = (
+            and_(*(named[it] if it in chosen else not_(named[it]) for it in numbers))
+            for chosen in combinations(numbers, count)
+        )
+        return or_(*choices)
+
     def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
-        """Return the condition that one column has a term."""
+        """Return the condition that one column of a row has a term. No index finds rows by it."""
         if not self._is_sqlite:
-            return self._vector(column, [[term]])
+            return self._vector(column, [[term]]).is_(True)
         end = "" if term.is_beginning else " "
         listed = type_coerce(registration_words.c[column], Text)  # words with spaces between
         text = literal(" ").concat(listed).concat(literal(end)) if end else literal(" ").concat(listed)
@@ -117,7 +147,7 @@ class Matcher:
             )
             for terms in choices
         )
-        condition: ColumnElement[bool] = registration_words.c[column].op("@@")(cast(query, TSQUERY))
+        condition: ColumnElement[bool] = registration_words.c[column].bool_op("@@")(cast(query, TSQUERY))
         return condition
 
 
