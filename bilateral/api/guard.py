@@ -9,8 +9,8 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
 from limits import parse
-from limits.storage import MemoryStorage
-from limits.strategies import SlidingWindowCounterRateLimiter
+from limits.aio.storage import MemoryStorage
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from bilateral.api.aggregator import FEEDBACK_PATH, MAX_FEEDBACK
 from bilateral.api.problems import ProblemError
@@ -44,6 +44,7 @@ class Guard:
         self._settings = settings
         self._proxies = settings.proxy_networks
         self._rate = None if settings.rate is None else parse(settings.rate)
+        # The storage of `limits` that is not asynchronous starts a thread every ten milliseconds.
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -53,7 +54,7 @@ class Guard:
             return
         try:
             self._check_head(scope)
-            self._count(scope)
+            await self._count(scope)
             body = await self._body(scope, receive)
         except ProblemError as problem:
             await problem.response()(scope, receive, send)
@@ -71,14 +72,14 @@ class Guard:
             detail = f"the headers have {size} bytes, and {self._settings.max_headers} are allowed"
             raise ProblemError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail)
 
-    def _count(self, scope: Scope) -> None:
+    async def _count(self, scope: Scope) -> None:
         """Refuse a request of an address that sent too many."""
         if self._rate is None or scope["path"] in _FREE:
             return
         key = self._key(scope)
-        if self._limiter.hit(self._rate, key):
+        if await self._limiter.hit(self._rate, key):
             return
-        reset = self._limiter.get_window_stats(self._rate, key).reset_time
+        reset = (await self._limiter.get_window_stats(self._rate, key)).reset_time
         seconds = max(1, round(reset - time.time()))
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import BigInteger, Boolean, and_, column, select, table
+from sqlalchemy import BigInteger, Boolean, and_, bindparam, column, select, table, tuple_
 
 from bilateral.events import NewFeedback, ResponseAppended
 from bilateral.identifiers import AgentId, FeedbackId
 from bilateral.index import schema
 from bilateral.index.files import schema as files
-from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, newest_page, page_of, require_limit
+from bilateral.index.queries.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
 from bilateral.index.queries.values import Exact, Wide, exact, hexadecimal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import ColumnElement, Connection, Row, Select
 
     from bilateral.index.queries.registries import AgentKey
 
@@ -168,6 +169,17 @@ SELECTION: Final = _selection()
 _ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
 
 
+def _bound(name: str, column: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that a column equals a parameter, for statements that are made once."""
+    return column == bindparam(name, type_=column.type)
+
+
+_OF_AGENT: Final = SELECTION.where(
+    _bound("chain", VIEW.c.chain_id), _bound("agent", VIEW.c.agent_id), _bound("registry", VIEW.c.registry)
+)
+_BY_ACCOUNT: Final = SELECTION.where(_bound("chain", VIEW.c.chain_id), _bound("account", VIEW.c.client_address))
+
+
 def feedback_of(
     connection: Connection,
     key: AgentKey,
@@ -189,13 +201,9 @@ def feedback_of(
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    given = VIEW.c
-    of_agent = SELECTION.where(given.chain_id == key.chain_id, given.agent_id == key.agent_id)
-    if wanted.client is not None:
-        of_agent = of_agent.where(given.client_address == wanted.client)
     # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
-    statements = [of_agent.where(given.registry == registry) for registry in key.registries]
-    return _page(connection, statements, wanted, limit, cursor, f"feedback of {key.global_id}")
+    parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": it} for it in key.registries]
+    return _page(connection, _OF_AGENT, parameters, wanted, limit, cursor, f"feedback of {key.global_id}")
 
 
 def feedback_by(  # noqa: PLR0913  # one a filter
@@ -221,33 +229,51 @@ def feedback_by(  # noqa: PLR0913  # one a filter
         InvalidCursorError: The cursor is not of this list.
         InvalidArgumentError: The limit is out of range.
     """
-    statement = SELECTION.where(VIEW.c.chain_id == chain_id, VIEW.c.client_address == client)
-    return _page(connection, [statement], wanted, limit, cursor, f"feedback by {chain_id}:{client}")
+    parameters = [{"chain": chain_id, "account": client}]
+    return _page(connection, _BY_ACCOUNT, parameters, wanted, limit, cursor, f"feedback by {chain_id}:{client}")
 
 
 def _page(  # noqa: PLR0913, PLR0917  # one a filter
     connection: Connection,
-    statements: Sequence[Select[Any]],
+    statement: Select[Any],
+    parameters: Sequence[dict[str, Any]],
     wanted: FeedbackFilter,
     limit: int,
     cursor: str | None,
     kind: str,
 ) -> Page[Feedback]:
-    """Return a page of the feedback that several statements find, together."""
+    """Return a page of the feedback that a statement finds with several sets of parameters, together."""
     require_limit(limit)
-    conditions = [VIEW.c[name] == tag for name in ("tag1", "tag2") if (tag := getattr(wanted, name)) is not None]
-    if not wanted.include_revoked:
-        conditions.append(VIEW.c.is_revoked.is_(False))
-    last = None if cursor is None else decode_cursor(kind, cursor, int, int)
+    filters = {
+        name: value
+        for name, value in (("tag1", wanted.tag1), ("tag2", wanted.tag2), ("client", wanted.client))
+        if value is not None
+    }
+    last = {}
+    if cursor is not None:
+        last = dict(zip(("last_block", "last_index"), decode_cursor(kind, cursor, int, int), strict=True))
+    listed = _listed(statement, tuple(filters), is_first=cursor is None, include_revoked=wanted.include_revoked)
     rows: list[Row[*tuple[Any, ...]]] = []
-    for it in statements:
-        statement = it.where(*conditions)
-        if last is not None:
-            statement = after(statement, _ORDER, last, descending=True)
-        rows += connection.execute(statement.order_by(*(place.desc() for place in _ORDER)).limit(limit + 1))
+    for it in parameters:
+        rows += connection.execute(listed, {**it, **filters, **last, "limit": limit + 1})
     rows.sort(key=lambda row: (row.block_number, row.log_index), reverse=True)
     shown = rows[: limit + 1]
     return page_of(shown, limit, feedback_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+
+
+_FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.client_address}
+
+
+@cache
+def _listed(statement: Select[Any], filters: tuple[str, ...], *, is_first: bool, include_revoked: bool) -> Select[Any]:
+    """Return a statement with the conditions of some filters. There are 32 of each."""
+    query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
+    if not include_revoked:
+        query = query.where(VIEW.c.is_revoked.is_(False))
+    if not is_first:
+        last = tuple_(*(bindparam(name, type_=BigInteger) for name in ("last_block", "last_index")))
+        query = query.where(tuple_(*_ORDER) < last)
+    return query.order_by(*(place.desc() for place in _ORDER)).limit(bindparam("limit", type_=BigInteger))
 
 
 def feedback(connection: Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:

@@ -1,0 +1,151 @@
+"""`python -m bench.search`: the time of searches, leaders, agents and checks, on an index of a made-up world.
+
+    python -m bench.search --database sqlite:///world.sqlite
+    python -m bench.search --database postgresql://… --agents 1000000 --ratings 10000000 --limit 150
+
+An empty database is filled first, which takes minutes (`python -m bench.world`). Searches have one or two words, drawn
+as agents use them, some cut short, and one gate each. The limits are those of a machine that does nothing else; the
+processor time of this process says more on one that does. It leaves out that of PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, select
+
+from bench.world.build import build
+from bench.world.people import World
+from bilateral.index import schema
+from bilateral.index.database import open_database
+from bilateral.index.files import schema as files
+from bilateral.index.queries.search import search_agents
+from bilateral.index.queries.search_filters import AgentSearch, Gate
+from bilateral.index.queries.search_leaders import leaderboard
+from bilateral.index.readers import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_P95: Final = 0.95
+_SHORTEST: Final = 5
+"""Letters of a word from which on it may be cut short."""
+
+_TAGS: Final = ("starred", "starred", "starred", "quality", "uptime")
+_GATES: Final[tuple[dict[str, tuple[int, ...]], ...]] = (
+    {"minimum": (50, 70, 80, 90), "count": (1, 3, 5, 10)},
+    {"minimum": (50, 70, 80, 90), "count": (1, 3, 5, 10)},
+    {"lower_bound": (20, 50, 70, 85)},
+    {"clients": (2, 5, 20)},
+)
+
+
+@dataclass(frozen=True)
+class Times:
+    """The times of one kind of question, in milliseconds.
+
+    Attributes:
+        wall: The times, sorted.
+        processor: The processor times of this process, sorted.
+    """
+
+    wall: list[float]
+    processor: list[float]
+
+    @classmethod
+    def of(cls, ask: Callable[[], object], count: int) -> Times:
+        """Ask a question many times.
+
+        Args:
+            ask: Asks once.
+            count: The number of times.
+        """
+        wall, processor = [], []
+        for _ in range(count):
+            began, began_processor = time.perf_counter(), time.process_time()
+            ask()
+            wall.append((time.perf_counter() - began) * 1000)
+            processor.append((time.process_time() - began_processor) * 1000)
+        return cls(sorted(wall), sorted(processor))
+
+    def row(self, name: str, limit: float) -> str:
+        """Return the row of a table.
+
+        Args:
+            name: The question.
+            limit: The limit of its time.
+        """
+        at = int(len(self.wall) * _P95)
+        middle, late, worst = self.wall[len(self.wall) // 2], self.wall[at], self.wall[-1]
+        kept = "yes" if late <= limit else "no"
+        figures = f"{middle:.1f} | {late:.1f} | {worst:.1f} | {self.processor[at]:.1f} | {limit:g}"
+        return f"| {name} | {figures} | {kept} |"
+
+
+def searches(reader: Reader, seed: int) -> Iterator[AgentSearch]:
+    """Yield gated searches for words of registration files. The same seed makes the same ones.
+
+    Args:
+        reader: The database.
+        seed: The seed.
+    """
+    chance = random.Random(seed)  # noqa: S311  # reproducible, not secret
+    column = files.registration_file.c
+    with reader.connect() as connection:
+        rows = connection.execute(select(column.name, column.description).limit(20_000)).all()
+    texts = [text.lower().rstrip(".").split() for row in rows for text in row if text]
+
+    def word() -> str:
+        found: str = chance.choice(chance.choice(texts))
+        is_cut = len(found) >= _SHORTEST and chance.random() < 0.15  # noqa: PLR2004  # a share
+        return found[:-2] if is_cut else found
+
+    while True:
+        limits = {name: chance.choice(values) for name, values in chance.choice(_GATES).items()}
+        wanted: dict[str, Any] = {
+            name: Decimal(value) if name in ("minimum", "lower_bound") else value for name, value in limits.items()
+        }
+        text = " ".join(word() for _ in range(chance.choice((1, 2))))
+        yield AgentSearch(text=text, gates=(Gate(tag=chance.choice(_TAGS), **wanted),))
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description="Measure searches on an index of a made-up world.")
+    parser.add_argument("--database", required=True, metavar="URL")
+    parser.add_argument("--agents", type=int, default=100_000)
+    parser.add_argument("--ratings", type=int, default=1_000_000)
+    parser.add_argument("--questions", type=int, default=400)
+    parser.add_argument("--limit", type=float, default=100.0, help="Milliseconds of a gated search, p95.")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    engine = open_database(arguments.database)
+    with engine.connect() as connection:
+        is_empty = connection.execute(select(func.count()).select_from(schema.chain)).scalar_one() == 0
+    if is_empty:
+        world = World(arguments.agents, arguments.ratings, arguments.seed)
+        build(engine, world, lambda line: print(line, file=sys.stderr, flush=True))
+    engine.dispose()
+    reader = Reader(arguments.database, seconds=60.0)
+    questions, tags = searches(reader, arguments.seed), random.Random(arguments.seed)  # noqa: S311  # not secret
+    asked: dict[str, tuple[Callable[[], object], float]] = {
+        "gated search, one or two words": (lambda: reader.read(search_agents, next(questions)), arguments.limit),
+        "leaders by lower bound": (lambda: reader.read(leaderboard, tags.choice(_TAGS)), 10.0),
+    }
+    print(f"{reader.dialect}\n")
+    print("| question | p50 ms | p95 ms | worst ms | p95 of processor ms | limit ms | within |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
+    for name, (ask, limit) in asked.items():
+        Times.of(ask, 10)  # warm
+        print(Times.of(ask, arguments.questions).row(name, limit), flush=True)
+    reader.close()
+
+
+if __name__ == "__main__":
+    main()
