@@ -25,11 +25,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-<<<<<<< HEAD
-.PHONY: help setup compile demo test test-interop bench bench-speed evaluate audit prove prove-quickly fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables pictures lock clean
-=======
-.PHONY: help setup compile demo test test-interop bench bench-search bench-search-large bench-speed evaluate audit prove prove-quickly fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables lock clean
->>>>>>> 920f839 (Make the statements for an agent and its feedback once, count requests without threads, and measure searches)
+.PHONY: help setup compile demo test test-interop bench bench-search bench-search-large bench-speed evaluate audit prove prove-quickly fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables pictures lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -53,9 +49,7 @@ test-interop: compile ## Ask the service through the published SDKs of ERC-8004,
 bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
 	@$(BIN)/python -m bench
 
-<<<<<<< HEAD
 bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, paid requests and GraphQL. Takes minutes.
-=======
 bench-search: setup ## Measure searches and checks on an index of 100,000 agents in DATABASE, which is filled if it is empty.
 	@$(BIN)/python -m bench.search --database $(DATABASE)
 	@$(BIN)/python -m bench.api --database $(DATABASE)
@@ -65,7 +59,6 @@ bench-search-large: setup ## Measure searches on 1,000,000 agents in DATABASE, o
 	@$(BIN)/python -m bench.search --database $(DATABASE) --agents 1000000 --ratings 10000000 --limit 150
 
 bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, and paid requests. Takes minutes.
->>>>>>> 920f839 (Make the statements for an agent and its feedback once, count requests without threads, and measure searches)
 	@$(BIN)/python -m bench.writes
 	@$(BIN)/python -m bench.reads
 	@$(BIN)/python -m bench.index
