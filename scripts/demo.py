@@ -10,7 +10,7 @@ from ape.logging import get_rich_console, logger
 from rich.console import Console
 
 from scripts._anvil import Interrupted
-from scripts._demo import authorized, companion, identity, index, paid, ratings, reputation, ring, validation
+from scripts._demo import authorized, companion, identity, index, paid, ratings, reputation, ring, service, validation
 from scripts._demo.stage import Stage
 
 # The chapter of authorised feedback moves the chain's clock ahead of this machine's, by which x402 payments expire.
@@ -24,6 +24,7 @@ CHAPTERS = [
     index.play,
     companion.play,
     ring.play,
+    service.play,
 ]
 SIGNAL_EXIT = 128
 """The exit code of a process that a signal ended, minus the signal's number."""

@@ -306,7 +306,7 @@ def _first_gate(given: dict[str, Any]) -> Gate | None:
 def _one_of(name: str, kind: Any, text: str) -> Any:
     """Return a value of an enumeration."""
     if text not in list(kind):
-        raise InvalidArgumentError(f"{name} {quoted(text)} is none of {', '.join(kind)}")
+        raise InvalidArgumentError(f"{name} {quoted(text)} is unknown: choose {', '.join(kind)}")
     return kind(text)
 
 

@@ -132,9 +132,9 @@ def test_the_installed_command_answers(database, everybody):
     ("options", "message"),
     [
         (("--minimum", "much"), 'minimum "much" is not a number'),
-        (("--side", "buyer"), 'side "buyer" is none of server, client, validator'),
-        (("--payment", "all"), 'payment "all" is none of claimed, matching'),
-        (("--order", "price"), 'order "price" is none of relevance'),
+        (("--side", "buyer"), 'side "buyer" is unknown: choose server, client, validator'),
+        (("--payment", "all"), 'payment "all" is unknown: choose claimed, matching'),
+        (("--order", "price"), 'order "price" is unknown: choose relevance'),
         (("--order", "mean"), "needs a gate"),
         (("--capability", "tool"), "a capability is its kind and its value"),
         (("--reviewer", "alice"), "is not an address"),
