@@ -255,43 +255,28 @@ _AGENT: Final = select(*(schema.agent.c[name] for name in _COLUMNS)).where(*_is(
 _REGISTRATION: Final = select(*(_VIEW.c[name] for name in ("content_hash", *_VIEW_COLUMNS))).where(*_is(_VIEW.c))
 
 
-_SERVICE: Final = files.registration_service.c
-_SERVICES: Final = (
-    select(_SERVICE.name, _SERVICE.endpoint, _SERVICE.version)
-    .where(_SERVICE.content_hash == bindparam("content", type_=_SERVICE.content_hash.type))
-    .order_by(_SERVICE.position)
-)
-_CAPABILITY: Final = files.registration_capability.c
-_CAPABILITIES: Final = (
-    select(_CAPABILITY.kind, _CAPABILITY.value)
-    .where(_CAPABILITY.content_hash == bindparam("content", type_=_CAPABILITY.content_hash.type))
-    .order_by(_CAPABILITY.kind, _CAPABILITY.position)
-)
-
-
 def _services(connection: Connection, content: bytes | None) -> tuple[Service, ...]:
     if content is None:
         return ()
-    return tuple(Service(*row) for row in connection.execute(_SERVICES, {"content": content}))
+    columns = files.registration_service.c
+    rows = connection.execute(
+        select(columns.name, columns.endpoint, columns.version)
+        .where(columns.content_hash == content)
+        .order_by(columns.position)
+    )
+    return tuple(Service(*row) for row in rows)
 
 
 def _capabilities(connection: Connection, content: bytes | None) -> tuple[Capability, ...]:
     if content is None:
         return ()
-    return tuple(Capability(*row) for row in connection.execute(_CAPABILITIES, {"content": content}))
-
-
-_METADATA: Final = schema.agent_metadata.c
-_ENTRIES: Final = (
-    select(
-        _METADATA.metadata_key,
-        func.substr(_METADATA.metadata_value, 1, MAX_VALUE, type_=_METADATA.metadata_value.type),
-        func.length(_METADATA.metadata_value),
+    columns = files.registration_capability.c
+    rows = connection.execute(
+        select(columns.kind, columns.value)
+        .where(columns.content_hash == content)
+        .order_by(columns.kind, columns.position)
     )
-    .where(*_is(_METADATA))
-    .order_by(_METADATA.metadata_key)
-    .limit(MAX_ENTRIES)
-)
+    return tuple(Capability(*row) for row in rows)
 
 
 def metadata(connection: Connection, key: AgentKey) -> tuple[AgentMetadata, ...]:
@@ -301,7 +286,6 @@ def metadata(connection: Connection, key: AgentKey) -> tuple[AgentMetadata, ...]
         connection: The database.
         key: The agent.
     """
-<<<<<<< HEAD
     columns = schema.agent_metadata.c
     rows = connection.execute(
         select(
@@ -319,10 +303,6 @@ def metadata(connection: Connection, key: AgentKey) -> tuple[AgentMetadata, ...]
     )
     # SQLite returns NULL for a part of empty bytes.
     return tuple(AgentMetadata(name, f"0x{(value or b'').hex()}", size) for name, value, size in rows)
-=======
-    rows = connection.execute(_ENTRIES, _parameters(key))
-    return tuple(AgentMetadata(name, f"0x{value.hex()}", size) for name, value, size in rows)
->>>>>>> 920f839 (Make the statements for an agent and its feedback once, count requests without threads, and measure searches)
 
 
 _SUMMARY: Final = schema.summary.c
