@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.index.settings import IndexSettings
+    from bilateral.index.endpoint import Endpoint
+    from bilateral.index.settings import ChainSettings, IndexSettings
 
 app = make_group("index")
 
@@ -46,7 +47,7 @@ RpcUrls = Annotated[
         "--rpc-url",
         envvar="BILATERAL_RPC_URL",
         metavar="URL",
-        help="The URL of a node's JSON-RPC; may be repeated: the others stand by.",
+        help="The URL of a node's JSON-RPC; may be repeated: a run fails over, and a verification asks each.",
     ),
 ]
 Deployments = Annotated[
@@ -120,7 +121,7 @@ def status(invocation: Invocation, database: Database = None) -> None:
     app,
     "verify",
     "bilateral index verify --rpc-url https://spare.example --deployment 84532.json",
-    "bilateral index verify --rpc-url https://spare.example --samples 20",
+    "bilateral index verify --rpc-url https://base.example --rpc-url https://spare.example --samples 20",
     is_local=True,
 )
 def verify(  # noqa: PLR0913, PLR0917  # one a setting
@@ -133,37 +134,53 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="The seed of the choice.")] = 0,
 ) -> None:
-    """Read blocks again, best from another node, and compare them with the rows."""
+    """Read blocks again, from each node in turn, and compare them with the rows."""
     require_extra()
     from bilateral.index.endpoint import Endpoint  # noqa: PLC0415  # slow to import
-    from bilateral.index.source import Source  # noqa: PLC0415
+
+    chain = index_settings(rpc_urls, deployments, None, None).chains[0]
+    with open_index(database) as engine:
+        compared = [
+            _compare(invocation, engine, chain, Endpoint(url), samples=samples, seed=seed) for url in chain.rpc_urls
+        ]
+    is_equal = not any(found["missing"] or found["stale"] for found in compared)
+    invocation.output.result(
+        {"is_equal": is_equal, "endpoints": compared}, title="Equal" if is_equal else "Different"
+    )
+    if not is_equal:
+        raise typer.Exit(1)
+
+
+def _compare(
+    invocation: Invocation,
+    engine: Engine,
+    settings: ChainSettings,
+    endpoint: Endpoint,
+    *,
+    samples: int | None,
+    seed: int,
+) -> dict[str, Any]:
+    """Compare the rows of a chain with the logs of one endpoint, and return what differs."""
+    from bilateral.index.source import Source  # noqa: PLC0415  # slow to import
     from bilateral.index.status import chain_statuses  # noqa: PLC0415
     from bilateral.index.verify import Verifier  # noqa: PLC0415
     from bilateral.index.worker import deployments_of, registries_of  # noqa: PLC0415
 
-    chain = index_settings(rpc_urls, deployments, None, None).chains[0]
-    endpoint = Endpoint(chain.rpc_urls[0])
     rows = 0
     missing: list[str] = []
     stale: list[str] = []
-    with open_index(database) as engine:
-        chain_id = Source(endpoint, ()).chain_id()
-        known = next((it for it in chain_statuses(engine) if it.chain_id == chain_id), None)
-        if known is None:
-            raise UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
-        registries = registries_of(deployments_of(chain, chain_id))
-        verifier = Verifier(engine, Source(endpoint, list(registries)), registries)
-        for found in verifier.compare(known.first_block, known.block, samples=samples, seed=seed):
-            invocation.output.note(f"blocks {found.first} to {found.last}: {found.rows} rows")
-            rows += found.rows
-            missing += found.missing
-            stale += found.stale
-    invocation.output.result(
-        {"chain_id": chain_id, "endpoint": endpoint.name, "rows": rows, "missing": missing, "stale": stale},
-        title="Equal" if not missing and not stale else "Different",
-    )
-    if missing or stale:
-        raise typer.Exit(1)
+    chain_id = Source(endpoint, ()).chain_id()
+    known = next((it for it in chain_statuses(engine) if it.chain_id == chain_id), None)
+    if known is None:
+        raise UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
+    registries = registries_of(deployments_of(settings, chain_id))
+    verifier = Verifier(engine, Source(endpoint, list(registries)), registries)
+    for found in verifier.compare(known.first_block, known.block, samples=samples, seed=seed):
+        invocation.output.note(f"{endpoint.name}, blocks {found.first} to {found.last}: {found.rows} rows")
+        rows += found.rows
+        missing += found.missing
+        stale += found.stale
+    return {"chain_id": chain_id, "endpoint": endpoint.name, "rows": rows, "missing": missing, "stale": stale}
 
 
 @command(app, "rebuild", "bilateral index rebuild --chain-id 8453", is_local=True)

@@ -16,6 +16,8 @@ from bench.index.generator import ADDRESSES
 from bilateral.contracts import Registry
 from bilateral.index import schema
 from bilateral.index.database import open_database
+from bilateral.index.endpoint import Endpoint
+from tests.index.proxy import Proxy
 
 COMMAND = [str(Path(sys.executable).with_name("bilateral")), "index"]
 
@@ -104,9 +106,23 @@ def test_verify_finds_equal_rows_equal(run, grown):
     run("run", "--until-head")
     code, shown, _ = run("verify", "--json")
     assert code == 0
-    found = json.loads(shown)
+    said = json.loads(shown)
+    (found,) = said["endpoints"]
+    assert said["is_equal"]
     assert found["rows"] >= 100
     assert found["missing"] == found["stale"] == []
+
+
+def test_verify_compares_with_each_endpoint(run, grown):
+    run("run", "--until-head")
+    with Proxy(grown.url) as losing:
+        losing.rules["eth_getLogs"] = lambda _, __: []
+        code, shown, _ = run("verify", "--json", "--rpc-url", losing.url)
+    assert code == 1
+    said = json.loads(shown)
+    assert not said["is_equal"]
+    by_endpoint = {found["endpoint"]: bool(found["stale"]) for found in said["endpoints"]}
+    assert by_endpoint == {Endpoint(losing.url).name: True, Endpoint(grown.url).name: False}
 
 
 def test_verify_names_a_missing_row(run, grown, database):
@@ -116,7 +132,7 @@ def test_verify_names_a_missing_row(run, grown, database):
         connection.execute(delete(table).where(table.c.agent_id == 1))
     code, shown, _ = run("verify", "--json")
     assert code == 1
-    assert json.loads(shown)["missing"] == ["registered block 1 log 1"]
+    assert json.loads(shown)["endpoints"][0]["missing"] == ["registered block 1 log 1"]
 
 
 def test_rebuild_repairs_a_derived_table(run, grown, database):

@@ -43,8 +43,9 @@ def is_whole(run, event_chain, record, database):  # noqa: F811  # fixtures
         assert run()[0] == 0
         arguments = ("--rpc-url", event_chain.url, "--deployment", record, "--database", database)
         code, shown, _ = bilateral("verify", *arguments, "--json")
-        assert (code, json.loads(shown)["missing"], json.loads(shown)["stale"]) == (0, [], [])
-        assert json.loads(shown)["rows"] >= 100
+        (found,) = json.loads(shown)["endpoints"]
+        assert (code, found["missing"], found["stale"]) == (0, [], [])
+        assert found["rows"] >= 100
 
     return check
 
