@@ -16,6 +16,7 @@ GROUPS: Final = {
     "deployment": "Show the registries in use and who can change their code; list the address book.",
     "check": "Ask before money moves: should I pay this server, should I serve this client?",
     "trust": "Find coordinated and false ratings, and score agents without them.",
+    "buyer": "Read and write the records of buyers, which payments prove.",
     "x402": "Rotate the keys that sign an agent's paid answers.",
     "index": "Index the events of all registries into SQL, and compare the rows with the chain.",
 }

@@ -144,14 +144,12 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
             _compare(invocation, engine, chain, Endpoint(url), samples=samples, seed=seed) for url in chain.rpc_urls
         ]
     is_equal = not any(found["missing"] or found["stale"] for found in compared)
-    invocation.output.result(
-        {"is_equal": is_equal, "endpoints": compared}, title="Equal" if is_equal else "Different"
-    )
+    invocation.output.result({"is_equal": is_equal, "endpoints": compared}, title="Equal" if is_equal else "Different")
     if not is_equal:
         raise typer.Exit(1)
 
 
-def _compare(
+def _compare(  # noqa: PLR0913  # the choice of blocks beside the parts
     invocation: Invocation,
     engine: Engine,
     settings: ChainSettings,

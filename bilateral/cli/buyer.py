@@ -1,0 +1,309 @@
+"""`bilateral buyer …`: the records of buyers on chain, which payments prove."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bilateral.cli.invocation import Invocation
+from bilateral.cli.options import command, make_group
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from bilateral.buyer_terms import BuyerFeedback, BuyerRole
+
+app = make_group("buyer")
+
+_ADDRESS = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
+_SELLER = "0x8004A818BFB912233c491871b3d84c89A494BD9e"
+
+Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.", show_default=False)]
+PaymentTransaction = Annotated[
+    str, typer.Argument(metavar="TRANSACTION", help="The hash of the payment's transaction.", show_default=False)
+]
+Terms = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="A JSON file, see docs/buyers.md; - is the standard input.", show_default=False
+    ),
+]
+Role = Annotated[str, typer.Argument(metavar="ROLE", help="attestor or anchorer.", show_default=False)]
+
+
+@command(app, "show", f"bilateral buyer show {_ADDRESS}", f"bilateral buyer show {_ADDRESS} --seller {_SELLER}")
+def show(
+    invocation: Invocation,
+    buyer: Buyer,
+    seller: Annotated[
+        str | None, typer.Option("--seller", metavar="ADDRESS", help="Show the vote of this seller, too.")
+    ] = None,
+) -> None:
+    """Show the score, the tier and both records of a buyer."""
+    with invocation.reading() as client:
+        found = {
+            "score": client.get_buyer_score(buyer),
+            "tier": client.get_buyer_tier(buyer),
+            "from_settled_payments": client.get_settlement_score(buyer),
+            "records": client.get_buyer_records(buyer),
+        }
+        if seller is not None:
+            found["vote_of_seller"] = client.get_buyer_feedback(buyer, seller)
+    invocation.output.result(found, title="Buyer")
+
+
+@command(app, "settle", "bilateral buyer settle payment.json --account facilitator", writes=True)
+def settle(invocation: Invocation, payment: Terms) -> None:
+    """Submit an x402 payment that a buyer signed, and record it."""
+    from bilateral.buyer_terms import SignedPayment  # noqa: PLC0415  # slow to import
+    from bilateral.cli.terms import json_of, term_of  # noqa: PLC0415
+
+    signed = term_of(json_of(invocation.read_file(payment)), SignedPayment)
+    invocation.write("Payment settled", lambda client: client.settle_payment(signed))
+
+
+@command(app, "record", f"bilateral buyer record {_ADDRESS} 20000 0x5c1f… --account attestor", writes=True)
+def record(
+    invocation: Invocation,
+    buyer: Buyer,
+    amount: Annotated[
+        int, typer.Argument(metavar="AMOUNT", help="The amount, in millionths of a dollar.", show_default=False)
+    ],
+    transaction_hash: PaymentTransaction,
+) -> None:
+    """Record the only payment of a transaction, as the attestor."""
+    invocation.write("Payment recorded", lambda client: client.record_payment(buyer, amount, transaction_hash))
+
+
+@command(app, "record-many", "bilateral buyer record-many payments.json --account attestor", writes=True)
+def record_many(invocation: Invocation, payments: Terms) -> None:
+    """Record payments of one chain, all or none, as the attestor."""
+    from bilateral.buyer_terms import PaymentRecord  # noqa: PLC0415  # slow to import
+    from bilateral.cli.terms import list_of, object_of  # noqa: PLC0415
+
+    said = object_of(invocation.read_file(payments), "chain_id", "payments")
+    records = list_of(said["payments"], PaymentRecord, "payments")
+    invocation.write("Payments recorded", lambda client: client.record_payments(said["chain_id"], records))
+
+
+@command(
+    app,
+    "paid",
+    "bilateral buyer paid 0x5c1f…",
+    "bilateral buyer paid 0x5c1f… --position 3 --chain-id 8453",
+)
+def paid(
+    invocation: Invocation,
+    transaction_hash: PaymentTransaction,
+    position: Annotated[
+        int | None,
+        typer.Option("--position", min=0, max=254, help="The position of the payment's log; any if left out."),
+    ] = None,
+    chain_id: Annotated[
+        int | None, typer.Option("--chain-id", help="The chain of the payment; the registry's if left out.")
+    ] = None,
+) -> None:
+    """Tell whether the attestor recorded a payment."""
+    from bilateral.buyer_terms import WHOLE_TRANSACTION  # noqa: PLC0415  # slow to import
+
+    with invocation.reading() as client:
+        place = WHOLE_TRANSACTION if position is None else position
+        is_recorded = client.has_payment(transaction_hash, place, chain_id=chain_id)
+    invocation.output.result({"transaction": transaction_hash, "is_recorded": is_recorded})
+
+
+@command(
+    app,
+    "vote",
+    f"bilateral buyer vote {_ADDRESS}:{_SELLER}=90 --account attestor",
+    writes=True,
+)
+def vote(
+    invocation: Invocation,
+    votes: Annotated[
+        list[str],
+        typer.Argument(metavar="BUYER:SELLER=SCORE...", help="Votes of sellers on buyers.", show_default=False),
+    ],
+) -> None:
+    """Record votes of sellers on buyers, 0 to 100, as the attestor. A vote replaces an earlier one."""
+    feedback = [_vote(each) for each in votes]
+    if len(feedback) == 1:
+        invocation.write("Vote recorded", lambda client: client.record_buyer_feedback(feedback[0]))
+    else:
+        invocation.write("Votes recorded", lambda client: client.record_buyer_feedbacks(feedback))
+
+
+@command(app, "review", "bilateral buyer review reviews.json --account attestor", writes=True)
+def review(invocation: Invocation, reviews: Terms) -> None:
+    """Set the reviews and disputes of buyers, all or none, as the attestor."""
+    from bilateral.buyer_terms import BuyerReviews  # noqa: PLC0415  # slow to import
+    from bilateral.cli.terms import json_of, list_of  # noqa: PLC0415
+
+    found = list_of(json_of(invocation.read_file(reviews)), BuyerReviews)
+    invocation.write("Reviews recorded", lambda client: client.record_buyer_reviews(found))
+
+
+@command(app, "anchor", "bilateral buyer anchor 7 0x5c1f… --account anchorer", writes=True)
+def anchor(
+    invocation: Invocation,
+    epoch: Annotated[int, typer.Argument(metavar="EPOCH", help="The next epoch, see root.", show_default=False)],
+    root: Annotated[str, typer.Argument(metavar="ROOT", help="The Merkle root, 32 bytes.", show_default=False)],
+) -> None:
+    """Post the Merkle root of the next epoch, as the anchorer."""
+    invocation.write("Root anchored", lambda client: client.anchor_root(epoch, root))
+
+
+@command(app, "root", "bilateral buyer root", "bilateral buyer root 7")
+def show_root(
+    invocation: Invocation,
+    epoch: Annotated[
+        int | None, typer.Argument(metavar="[EPOCH]", help="The epoch; the latest if left out.", show_default=False)
+    ] = None,
+) -> None:
+    """Show the Merkle root of an epoch, and the epoch that comes next."""
+    with invocation.reading() as client:
+        following = client.get_next_epoch()
+        wanted = following - 1 if epoch is None else epoch
+        root = client.get_root(wanted) if wanted else None
+    invocation.output.result({"epoch": wanted, "root": root, "next_epoch": following})
+
+
+@command(app, "verify", "bilateral buyer verify state.json")
+def verify(invocation: Invocation, state: Terms) -> None:
+    """Check the state of a buyer against the root of its epoch."""
+    from bilateral.buyer_terms import BuyerState  # noqa: PLC0415  # slow to import
+    from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
+
+    said = object_of(invocation.read_file(state), "state", "epoch", "proof")
+    if not isinstance(said["proof"], list):
+        raise InvalidArgumentError("proof must be a list")
+    proof = [bytes_of(each, f"proof[{number}]") for number, each in enumerate(said["proof"])]
+    claimed = term_of(said["state"], BuyerState, "state")
+    with invocation.reading() as client:
+        is_anchored = client.verify_buyer(claimed, said["epoch"], proof)
+    invocation.output.result({"buyer": claimed.buyer, "epoch": said["epoch"], "is_anchored": is_anchored})
+    if not is_anchored:
+        raise typer.Exit(1)
+
+
+@command(
+    app,
+    "issue",
+    f"bilateral buyer issue {_ADDRESS} --tier trusted --account attestor > credential.json",
+    signs=True,
+)
+def issue(
+    invocation: Invocation,
+    holder: Annotated[
+        str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.", show_default=False)
+    ],
+    tier: Annotated[
+        str, typer.Option("--tier", metavar="TIER", help="new, verified, trusted or premium.", show_default=False)
+    ],
+    policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="The policy that gave the tier.")] = "brp-1.0",
+    lifetime: Annotated[
+        int, typer.Option("--lifetime", metavar="SECONDS", help="The seconds for which it is valid, at most a day.")
+    ] = 3600,
+) -> None:
+    """Sign a tier credential, as the attestor. Write the credential, and send nothing."""
+    from bilateral.buyer_terms import BuyerTier, policy_hash  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
+    from bilateral.cli.terms import fields_of  # noqa: PLC0415
+    from bilateral.client.operations import registries  # noqa: PLC0415
+    from bilateral.contracts import Registry  # noqa: PLC0415
+    from bilateral.signatures import Domain  # noqa: PLC0415
+
+    if tier not in list(BuyerTier):
+        raise InvalidArgumentError(f"a tier is one of {', '.join(BuyerTier)}, not {tier}")
+    with invocation.signing() as client:
+        deployment = client.get_deployment()
+        begin = int(client._run(registries.block_time()).timestamp())  # the registry compares with this clock
+        made = issue_credential(holder, BuyerTier(tier), policy_hash(policy), lifetime=lifetime, at=begin)
+        domain = Domain(deployment.chain_id, deployment.address_of(Registry.BUYERS))  # type: ignore[arg-type]
+        signature = sign_credential(made, domain, invocation.signer)
+    invocation.output.raw(json.dumps({"credential": fields_of(made), "signature": "0x" + signature.hex()}))
+
+
+@command(app, "credential", "bilateral buyer credential credential.json")
+def credential(invocation: Invocation, signed: Terms) -> None:
+    """Check a tier credential: signed by the attestor, and valid now."""
+    from bilateral.buyer_terms import TierCredential  # noqa: PLC0415  # slow to import
+    from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
+
+    said = object_of(invocation.read_file(signed), "credential", "signature")
+    claimed = term_of(said["credential"], TierCredential, "credential")
+    signature = bytes_of(said["signature"], "signature")
+    with invocation.reading() as client:
+        is_valid = client.verify_credential(claimed, signature)
+    invocation.output.result({"holder": claimed.holder, "tier": claimed.tier, "is_valid": is_valid})
+    if not is_valid:
+        raise typer.Exit(1)
+
+
+@command(app, "roles", "bilateral buyer roles")
+def roles(invocation: Invocation) -> None:
+    """Show the holders of the roles, and the tokens that payments are settled in."""
+    from bilateral.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
+
+    with invocation.reading() as client:
+        found = {role.name.lower(): client.get_role_holder(role) for role in BuyerRole}
+        tokens = client.get_payment_tokens()
+    invocation.output.result(
+        {
+            **{name: {"holder": each.holder, "nominee": each.nominee} for name, each in found.items()},
+            "tokens": tokens,
+        },
+        title="Roles",
+    )
+
+
+@command(
+    app,
+    "nominate",
+    f"bilateral buyer nominate attestor {_ADDRESS} --account attestor",
+    "bilateral buyer nominate attestor --account attestor",
+    writes=True,
+)
+def nominate(
+    invocation: Invocation,
+    role: Role,
+    nominee: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NOMINEE]", help="The successor; without one, a nomination is withdrawn.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Nominate a successor for a role of the signer."""
+    wanted = _role(role)
+    invocation.write("Successor nominated", lambda client: client.set_nominee(wanted, nominee))
+
+
+@command(app, "take-role", "bilateral buyer take-role attestor --account successor", writes=True)
+def take_role(invocation: Invocation, role: Role) -> None:
+    """Take a role that the signer was nominated for."""
+    wanted = _role(role)
+    invocation.write("Role taken", lambda client: client.take_role(wanted))
+
+
+def _vote(text: str) -> BuyerFeedback:
+    """Return the vote in a text."""
+    from bilateral.buyer_terms import BuyerFeedback  # noqa: PLC0415  # slow to import
+
+    parties, _, score = text.partition("=")
+    buyer, _, seller = parties.partition(":")
+    if not seller or not score.isascii() or not score.isdigit():
+        raise InvalidArgumentError("votes are given as BUYER:SELLER=SCORE, such as 0x…:0x…=90")
+    return BuyerFeedback(buyer, seller, int(score))
+
+
+def _role(name: str) -> BuyerRole:
+    """Return the role with a name."""
+    from bilateral.buyer_terms import BuyerRole  # noqa: PLC0415  # slow to import
+
+    found = {role.name.lower(): role for role in BuyerRole}
+    if name not in found:
+        raise InvalidArgumentError(f"a role is {' or '.join(found)}, not {name}")
+    return found[name]

@@ -1,0 +1,138 @@
+"""Terms of the registry of buyers in JSON, as commands read them from files.
+
+The fields have the names that `--json` shows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from bilateral.buyer_terms import AttestedPayment, BuyerTier
+from bilateral.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T = TypeVar("T")
+
+_KINDS: Final[Mapping[str, type]] = {kind.__name__: kind for kind in (bytes, int, str, BuyerTier, AttestedPayment)}
+"""The classes of fields, by the names that annotations give them."""
+
+_HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+
+
+def object_of(content: bytes, *names: str) -> Mapping[str, Any]:
+    """Read a JSON object with exactly some fields.
+
+    Args:
+        content: The JSON.
+        *names: The names of the fields.
+
+    Raises:
+        InvalidArgumentError: It is not such an object. The error names the field.
+    """
+    return _fields(json_of(content), "the file", names)
+
+
+def json_of(content: bytes) -> Any:
+    """Read JSON.
+
+    Args:
+        content: The JSON.
+
+    Raises:
+        InvalidArgumentError: It is not JSON.
+    """
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(f"the file is not JSON: {error}") from None
+
+
+def list_of(value: Any, kind: type[T], place: str = "the file") -> list[T]:
+    """Return the terms in a JSON list.
+
+    Args:
+        value: The list.
+        kind: The class of the terms.
+        place: The place of the list, for errors.
+
+    Raises:
+        InvalidArgumentError: It is no list, or an entry is not of that class. The error names the place.
+    """
+    if not isinstance(value, list):
+        raise InvalidArgumentError(f"{place} must be a list")
+    return [term_of(entry, kind, f"{place}[{number}]") for number, entry in enumerate(value)]
+
+
+def term_of(value: Any, kind: type[T], place: str = "the file") -> T:
+    """Return the term in a JSON object.
+
+    Args:
+        value: The object.
+        kind: The class of the term, a dataclass.
+        place: The place of the object, for errors.
+
+    Raises:
+        InvalidArgumentError: The object is not of that class. The error names the field.
+    """
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # it is a dataclass
+    found = _fields(value, place, [field.name for field in fields])
+    return kind(**{it.name: _value(found[it.name], _KINDS[str(it.type)], f"{place}.{it.name}") for it in fields})
+
+
+def fields_of(term: Any) -> dict[str, Any]:
+    """Return the JSON object of a term, as `term_of` reads it.
+
+    Args:
+        term: The term, a dataclass.
+    """
+    from bilateral.cli.shapes import plain  # noqa: PLC0415  # slow to import
+
+    return {field.name: plain(getattr(term, field.name)) for field in dataclasses.fields(term)}
+
+
+def bytes_of(value: Any, place: str) -> bytes:
+    """Return the bytes that a hexadecimal text stands for.
+
+    Args:
+        value: The text, with the prefix 0x.
+        place: The place of the text, for errors.
+
+    Raises:
+        InvalidArgumentError: It is no such text.
+    """
+    if not isinstance(value, str) or not _HEX.fullmatch(value):
+        raise InvalidArgumentError(f"{place} must be hexadecimal, as 0x5c1f")
+    return bytes.fromhex(value[2:])
+
+
+def _fields(value: Any, place: str, names: tuple[str, ...] | list[str]) -> Mapping[str, Any]:
+    """Check that a value is an object with exactly some fields."""
+    if not isinstance(value, dict):
+        raise InvalidArgumentError(f"{place} must be an object with the fields {', '.join(names)}")
+    for name in names:
+        if name not in value:
+            raise InvalidArgumentError(f"{place} lacks the field {name}")
+    for name in value:
+        if name not in names:
+            raise InvalidArgumentError(f"{place} has the unknown field {name}")
+    return value
+
+
+def _value(value: Any, kind: type, place: str) -> Any:
+    """Return the value of a field."""
+    if kind is bytes:
+        return bytes_of(value, place)
+    if kind is BuyerTier:
+        if value not in list(BuyerTier):
+            raise InvalidArgumentError(f"{place} must be one of {', '.join(BuyerTier)}")
+        return BuyerTier(value)
+    if dataclasses.is_dataclass(kind):
+        return term_of(value, kind, place)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise InvalidArgumentError(f"{place} must be {'a whole number' if kind is int else 'a text'}")
+    return value
