@@ -61,7 +61,7 @@ def list_of(value: Any, kind: type[T], place: str = "the file") -> list[T]:
         place: The place of the list, for errors.
 
     Raises:
-        InvalidArgumentError: It is no list, or an entry is not of that class. The error names the place.
+        InvalidArgumentError: It is not a list, or an entry is not of that class. The error names the place.
     """
     if not isinstance(value, list):
         raise InvalidArgumentError(f"{place} must be a list")
@@ -103,7 +103,7 @@ def bytes_of(value: Any, place: str) -> bytes:
         place: The place of the text, for errors.
 
     Raises:
-        InvalidArgumentError: It is no such text.
+        InvalidArgumentError: It is another text.
     """
     if not isinstance(value, str) or not _HEX.fullmatch(value):
         raise InvalidArgumentError(f"{place} must be hexadecimal, as 0x5c1f")

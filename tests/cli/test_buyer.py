@@ -215,7 +215,7 @@ def test_a_malformed_field_is_named(mistake, field, value, sentence):
     assert sentence in mistake(3, "verify", "-", stdin=said)
 
 
-def test_a_file_that_is_no_json_is_refused(refused, with_buyers):
+def test_a_file_that_is_not_json_is_refused(refused, with_buyers):
     error = refused(3, "buyer", "review", "-", stdin="{", **with_buyers)
     assert "the file is not JSON" in error["message"]
 
