@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
-from bilateral.buyers.metrics import add_ties, read_dealings
-from bilateral.buyers.policies import INDEPENDENT, policy_of, weigh
+from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import Standing, parse_buyer, read_cursors, read_standing
-from bilateral.buyers.score import score_of
-from bilateral.checks import BuyerRecord
 
 if TYPE_CHECKING:
     from fastapi import Request
     from sqlalchemy import Connection
 
     from bilateral.buyers.errors import BuyerRefusalError
-    from bilateral.checks.moments import Moment
 
 
 def read_buyer(
@@ -53,27 +48,6 @@ def read_buyer(
         raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, "unsupported_chain", detail)
     moment = int(time.time()) if now is None else now
     return read_standing(connection, wanted, buyer, policy_of(policy), moment, cursors[wanted])
-
-
-def stored_buyers(connection: Connection, moment: Moment, account: str) -> BuyerRecord | None:
-    """Return the record of a buyer for a check: from the payments and reviews on chain up to a block.
-
-    It is by the policy that discounts wash payments. Money that came back and funders count as they are known now.
-
-    Args:
-        connection: The database.
-        moment: The moment of the check.
-        account: The buyer.
-
-    Returns:
-        The record; None if the index learns no payments of the chain, or has none of the buyer.
-    """
-    if read_cursors(connection).get(moment.chain_id, -1) < 0:
-        return None
-    found = read_dealings(connection, moment.chain_id, account, moment.block)
-    add_ties(connection, moment.chain_id, account, found)
-    metrics = weigh(INDEPENDENT, found, moment.time or 0).metrics
-    return BuyerRecord(Decimal(score_of(metrics)), metrics.payments) if metrics.payments else None
 
 
 def provider_of(request: Request) -> str:

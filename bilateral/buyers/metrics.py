@@ -179,14 +179,17 @@ def _integer(value: Any) -> int:
 
 _FUNDERS: Final = text(
     """
-    SELECT account, source FROM funding WHERE chain_id = :chain_id AND (account = :buyer
+    SELECT account, source FROM funding
+    WHERE chain_id = :chain_id AND block_number <= :until AND (account = :buyer
       OR account IN (SELECT owner FROM payment WHERE chain_id = :chain_id AND payer = :buyer)
       OR account IN (SELECT payee FROM payment WHERE chain_id = :chain_id AND payer = :buyer))
     """
 )
 
 
-def add_ties(connection: Connection, chain_id: int, buyer: str, found: Mapping[Seller, Dealings]) -> None:
+def add_ties(
+    connection: Connection, chain_id: int, buyer: str, found: Mapping[Seller, Dealings], until: int | None = None
+) -> None:
     """Add what came back from sellers, and who shares a funder with the buyer.
 
     Args:
@@ -194,12 +197,14 @@ def add_ties(connection: Connection, chain_id: int, buyer: str, found: Mapping[S
         chain_id: The chain.
         buyer: The buyer.
         found: The dealings, which are changed.
+        until: The last block that counts; None for all. An account's funder is known once an analysis has found it.
     """
+    block = _LAST_BLOCK if until is None else until
     table = payment.c
     query = select(table.identity_registry, table.agent_id, table.payee, table.owner).distinct()
     accounts: dict[Seller, set[str]] = defaultdict(set)
     for registry, agent_id, payee, owner in connection.execute(
-        query.where(table.chain_id == chain_id, table.payer == buyer)
+        query.where(table.chain_id == chain_id, table.payer == buyer, table.block_number <= block)
     ):
         accounts[registry, int(agent_id)].update((payee, owner))
     back = payment_return.c
@@ -207,11 +212,11 @@ def add_ties(connection: Connection, chain_id: int, buyer: str, found: Mapping[S
         row.payee: int(row.total)
         for row in connection.execute(
             select(back.payee, func.sum(back.micros).label("total"))
-            .where(back.chain_id == chain_id, back.receiver == buyer)
+            .where(back.chain_id == chain_id, back.receiver == buyer, back.block_number <= block)
             .group_by(back.payee)
         )
     }
-    rows = connection.execute(_FUNDERS, {"chain_id": chain_id, "buyer": buyer})
+    rows = connection.execute(_FUNDERS, {"chain_id": chain_id, "buyer": buyer, "until": block})
     funders = {row.account: row.source for row in rows if row.source}
     for seller, known in accounts.items():
         it = found.get(seller)

@@ -129,6 +129,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
 ) -> None:
     """Check a client before serving it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
     require_extra()
+    from bilateral.api.stored_buyers import stored_buyers  # noqa: PLC0415  # slow to import
     from bilateral.checks import check_client, snapshot, stored_findings  # noqa: PLC0415  # slow to import
 
     chosen = _policy(policy, minimum_rating, trust, trust_agents)
@@ -142,6 +143,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
             at_block=at_block,
             history=_history(history),
             findings=None if no_findings else stored_findings,
+            buyers=stored_buyers,
         )
     _show(invocation, found)
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from bilateral.api.answers import answer, one_of
-from bilateral.api.buyers import stored_buyers
 from bilateral.api.service import service_of
+from bilateral.api.stored_buyers import stored_buyers
 from bilateral.api.texts import require_storable
 from bilateral.checks import Check, Payment, Policy, check_client, check_server, stored_findings
 from bilateral.checks.policy import policy_of
@@ -201,7 +201,12 @@ def answer_server_check(request: Request, question: ServerQuestion) -> Response:
 def answer_client_check(request: Request, question: ClientQuestion) -> Response:
     """Answer the same question under a whole policy, which the body holds. Nothing is stored."""
     found = service_of(request).read(
-        check_client, question.client, for_server=question.server, chain_id=question.chain, **question.options()
+        check_client,
+        question.client,
+        for_server=question.server,
+        chain_id=question.chain,
+        buyers=stored_buyers,
+        **question.options(),
     )
     return answer(request, Check, found)
 

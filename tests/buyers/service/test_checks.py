@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from mcp import Client
 
 from tests.buyers.service.world import SAMPLE, SELLER_ID, STRANGER, WASHER
+
+COMMAND = str(Path(sys.executable).with_name("bilateral"))
 
 
 def check(buyers, buyer, **more):
@@ -25,6 +30,27 @@ def test_check_ignores_wash_payments(buyers):
     text = json.dumps(check(buyers, WASHER, minimum_buyer_score=1))
     assert "low_buyer_score" not in text
     assert json.dumps(check(buyers, STRANGER, minimum_buyer_score=1)).count("low_buyer_score") == 0
+
+
+def test_every_way_to_check_a_client_uses_the_record(buyers, buyers_database):
+    async def ask():
+        async with Client(f"{str(buyers.base_url).rstrip('/')}/mcp") as session:
+            return await session.call_tool("check_client", {"client": SAMPLE.address})
+
+    asked = check(buyers, SAMPLE)
+    posted = buyers.post("/v1/checks/client", json={"client": SAMPLE.address, "chain": 31337}).json()
+    told = json.loads(asyncio.run(ask()).content[0].text)["data"]
+    command = [COMMAND, "check", "client", SAMPLE.address, "--database", buyers_database, "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  # ours
+    for found in (asked, posted, told, json.loads(ran.stdout)):
+        assert found["figures"]["buyer"] == {"score": "46", "payments": 20}  # of 47: one seller's count up to 20
+
+
+def test_record_is_that_of_the_block(buyers):
+    payments = [check(buyers, WASHER, at_block=block)["figures"].get("buyer") for block in (60, 100)]
+    first = check(buyers, SAMPLE, at_block=10)["figures"]["buyer"]
+    assert payments == [None, None]
+    assert 0 < first["payments"] < 20
 
 
 def test_models_ask_for_buyers_and_discounts(buyers):

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from bilateral.api.mcp.lookups import READS, AgentText, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.api.stored_buyers import stored_buyers
 from bilateral.checks import Check, Payment, check_client, check_server, stored_findings
 from bilateral.checks.policy import policy_of
 
@@ -74,7 +75,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         def read(connection: Connection) -> Check:
             policy = policy_of({"minimum_rating": minimum_rating, "trust": {"accounts": trusted_accounts or []}})
             options: dict[str, Any] = {"policy": policy, "at_block": at_block, "findings": stored_findings}
-            return check_client(connection, client, for_server=for_server, **options)
+            return check_client(connection, client, for_server=for_server, buyers=stored_buyers, **options)
 
         with tool_errors():
             return untrusted(Check, await to_thread.run_sync(reader.read, read))
