@@ -32,7 +32,7 @@ def main() -> None:
         engine = open_database(database)
         build(engine, World(agents=400, ratings=12_000))
         engine.dispose()
-        with served(ApiSettings(database=database, rate=None, max_silence=10**9)) as url:
+        with served(ApiSettings(database=database, rate=None, query_seconds=10.0, max_silence=10**9)) as url:
             _write(url)
 
 
