@@ -15,15 +15,15 @@ WORLD = World(agents=70, ratings=1_100, seed=3)
 
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def world_engine(request, tmp_path_factory):
-    """The world in a database of its own."""
+def world_engine(request, tmp_path_factory, postgres):
+    """The world in a database of its own. The server is an argument, so that it ends after this."""
     if request.param == "sqlite":
         engine = open_database(f"sqlite:///{tmp_path_factory.mktemp('searched') / 'world.sqlite'}")
         build(engine, WORLD)
         yield engine
         engine.dispose()
         return
-    with fresh_schema(request.getfixturevalue("postgres"), "searched_world") as url:
+    with fresh_schema(postgres, "searched_world") as url:
         engine = open_database(url)
         build(engine, WORLD)
         yield engine

@@ -6,14 +6,39 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from eth_abi import encode
 from eth_account import Account
+from eth_account.messages import encode_typed_data
+from eth_utils import keccak
 
+from bilateral.buyer_terms import (
+    AttestedPayment,
+    BuyerFeedback,
+    BuyerReviews,
+    BuyerRole,
+    BuyerState,
+    BuyerTier,
+    PaymentRecord,
+    SignedPayment,
+    TierCredential,
+    policy_hash,
+)
+from bilateral.buyers.anchors import leaf_of
 from bilateral.client import Signal
 from bilateral.documents import RegistrationFile
 from bilateral.errors import MissingFunctionError, MissingRegistryError
-from tests.sdk.deployed.world import CHECKER, OWNER, REVIEWER
+from tests.sdk.deployed.world import CHAIN_ID, CHECKER, OWNER, REVIEWER
 
 SCENARIOS = {}
+PAYMENT_FIELDS = {
+    "from": "address",
+    "to": "address",
+    "value": "uint256",
+    "validAfter": "uint256",
+    "validBefore": "uint256",
+    "nonce": "bytes32",
+}
+PAYMENT = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in PAYMENT_FIELDS.items()]}
 FILE = RegistrationFile.new("Agent", "It works", "https://agent.example/i.png")
 
 
@@ -396,6 +421,145 @@ def publish_signals(world):
     for handle in world.checker.publish_signals(signals, period).handles:
         handle.wait()
     assert len(world.checker.publish_signals(signals, period).already_published) == 2
+
+
+@scenario
+def settle_payment(world):
+    (token,) = world.owner.get_payment_tokens()
+    buyer = Account.create()
+    mint = keccak(text="mint(address,uint256)")[:4] + encode(["address", "uint256"], [buyer.address, 100])
+    world.web3.eth.wait_for_transaction_receipt(
+        world.web3.eth.send_transaction({"from": world.web3.eth.accounts[0], "to": token, "data": mint}),
+        poll_latency=0.01,
+    )
+    terms = (buyer.address, OWNER.address, 100, 0, 2**32, keccak(text=buyer.address))
+    domain = {"name": "Test Dollar", "version": "2", "chainId": CHAIN_ID, "verifyingContract": token}
+    signed = buyer.sign_message(encode_typed_data(domain, PAYMENT, dict(zip(PAYMENT_FIELDS, terms, strict=True))))
+    payment = SignedPayment(*terms, bytes(signed.signature), token)
+    assert world.payer.settle_payment(payment).wait().amount == 100
+
+
+@scenario
+def record_payment(world):
+    assert world.owner.record_payment(new_address(), 100, new_hash()).wait().amount == 100
+
+
+@scenario
+def record_payments(world):
+    payment = AttestedPayment(new_address(), 100, 1_700_000_000, 0)
+    assert world.owner.record_payments(8453, [PaymentRecord(new_hash(), payment)]).wait() == (payment,)
+
+
+@scenario
+def record_buyer_feedback(world):
+    feedback = BuyerFeedback(new_address(), new_address(), 90)
+    assert world.owner.record_buyer_feedback(feedback).wait() == feedback
+
+
+@scenario
+def record_buyer_feedbacks(world):
+    feedback = BuyerFeedback(new_address(), new_address(), 90)
+    assert world.owner.record_buyer_feedbacks([feedback]).wait() == (feedback,)
+
+
+@scenario
+def record_buyer_reviews(world):
+    reviews = BuyerReviews(new_address(), 1, 80, 0)
+    assert world.owner.record_buyer_reviews([reviews]).wait() == (reviews,)
+
+
+@scenario
+def anchor_root(world):
+    epoch = world.checker.get_next_epoch()
+    assert world.checker.anchor_root(epoch, new_hash()).wait().epoch == epoch
+
+
+@scenario
+def set_nominee(world):
+    assert world.owner.set_nominee(BuyerRole.ATTESTOR, REVIEWER.address).wait().nominee == REVIEWER.address
+    assert world.owner.set_nominee(BuyerRole.ATTESTOR, None).wait().nominee is None
+
+
+@scenario
+def take_role(world):
+    world.checker.set_nominee(BuyerRole.ANCHORER, REVIEWER.address).wait()
+    assert world.reviewer.take_role(BuyerRole.ANCHORER).wait().holder == REVIEWER.address
+    world.reviewer.set_nominee(BuyerRole.ANCHORER, CHECKER.address).wait()
+    world.checker.take_role(BuyerRole.ANCHORER).wait()
+
+
+@scenario
+def get_buyer_score(world):
+    assert world.owner.get_buyer_score(new_address()) == 0
+
+
+@scenario
+def get_buyer_tier(world):
+    assert world.owner.get_buyer_tier(new_address()) is BuyerTier.NEW
+
+
+@scenario
+def get_settlement_score(world):
+    assert world.owner.get_settlement_score(new_address()).score == 0
+
+
+@scenario
+def get_buyer_records(world):
+    assert world.owner.get_buyer_records(new_address()).settled.payments == 0
+
+
+@scenario
+def has_payment(world):
+    assert not world.owner.has_payment(new_hash())
+
+
+@scenario
+def get_buyer_feedback(world):
+    assert world.owner.get_buyer_feedback(new_address(), new_address()) is None
+
+
+@scenario
+def get_next_epoch(world):
+    assert world.owner.get_next_epoch() >= 1
+
+
+@scenario
+def get_root(world):
+    assert world.owner.get_root(10**9) is None
+
+
+@scenario
+def verify_buyer(world):
+    state = BuyerState(new_address(), 8453, 0, BuyerTier.NEW, *([0] * 9), policy_hash("brp-1.0"), 7)
+    epoch = world.checker.get_next_epoch()
+    world.checker.anchor_root(epoch, leaf_of(state)).wait()
+    assert world.owner.verify_buyer(state, epoch, [])
+
+
+@scenario
+def verify_credential(world):
+    credential = TierCredential(new_address(), 0, 1, policy_hash("brp-1.0"), BuyerTier.TRUSTED)
+    assert not world.owner.verify_credential(credential, bytes(65))
+
+
+@scenario
+def get_role_holder(world):
+    assert world.owner.get_role_holder(BuyerRole.ATTESTOR).holder == OWNER.address
+
+
+@scenario
+def get_payment_tokens(world):
+    assert len(world.owner.get_payment_tokens()) == 1
+
+
+def new_address():
+    """Return an address that nobody used before."""
+    return Account.create().address
+
+
+def new_hash():
+    """Return a hash that nobody used before."""
+    return keccak(text=new_address())
 
 
 def named(document):

@@ -92,7 +92,11 @@ def put_ours(web3):
     """Deploy this project's registries, and return their addresses."""
     identity = deploy(web3, ape.project.IdentityRegistry)
     names = ("BidirectionalReputationRegistry", "AuthorizedReputationRegistry", "ValidationRegistry")
-    return Deployment(CHAIN_ID, identity, *(deploy(web3, getattr(ape.project, name), identity) for name in names))
+    others = (deploy(web3, getattr(ape.project, name), identity) for name in names)
+    token = deploy(web3, ape.project.MockPaymentToken)
+    roles = (OWNER.address, CHECKER.address)
+    buyers = deploy(web3, ape.project.BuyerReputationRegistry, identity, [token], *roles)
+    return Deployment(CHAIN_ID, identity, *others, buyers=buyers)
 
 
 def put_companion(web3):
