@@ -1,4 +1,4 @@
-"""The source of buyers' records for checks: the payments that the index has. It needs no extra but that of the index."""
+"""The source of buyers' records for checks: the payments that the index has. The extra `index` is enough for it."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_proxies_are_shown_with_implementation_and_owner(canonical, web3):
 def test_registries_of_this_project_have_no_proxy(worlds):
     report = worlds["this project's"].owner.inspect_deployment()
     assert [it.registry for it in report.registries] == [
-        *("identity", "reputation", "ratings", "authorized", "validation"),
+        *("identity", "reputation", "ratings", "authorized", "validation", "buyers"),
     ]
     assert not any(it.is_upgradable or it.owner or it.problem for it in report.registries)
 
