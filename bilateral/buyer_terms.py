@@ -55,7 +55,7 @@ class BuyerTier(StrEnum):
             level: The number, 0 to 3.
 
         Raises:
-            InvalidArgumentError: There is no such tier.
+            InvalidArgumentError: The number is of no tier.
         """
         tiers = list(cls)
         if not is_whole(level) or not 0 <= level < len(tiers):

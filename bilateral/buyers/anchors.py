@@ -53,7 +53,7 @@ class StateTree:
         states: The states, at least one. No two are of the same buyer, chain and policy.
 
     Raises:
-        InvalidArgumentError: There is no state, or two are of the same buyer, chain and policy.
+        InvalidArgumentError: The states are empty, or two are of the same buyer, chain and policy.
     """
 
     def __init__(self, states: Iterable[BuyerState]) -> None:

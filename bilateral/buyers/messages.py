@@ -35,15 +35,15 @@ def text_hash(text: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class BuyerFeedback(TypedMessage):
-    """Feedback of a seller on a buyer (section 5.3), signed by the agent's wallet or owner.
+class ScoredPayment(TypedMessage):
+    """A score about one payment: the fields that feedback and reviews share.
 
     Attributes:
         buyer: The buyer.
         seller_registry: The identity registry of the seller.
         seller_agent_id: The seller.
         score: 0 to 100.
-        tags_hash: The hash of the array of tags.
+        tags_hash: The hash of the array of tags; of a review, of both tags.
         note_hash: The hash of the note.
         tx_hash: The payment's transaction.
         chain_id: Its chain.
@@ -72,31 +72,13 @@ class BuyerFeedback(TypedMessage):
 
 
 @dataclass(frozen=True)
-class AgentReview(TypedMessage):
-    """A review of a seller by its buyer (`/api/review`), signed by the buyer.
+class BuyerFeedback(ScoredPayment):
+    """Feedback of a seller on a buyer (section 5.3), signed by the agent's wallet or owner."""
 
-    Attributes:
-        buyer: The buyer.
-        seller_registry: The identity registry of the seller.
-        seller_agent_id: The seller.
-        score: 0 to 100.
-        tags_hash: The hash of the array of both tags.
-        note_hash: The hash of the note.
-        tx_hash: The payment's transaction.
-        chain_id: Its chain.
-    """
 
-    buyer: ChecksumAddress
-    seller_registry: ChecksumAddress
-    seller_agent_id: int
-    score: int
-    tags_hash: bytes
-    note_hash: bytes
-    tx_hash: bytes
-    chain_id: int
-
-    domain_name: ClassVar[str] = "BilateralBuyers"
-    solidity_types: ClassVar[Mapping[str, str]] = BuyerFeedback.solidity_types
+@dataclass(frozen=True)
+class AgentReview(ScoredPayment):
+    """A review of a seller by its buyer (`/api/review`), signed by the buyer."""
 
 
 @dataclass(frozen=True)

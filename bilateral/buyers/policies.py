@@ -93,7 +93,7 @@ def policy_of(name: str) -> ScoringPolicy:
         name: Its name.
 
     Raises:
-        InvalidArgumentError: There is no such policy.
+        InvalidArgumentError: The name is of no policy.
     """
     if name not in POLICIES:
         raise InvalidArgumentError(f"the policy {name[:80]!r} is unknown: use one of {', '.join(POLICIES)}")

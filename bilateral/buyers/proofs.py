@@ -81,7 +81,7 @@ def find_payment(
         nodes: See `BuyerSettings.nodes`.
 
     Raises:
-        BuyerRefusalError: There is no such payment, or there are several, or it was paid to oneself.
+        BuyerRefusalError: The index lacks the payment, has several that fit, or the buyer paid itself.
     """
     table = payment.c
     found = connection.execute(

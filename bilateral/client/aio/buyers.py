@@ -69,7 +69,7 @@ class AsyncBuyerMethods(AsyncRunner):
             records: The payments, at least one.
 
         Raises:
-            InvalidArgumentError: There is no payment.
+            InvalidArgumentError: The list of payments is empty.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
         """
@@ -96,7 +96,7 @@ class AsyncBuyerMethods(AsyncRunner):
             feedbacks: The votes, at least one.
 
         Raises:
-            InvalidArgumentError: There is no vote.
+            InvalidArgumentError: The list of votes is empty.
             ContractRevertError: The registry refuses, as for `record_buyer_feedback`.
         """
         return await self._write(attestations.record_feedbacks(self._state, feedbacks))
@@ -108,7 +108,7 @@ class AsyncBuyerMethods(AsyncRunner):
             reviews: The reviews and disputes, at least for one buyer.
 
         Raises:
-            InvalidArgumentError: There is no entry.
+            InvalidArgumentError: The list of reviews is empty.
             ContractRevertError: The registry refuses: `not_role_holder`, `review_sum_too_high`.
         """
         return await self._write(attestations.record_reviews(self._state, reviews))

@@ -66,7 +66,7 @@ class BuyerMethods(Runner):
             records: The payments, at least one.
 
         Raises:
-            InvalidArgumentError: There is no payment.
+            InvalidArgumentError: The list of payments is empty.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
         """
@@ -91,7 +91,7 @@ class BuyerMethods(Runner):
             feedbacks: The votes, at least one.
 
         Raises:
-            InvalidArgumentError: There is no vote.
+            InvalidArgumentError: The list of votes is empty.
             ContractRevertError: The registry refuses, as for `record_buyer_feedback`.
         """
         return self._write(attestations.record_feedbacks(self._state, feedbacks))
@@ -103,7 +103,7 @@ class BuyerMethods(Runner):
             reviews: The reviews and disputes, at least for one buyer.
 
         Raises:
-            InvalidArgumentError: There is no entry.
+            InvalidArgumentError: The list of reviews is empty.
             ContractRevertError: The registry refuses: `not_role_holder`, `review_sum_too_high`.
         """
         return self._write(attestations.record_reviews(self._state, reviews))
