@@ -73,6 +73,7 @@ library PaymentTallies {
             }
             let count := and(self, 0xffffffff)
             tally := or(and(self, not(shl(128, 0xffffffff))), shl(128, timestamp()))
+            // slither-disable-next-line incorrect-shift
             tally := or(tally, shl(add(160, mod(sellerId, 96)), 1))
             tally := or(tally, shl(96, mul(timestamp(), iszero(count))))
             tally := add(add(tally, shl(32, amount)), lt(count, 0xffffffff))

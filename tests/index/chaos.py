@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 import pgserver
-from sqlalchemy import create_engine, select, text
+from sqlalchemy import select
 
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
@@ -32,6 +32,7 @@ from bilateral.index.store import JOURNAL_BLOCKS, ChainStore
 from scripts._anvil import running_anvil
 from tests.index.comparison import assert_equals_model, derived_rows
 from tests.index.proxy import Answer, Proxy, range_of, refusal
+from tests.index.schemas import make_schema
 
 CHAIN_ID = 31337
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
@@ -215,7 +216,7 @@ def play(steps, seed, emitter_code, postgres_url, progress=lambda *_: None):
         with tempfile.TemporaryDirectory() as folder, running_anvil(*OPTIONS) as url:
             name = f"chaos_{of_round}"
             if (done // STEPS_A_ROUND) % 2:
-                database = fresh_schema(postgres_url, name)
+                database = make_schema(postgres_url, name)
             else:
                 database = f"sqlite:///{Path(folder) / 'index.sqlite'}"
             with Proxy(url) as proxy:
@@ -231,16 +232,6 @@ def play(steps, seed, emitter_code, postgres_url, progress=lambda *_: None):
         happened += played.happened
         progress(done, happened)
     return happened
-
-
-def fresh_schema(url, name):
-    """Make a schema on a server of PostgreSQL, and return the URL whose tables are in it."""
-    url = url.replace("postgresql://", "postgresql+psycopg://")
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f'CREATE SCHEMA "{name}"'))
-    engine.dispose()
-    return f"{url}&options=-csearch_path%3D{name}"
 
 
 def main():

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import httpx
 import pgserver
 import pytest
-from sqlalchemy import create_engine, text
 
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
@@ -19,6 +16,7 @@ from bilateral.index.source import Source
 from bilateral.index.store import ChainStore
 from scripts._anvil import running_anvil
 from tests.index.proxy import Proxy
+from tests.index.schemas import administer, make_schema
 
 CHAIN_ID = 31337
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
@@ -91,22 +89,9 @@ def database_url(request, tmp_path):
 
 @pytest.fixture
 def fresh_postgres(postgres, tmp_path):
-    with fresh_schema(postgres, tmp_path.name) as url:
-        yield url
-
-
-@contextmanager
-def fresh_schema(url, name):
-    """Give a test a schema of its own on the shared server."""
-    schema = "".join(it if it.isalnum() else "_" for it in name.lower())
-    url = url.replace("postgresql://", "postgresql+psycopg://")
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f'CREATE SCHEMA "{schema}"'))
-    yield f"{url}&options=-csearch_path%3D{schema}"
-    with engine.connect() as connection:
-        connection.execute(text(f'DROP SCHEMA "{schema}" CASCADE'))
-    engine.dispose()
+    schema = "".join(it if it.isalnum() else "_" for it in tmp_path.name.lower())
+    yield make_schema(postgres, schema)
+    administer(postgres, f'DROP SCHEMA "{schema}" CASCADE')
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from bench.world.build import build
 from bench.world.people import World
 from bilateral.index.database import open_database
-from tests.index.conftest import fresh_schema
 from tests.index.files.conftest import gateway, loader, server, ssl_context, story  # noqa: F401  # fixtures
+from tests.index.schemas import make_schema
 from tests.index.search.oracle import Oracle
 
 WORLD = World(agents=70, ratings=1_100, seed=3)
@@ -23,11 +23,10 @@ def world_engine(request, tmp_path_factory, postgres):
         yield engine
         engine.dispose()
         return
-    with fresh_schema(postgres, "searched_world") as url:
-        engine = open_database(url)
-        build(engine, WORLD)
-        yield engine
-        engine.dispose()
+    engine = open_database(make_schema(postgres, "searched_world"))  # it goes with its server
+    build(engine, WORLD)
+    yield engine
+    engine.dispose()
 
 
 @pytest.fixture
