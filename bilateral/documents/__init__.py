@@ -1,6 +1,6 @@
 """Documents that the chain names: registration files and feedback files, their hashes, loaders and stores."""
 
-from bilateral.documents.feedback import FeedbackFile, ProofOfPayment, prepare_feedback_file
+from bilateral.documents.feedback import FeedbackFile, ProofOfInteraction, ProofOfPayment, prepare_feedback_file
 from bilateral.documents.hashing import document_hash, verify_hash
 from bilateral.documents.http import Limits, Network, Validators
 from bilateral.documents.ipfs_stores import KuboStore, PinataStore, PinningStore
@@ -20,6 +20,7 @@ __all__ = [
     "Network",
     "PinataStore",
     "PinningStore",
+    "ProofOfInteraction",
     "ProofOfPayment",
     "Registration",
     "RegistrationFile",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field
 
-from bilateral.documents.model import DocumentModel, as_list, as_object
+from bilateral.documents.model import DocumentModel, as_list, as_object, sorted_names
+from bilateral.encoding import encode_object
 from bilateral.errors import MalformedDocumentError, MalformedIdentifierError
 from bilateral.identifiers import AccountId, ChainId, TransactionRef
 
@@ -82,8 +83,21 @@ class ProofOfPayment(DocumentModel):
         )
 
 
+class ProofOfInteraction(DocumentModel):
+    """The proof that a paid service was delivered, in the upstream draft `reputation` of the x402 extension."""
+
+    task_ref: str | None = None
+    data_hash: str | None = None
+    agent_signer_public_key: str | None = None
+    agent_signature: str | None = None
+    agent_signature_algorithm: str | None = None
+    reviewer_address: str | None = None
+    reviewer_signature: str | None = None
+    reviewer_signature_algorithm: str | None = None
+
+
 class FeedbackFile(DocumentModel):
-    """A feedback file, of the best practices and of the x402 extension.
+    """A feedback file, of the best practices, of the x402 extension, and of its upstream draft.
 
     Attributes:
         agent_registry: The identity registry, as a CAIP-10 account id.
@@ -107,6 +121,8 @@ class FeedbackFile(DocumentModel):
         client_signature: The client's signature of the feedback, in hexadecimal digits.
         tags: Both tags.
         comment: The client's comment.
+        proof_of_interaction: Payment, hash and signatures in the upstream draft, as is `reasoning`.
+        reasoning: The client's reasons.
     """
 
     agent_registry: str | None = None
@@ -130,6 +146,18 @@ class FeedbackFile(DocumentModel):
     client_signature: str | None = None
     tags: list[str] | None = None
     comment: str | None = None
+    proof_of_interaction: ProofOfInteraction | None = None
+    reasoning: str | None = None
+
+    @property
+    def payment_reference(self) -> str | None:
+        """The reference of the payment's transaction, in either form; None if the file names none."""
+        return self.task_ref if self.proof_of_interaction is None else self.proof_of_interaction.task_ref
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes to store and to hash. The upstream draft requires canonical JSON (RFC 8785)."""
+        fields = self.to_object()
+        return encode_object(fields if self.proof_of_interaction is None else sorted_names(fields))
 
     @property
     def created(self) -> datetime | None:

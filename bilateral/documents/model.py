@@ -85,6 +85,18 @@ class DocumentModel(BaseModel):
         return encode_object(self.to_object())
 
 
+def sorted_names(value: Any) -> Any:
+    """Sort the names of all objects in a JSON value, as canonical JSON requires (RFC 8785)."""
+    if isinstance(value, dict):
+        return {name: sorted_names(value[name]) for name in sorted(value, key=_utf_16)}
+    return [sorted_names(each) for each in value] if isinstance(value, list) else value
+
+
+def _utf_16(name: str) -> bytes:
+    """Return the order of a name: that of its units in UTF-16."""
+    return name.encode("utf-16-be", "surrogatepass")
+
+
 def as_list(items: Any) -> Any:
     """Turn a collection into a list of JSON; return anything else unchanged."""
     is_several = isinstance(items, Collection) and not isinstance(items, (str, bytes, bytearray, Mapping))

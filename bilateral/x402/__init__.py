@@ -36,6 +36,8 @@ from bilateral.x402.errors import (  # noqa: E402
 )
 from bilateral.x402.feedback import (  # noqa: E402
     PAYMENT_MISMATCH,
+    QUALITY,
+    REACHABLE,
     RESOURCE_DELIVERED,
     RESOURCE_MISSING,
     RESPONSE_DELAYED,
@@ -50,6 +52,7 @@ from bilateral.x402.interactions import (  # noqa: E402
     client_message_hash,
     draft_data_hash,
     draft_interaction_hash,
+    draft_reviewer_hash,
     interaction_hash,
 )
 from bilateral.x402.keys import (  # noqa: E402
@@ -93,6 +96,8 @@ __all__ = [
     "PAYMENT_MISMATCH",
     "PROFILE_8004",
     "PROFILE_DRAFT",
+    "QUALITY",
+    "REACHABLE",
     "REPUTATION_8004",
     "REPUTATION_DRAFT",
     "RESOURCE_DELIVERED",
@@ -136,6 +141,7 @@ __all__ = [
     "declare_reputation_draft",
     "draft_data_hash",
     "draft_interaction_hash",
+    "draft_reviewer_hash",
     "give_paid_feedback",
     "give_paid_feedback_async",
     "interaction_hash",

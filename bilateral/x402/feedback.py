@@ -6,21 +6,12 @@ give_paid_feedback(client, verification, 95, RESOURCE_DELIVERED, comment="Excell
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from eth_account.messages import encode_defunct
-from eth_utils.crypto import keccak
-
-from bilateral.documents import FeedbackFile, prepare_feedback_file
-from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
-from bilateral.identifiers import AccountId, GlobalAgentId
-from bilateral.signatures import recover_signer, signer_errors
+from bilateral.errors import InvalidArgumentError
 from bilateral.values import FeedbackValue
-from bilateral.x402.errors import DuplicateFeedbackError, InvalidKeyError
-from bilateral.x402.interactions import client_message_hash
-from bilateral.x402.keys import to_registry_form
+from bilateral.x402.errors import DuplicateFeedbackError
+from bilateral.x402.feedback_files import X402_TAG, Tags, claim_of, draft_file, feedback_file, specified_file
 from bilateral.x402.verdicts import CheckName, Outcome
 
 if TYPE_CHECKING:
@@ -35,28 +26,23 @@ if TYPE_CHECKING:
         SignedFeedback,
         TransactionSigner,
     )
+    from bilateral.documents import FeedbackFile
     from bilateral.x402.verdicts import Verification
 
 MAX_HUMAN: Final = 100
 """The highest feedback in human terms; the lowest is 0."""
 
 
-class Tags(NamedTuple):
-    """Both tags of a feedback ("Tag Conventions").
-
-    Attributes:
-        tag1: The measured dimension.
-        tag2: The qualifier, or the level of proof.
-    """
-
-    tag1: str
-    tag2: str
-
-
 RESOURCE_DELIVERED: Final = Tags("x402-resource-delivered", "proof-of-participation")
 RESOURCE_MISSING: Final = Tags("x402-resource-missing", "proof-of-participation")
 RESPONSE_DELAYED: Final = Tags("x402-response-delayed", "proof-of-participation")
 PAYMENT_MISMATCH: Final = Tags("x402-payment-amount", "mismatch")
+
+QUALITY: Final = Tags("starred", X402_TAG)
+"""The tags of a rating of quality in the profile `reputation`, whose second tag is always `x402`."""
+
+REACHABLE: Final = Tags("reachable", X402_TAG)
+"""The tags of a delivery without a rating in the profile `reputation`: 1 or 0."""
 
 _REQUIRED: Final = (CheckName.AGENT, CheckName.TASK_REF, CheckName.PAYMENT, CheckName.SIGNATURE)
 
@@ -65,7 +51,7 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
     verification: Verification,
     value: int,
     signer: TransactionSigner,
-    tags: Tags = RESOURCE_DELIVERED,
+    tags: Tags | None = None,
     *,
     decimals: int = 0,
     comment: str | None = None,
@@ -75,15 +61,17 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
 
     Args:
         verification: The verification of the answer. Agent, payment, task reference and signature must have passed.
-        value: The integer value on chain, from 0 to 255, at most 100 with its decimals.
+        value: The integer value on chain, from 0 to 255 except in the profile `reputation`; at most 100 with its
+            decimals.
         signer: The client's key, which made the payment.
-        tags: Both tags.
+        tags: Both tags; by default `RESOURCE_DELIVERED`, and `QUALITY` in the profile `reputation`.
         decimals: The number of decimals of the value.
         comment: A comment for people.
         endpoint: The endpoint that was used.
 
     Raises:
-        InvalidArgumentError: A required check did not pass, another account paid, or the value is out of range.
+        InvalidArgumentError: A required check did not pass, another account paid, the value is out of range, or the
+            second tag is not that of the profile `reputation`.
         SignerFailedError: The key does not sign.
     """
     failed = [name for name in _REQUIRED if verification.outcome(name) is not Outcome.PASSED]
@@ -95,16 +83,12 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
     stored = FeedbackValue(value, decimals)
     if not 0 <= stored.human <= MAX_HUMAN:
         raise InvalidArgumentError(f"value {stored.human} is out of range 0..{MAX_HUMAN}")
-    signature = _client_signature(client_message_hash(registration.agent, interaction.task_ref, value), signer)
-    file = prepare_feedback_file(
-        taskRef=interaction.task_ref,
-        interactionHash="0x" + interaction.interaction_hash.hex(),
-        agentSignature=interaction.signature.hex(),
-        clientSignature=signature.hex(),
-        tags=list(tags),
-        comment=comment,
-        dataHash=None if interaction.data_hash is None else "0x" + interaction.data_hash.hex(),
-        proof_of_payment={
+    make = specified_file if interaction.data_hash is None else draft_file
+    tags = tags or (RESOURCE_DELIVERED if interaction.data_hash is None else QUALITY)
+    file = feedback_file(
+        make(registration.agent, interaction, stored, tags, signer),
+        comment,
+        {
             "fromAddress": payment.payer,
             "toAddress": payment.payee,
             "chainId": str(registration.chain),
@@ -126,7 +110,7 @@ def give_paid_feedback(
     verification: Verification,
     value: int,
     signer: TransactionSigner,
-    tags: Tags = RESOURCE_DELIVERED,
+    tags: Tags | None = None,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
     """Give feedback on a paid answer, once a payment. The client pays the gas.
@@ -153,7 +137,7 @@ async def give_paid_feedback_async(
     verification: Verification,
     value: int,
     signer: TransactionSigner,
-    tags: Tags = RESOURCE_DELIVERED,
+    tags: Tags | None = None,
     **options: Any,
 ) -> AsyncHandle[FeedbackEntry]:
     """Give feedback on a paid answer without blocking. See `give_paid_feedback`."""
@@ -167,7 +151,7 @@ def sign_paid_feedback(
     verification: Verification,
     value: int,
     signer: TransactionSigner,
-    tags: Tags = RESOURCE_DELIVERED,
+    tags: Tags | None = None,
     **options: Any,
 ) -> SignedFeedback:
     """Sign feedback on a paid answer for somebody else to send (`giveFeedbackBySig`). See `give_paid_feedback`."""
@@ -187,7 +171,7 @@ def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> boo
     Raises:
         NodeError: The node does not answer, or a contract wallet uses up all gas.
     """
-    claim = _claim_of(file)
+    claim = claim_of(file)
     if claim is None or claim.is_by_key:
         return claim is not None
     if client is None or client.get_deployment().chain_id != claim.chain_id:
@@ -197,7 +181,7 @@ def is_signed_by_client(file: FeedbackFile, client: Client | None = None) -> boo
 
 async def is_signed_by_client_async(file: FeedbackFile, client: AsyncClient) -> bool:
     """Check the client's signature of a feedback file without blocking. See `is_signed_by_client`."""
-    claim = _claim_of(file)
+    claim = claim_of(file)
     if claim is None or claim.is_by_key:
         return claim is not None
     if (await client.get_deployment()).chain_id != claim.chain_id:
@@ -206,59 +190,6 @@ async def is_signed_by_client_async(file: FeedbackFile, client: AsyncClient) -> 
         if await client.is_valid_signature(claim.account, digest, claim.signature):
             return True
     return False
-
-
-@dataclass(frozen=True)
-class _Claim:
-    """The statement of a feedback file that an account signed it.
-
-    Attributes:
-        account: The account.
-        chain_id: Its chain; None if that is no EVM chain.
-        digests: The signed hash: bare, and with the prefix of EIP-191.
-        signature: The signature; a key's ends with 27 or 28.
-    """
-
-    account: str
-    chain_id: int | None
-    digests: tuple[bytes, bytes]
-    signature: bytes
-
-    @property
-    def is_by_key(self) -> bool:
-        """True if the account's key made the signature."""
-        return any(recover_signer(digest, self.signature) == self.account for digest in self.digests)
-
-
-def _claim_of(file: FeedbackFile) -> _Claim | None:
-    """Return the statement of a feedback file that its client signed it; None if a field is missing or malformed."""
-    try:
-        client = AccountId.parse(file.client_address or "", verify_checksum=False)
-        agent = GlobalAgentId(AccountId.parse(file.agent_registry or "", verify_checksum=False), str(file.agent_id))
-        if not isinstance(file.value, int) or not file.client_signature:
-            return None
-        digest = client_message_hash(agent, file.task_ref or "", file.value)
-        signature = bytes.fromhex(file.client_signature.removeprefix("0x"))
-    except (MalformedIdentifierError, InvalidArgumentError, ValueError):
-        return None
-    with suppress(InvalidKeyError):  # a contract's signature has a form of its own
-        signature = to_registry_form(signature)
-    chain_id = client.chain.evm_chain_id if client.chain.is_evm else None
-    return _Claim(client.address, chain_id, (digest, _prefixed_digest(digest)), signature)
-
-
-def _client_signature(digest: bytes, signer: TransactionSigner) -> bytes:
-    """Sign the client's message: the bare hash if the key can do so, else with the prefix of EIP-191."""
-    sign_hash = getattr(signer, "unsafe_sign_hash", None)
-    with signer_errors():
-        if sign_hash is not None:
-            return bytes(sign_hash(digest).signature)
-        return bytes(signer.sign_message(encode_defunct(digest)).signature)
-
-
-def _prefixed_digest(digest: bytes) -> bytes:
-    """Return the hash that a wallet signs for a message of 32 bytes (EIP-191)."""
-    return keccak(b"\x19Ethereum Signed Message:\n32" + digest)
 
 
 def search_for(signer: TransactionSigner) -> dict[str, Any]:
@@ -272,7 +203,7 @@ def refuse_duplicate(arguments: dict[str, Any], given: Sequence[FeedbackEntry]) 
     Raises:
         DuplicateFeedbackError: An earlier feedback of this client names the payment.
     """
-    task_ref = arguments["feedback_file"].task_ref
+    task_ref = arguments["feedback_file"].payment_reference
     for entry in given:
-        if entry.file is not None and (entry.file.task_ref or "").lower() == task_ref.lower():
+        if entry.file is not None and (entry.file.payment_reference or "").lower() == task_ref.lower():
             raise DuplicateFeedbackError(str(entry.id), task_ref)

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastapi import HTTPException
 from starlette.requests import Request
 
-from bilateral.errors import BilateralError
+from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.server import claim_of
 from bilateral.x402.standing import ClientStanding
@@ -25,6 +26,9 @@ from bilateral.x402.standing import ClientStanding
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from sqlalchemy import Connection
+
+    from bilateral.checks import BuyerRecords, Check, Policy
     from bilateral.client import Client, Handle, Rating
     from bilateral.identifiers import GlobalAgentId
     from bilateral.index.readers import Reader
@@ -41,6 +45,8 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
     anonymous: bool = False,
     newcomers: bool = True,
     index: Reader | None = None,
+    policy: Policy | None = None,
+    buyers: BuyerRecords | None = None,
 ) -> Callable[[Request], Awaitable[ClientStanding | None]]:
     """Return a dependency of FastAPI that serves only reputable clients.
 
@@ -50,13 +56,22 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
         minimum: The lowest rating that this server gave a client which it serves, 0 to 100.
         anonymous: True to serve clients that claim no agent.
         newcomers: False to serve only clients that this server has rated.
-        index: Reads an index, which is asked for the rating before the chain. Owner and wallet are always read from the
-            chain, because they change. If the index fails or lags, the chain answers.
+        index: Reads an index. `bilateral.checks.check_client` then answers before the chain is asked. Owner and wallet
+            are always read from the chain, because they change. If the index fails or lags, the chain answers.
+        policy: The policy of that check. A client that it declines is not served, nor one that cannot be checked.
+            Without it the server's own rating decides, and ratings by others do not.
+        buyers: A source of buyers' records for that check.
 
     Returns:
         The dependency. Its value is the client's checked standing; None for a client that claims no agent. It raises
         an `HTTPException` with status 403 and the reason.
+
+    Raises:
+        InvalidArgumentError: There is a policy, or a source of buyers' records, and no index.
     """
+    if index is None and (policy is not None or buyers is not None):
+        raise InvalidArgumentError("policy and buyers are for the check of an index: pass index=Reader(url)")
+    ask = None if index is None else _IndexedCheck(index, verifier, server_agent, minimum, policy, buyers)
 
     async def check(request: Request) -> ClientStanding | None:
         payload = getattr(request.state, "payment_payload", None)
@@ -66,9 +81,7 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
                 if anonymous:
                     return None
                 raise _declined("anonymous_client", "this service is for clients that are agents")
-            known = None
-            if index is not None:
-                known = await asyncio.to_thread(_indexed_rating, index, verifier, claim.agent, server_agent)
+            found, known = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent)
             standing = await verifier.check_client(claim, _payer_of(payload), server_agent, known_rating=known)
         except InvalidMessageError as error:
             raise _declined("invalid_client_agent", str(error)) from None
@@ -78,7 +91,9 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
             raise _declined("unrated_client", f"{standing.agent} has no rating from this service")
         if standing.rating is not None and standing.rating < minimum:
             raise _declined("low_rating", f"the rating {standing.rating} is below the minimum {minimum}")
-        return standing
+        if found is not None and found.verdict == "decline":
+            raise _declined(found.reasons[0].code.value, found.reasons[0].sentence)
+        return replace(standing, check=found)
 
     return check
 
@@ -96,23 +111,62 @@ def rate_client(client: Client, standing: ClientStanding, rating: int) -> Handle
     return client.rate_client(standing.agent, rating, owner=standing.owner)
 
 
-def _indexed_rating(index: Reader, verifier: AsyncVerifier, client: GlobalAgentId, server_agent: int) -> int | None:
-    """Return the rating that the index has; None if it has none, or if it fails."""
-    deployment = verifier.deployment_on(str(client.registry.chain))
-    if deployment is None or deployment.reputation is None:
-        return None
-    from bilateral.index.queries.ratings import client_rating  # noqa: PLC0415  # needs the extra `index`
-    from bilateral.index.queries.registries import AgentKey  # noqa: PLC0415
+class _IndexedCheck:
+    """Asks an index about clients."""
 
-    reputation = deployment.reputation
-    if client.registry != deployment.agent_registry:
-        return None
-    key = AgentKey(deployment.chain_id, deployment.identity, client.agent_id.token_id, (reputation,))
-    try:
-        return index.read(client_rating, key, server_agent, reputation)
-    except BilateralError:
-        logger.warning("the index fails, and the chain is asked instead", exc_info=True)
-        return None
+    def __init__(  # noqa: PLR0913, PLR0917  # the settings of the gate
+        self,
+        index: Reader,
+        verifier: AsyncVerifier,
+        server_agent: int,
+        minimum: int,
+        policy: Policy | None,
+        buyers: BuyerRecords | None,
+    ) -> None:
+        from bilateral.checks import Code, Newcomers, Policy, Severity  # noqa: PLC0415  # needs the extra `index`
+
+        self._index, self._verifier, self._server_agent = index, verifier, server_agent
+        self._is_strict, self._buyers = policy is not None, buyers
+        self._policy = policy or Policy(
+            minimum_rating=minimum,
+            newcomers=Newcomers.ACCEPT,
+            severities={Code.LOW_RATING: Severity.CAUTION},  # anybody may have made the other raters
+        )
+
+    def __call__(self, client: GlobalAgentId) -> tuple[Check | None, int | None]:
+        """Return the check of a client, and the server's own rating of it; None each if the index has none.
+
+        Raises:
+            PaymentRefusedError: The client cannot be checked, and the operator's policy requires it.
+        """
+        deployment = self._verifier.deployment_on(str(client.registry.chain))
+        if deployment is None or deployment.reputation is None or client.registry != deployment.agent_registry:
+            return None, None  # the verifier refuses it
+        try:
+            return self._index.read(self._asked, client, deployment.reputation)
+        except BilateralError as error:
+            if self._is_strict:
+                raise PaymentRefusedError("cannot_check", f"the index has no answer: {error}") from error
+            logger.warning("the index fails, and the chain is asked instead", exc_info=True)
+            return None, None
+
+    def _asked(self, connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
+        """Ask the index. A connection of a reader sees one state of it."""
+        from bilateral.checks import check_client, stored_findings  # noqa: PLC0415  # needs the extra `index`
+        from bilateral.index.queries.ratings import client_rating  # noqa: PLC0415
+        from bilateral.index.queries.registries import AgentKey  # noqa: PLC0415
+
+        chain_id = client.registry.chain.evm_chain_id
+        key = AgentKey(chain_id, client.registry.address, client.agent_id.token_id, (reputation,))
+        found = check_client(
+            connection,
+            client,
+            for_server=self._server_agent,
+            policy=self._policy,
+            findings=stored_findings,
+            buyers=self._buyers,
+        )
+        return found, client_rating(connection, key, self._server_agent, reputation)
 
 
 def _payer_of(payload: Any) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from bilateral.identifiers import GlobalAgentId
+    from bilateral.values import FeedbackValue
 
 DRAFT_DOMAIN: Final = b"x402:reputation:v1"
 """The text with which the signed data of the profile `reputation` begins."""
@@ -87,6 +88,32 @@ def client_message_hash(agent: GlobalAgentId, task_ref: str, value: int) -> byte
     if not 0 <= value <= MAX_SIGNED_VALUE:
         raise InvalidArgumentError(f"value {value} is out of range 0..{MAX_SIGNED_VALUE} of a signed feedback")
     return keccak(f"{agent.registry}{agent.agent}{task_ref}".encode() + bytes([value]))
+
+
+def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
+    agent: GlobalAgentId, task_ref: str, data_hash: bytes, value: FeedbackValue, tag1: str, tag2: str
+) -> bytes:
+    """Hash the message that a client signs as its feedback in the profile `reputation` ("Reviewer Signature").
+
+    Args:
+        agent: The agent that is rated.
+        task_ref: The reference of the payment's transaction.
+        data_hash: The hash of both bodies, see `draft_data_hash`.
+        value: The feedback's value.
+        tag1: The first tag; may be empty.
+        tag2: The second tag; may be empty.
+
+    Returns:
+        The keccak-256 hash, 32 bytes.
+
+    Raises:
+        InvalidArgumentError: A tag holds NUL, which separates the fields.
+    """
+    if "\0" in tag1 + tag2:
+        raise InvalidArgumentError("a tag holds NUL, which separates the fields of a signed review")
+    named = "".join(f"{text}\0" for text in (agent.registry, agent.agent, task_ref)).encode()
+    number = value.value.to_bytes(16, signed=True) + bytes([value.decimals])
+    return keccak(named + data_hash + number + f"{tag1}\0{tag2}".encode())
 
 
 def tool_request(name: str, arguments: Mapping[str, Any]) -> bytes:

@@ -284,6 +284,15 @@ def to_registry_form(signature: bytes) -> bytes:
     return signature[:64] + bytes([27 + _V[signature[64]]])
 
 
+def from_registry_form(signature: bytes) -> bytes:
+    """Convert a recoverable secp256k1 signature to the form of the extension, whose `v` is 0 or 1.
+
+    Raises:
+        InvalidKeyError: The signature does not have 65 bytes, or another `v`.
+    """
+    return signature[:64] + bytes([to_registry_form(signature)[64] - 27])
+
+
 def _is_ed25519(digest: bytes, signature: bytes, key: bytes) -> bool:
     """Check an ed25519 signature. libsodium refuses keys of small order and signatures that are not canonical."""
     if len(signature) != _PLAIN_BYTES or len(key) != KEY_BYTES:

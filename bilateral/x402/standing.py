@@ -12,6 +12,7 @@ from bilateral.x402.errors import PaymentRefusedError
 from bilateral.x402.readers import deployment_of
 
 if TYPE_CHECKING:
+    from bilateral.checks import Check
     from bilateral.client.state import ClientState
     from bilateral.identifiers import GlobalAgentId
     from bilateral.node.steps import Operation
@@ -27,12 +28,14 @@ class ClientStanding:
         owner: Its owner.
         payer: The account that pays: the agent's wallet or its owner.
         rating: The rating that the server gave it, 0 to 100; None without one.
+        check: The answer of an index about the client, with its reasons; None if no index was asked.
     """
 
     agent: GlobalAgentId
     owner: str
     payer: str
     rating: int | None
+    check: Check | None = None
 
 
 def check_client(

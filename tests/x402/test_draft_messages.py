@@ -7,6 +7,9 @@ import json
 import pytest
 from hypothesis import given, settings
 
+from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import AccountId, GlobalAgentId
+from bilateral.values import FeedbackValue
 from bilateral.x402 import (
     PROFILE_8004,
     PROFILE_DRAFT,
@@ -15,6 +18,7 @@ from bilateral.x402 import (
     ReputationInfo,
     draft_data_hash,
     draft_interaction_hash,
+    draft_reviewer_hash,
     key_from_secret,
     reputation_draft_schema,
 )
@@ -52,6 +56,22 @@ def test_hashes_are_the_vectors(vector):
 def test_signature_is_the_vectors(vector, algorithm):
     digest = bytes.fromhex(vector["interactionHash"][2:])
     assert "0x" + key_from_secret(SECRET, algorithm).sign(digest).hex() == vector[algorithm]
+
+
+@pytest.mark.parametrize("vector", VECTORS["reviews"], ids=lambda it: it["value"])
+def test_review_is_the_vectors(vector):
+    agent = GlobalAgentId(AccountId.parse(vector["agentRegistry"]), vector["agentId"])
+    value = FeedbackValue(vector["value"], vector["valueDecimals"])
+    data = bytes.fromhex(vector["dataHash"][2:])
+    digest = draft_reviewer_hash(agent, vector["taskRef"], data, value, vector["tag1"], vector["tag2"])
+    assert "0x" + digest.hex() == vector["reviewerMessage"]
+    assert "0x" + key_from_secret(SECRET).sign(digest).hex() == vector["reviewerSignature"]
+
+
+def test_tag_with_nul_is_not_signed():
+    agent = GlobalAgentId(AccountId.parse(VECTORS["reviews"][0]["agentRegistry"]), "42")
+    with pytest.raises(InvalidArgumentError, match="holds NUL"):
+        draft_reviewer_hash(agent, "task", bytes(32), FeedbackValue(95, 0), "a\0b", "x402")
 
 
 def test_boundary_between_the_bodies_is_signed():

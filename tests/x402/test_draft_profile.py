@@ -12,7 +12,6 @@ from flask import Flask
 from x402 import x402ClientSync, x402ResourceServer, x402ResourceServerSync
 from x402.http.clients.requests import x402_requests
 
-from bilateral.client import Client
 from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import (
     PROFILE_8004,
@@ -26,7 +25,6 @@ from bilateral.x402 import (
     SettlementReceipt,
     declare_8004_reputation,
     declare_reputation_draft,
-    give_paid_feedback,
     protect_client,
 )
 from bilateral.x402.asgi import ReputationMiddleware
@@ -250,14 +248,6 @@ def test_claim_beside_the_draft_is_read(draft_shop, buyer, deployment):
 def test_declaration_that_is_checked_is_that_of_the_statement(verifier, bought):
     stripped = replace(bought, payment=changed(bought.payment, ["extensions", "reputation"], None))
     assert verifier.verify(stripped).outcome(CheckName.AGENT) is Outcome.FAILED
-
-
-def test_feedback_is_given_on_an_answer_of_the_draft(rpc, deployment, draft_shop, verifier, buyer):
-    verification = verifier.verify(buy(draft_shop, buyer))
-    with Client(rpc, signer=buyer, deployment=deployment, poll_interval=0.02) as client:
-        entry = client.get_feedback(give_paid_feedback(client, verification, 95, buyer).wait().id)
-    assert entry.file.task_ref == verification.interaction.task_ref
-    assert entry.file.to_object()["dataHash"] == "0x" + verification.interaction.data_hash.hex()
 
 
 def test_profiles_have_hashes_of_their_own():

@@ -11,7 +11,9 @@ from fastapi import Depends
 from sqlalchemy import text
 from x402.http.clients.requests import x402_requests
 
+from bilateral.checks import Code, Policy, Severity
 from bilateral.client import Client
+from bilateral.errors import InvalidArgumentError
 from bilateral.events import ClientRated
 from bilateral.identifiers import GlobalAgentId
 from bilateral.index.database import open_database
@@ -209,19 +211,20 @@ def gated(sell, register, seller, publish, deployment, rpc, selling_client):
     publish(agent_id)
 
     @contextmanager
-    def make(index):
+    def make(index, **settings):
         verifier = Counting({rpc: deployment})
-        gate = Depends(reputable_client(verifier, server_agent=agent_id, minimum=70, index=index))
+        gate = Depends(reputable_client(verifier, server_agent=agent_id, minimum=70, index=index, **settings))
 
         def add(app):
             @app.get("/gated")
             async def serve(standing: ClientStanding | None = gate):
+                make.served.append(standing)
                 return {"rating": standing.rating}
 
         with sell(declare_8004_reputation(agent_id, deployment), register=add) as url:
             yield agent_id, url, verifier.known
 
-    make.agent_id = agent_id
+    make.agent_id, make.served = agent_id, []
     return make
 
 
@@ -277,3 +280,54 @@ def test_index_of_another_chain_or_registry_knows_nothing(gated, index_now, buye
         response = pay((agent_id, url, []), "/gated", buyer, claim_of(fake))
         assert response.json()["detail"]["error"] == "unknown_registry"
     assert known == [None, None]
+
+
+def test_check_of_the_index_is_shown(gated, index_now, selling_client, buyer, client_agent):
+    selling_client.rate_client(client_agent, 80, server_id=gated.agent_id).wait()
+    reader, _ = index_now()
+    with gated(reader) as (agent_id, url, _):
+        assert pay((agent_id, url, []), "/gated", buyer, claim_of(client_agent)).status_code == 200
+    (standing,) = gated.served
+    assert standing.check.agent == f"{CHAIN_ID}:{client_agent.agent}"
+    assert standing.check.figures["rating_by_us"] == 80
+    assert Code.RATED_BY_US in {reason.code for reason in standing.check.reasons}
+
+
+def test_policy_may_ask_for_more_than_the_servers_own_rating(gated, index_now, selling_client, buyer, client_agent):
+    selling_client.rate_client(client_agent, 90, server_id=gated.agent_id).wait()
+    reader, _ = index_now()
+    with gated(reader, policy=Policy(minimum_age_days=1, severities={Code.TOO_YOUNG: Severity.DECLINE})) as server:
+        response = pay((*server[:2], []), "/gated", buyer, claim_of(client_agent))
+    assert (response.status_code, response.json()["detail"]["error"]) == (403, "too_young")
+    assert "payment-response" not in response.headers
+
+
+def test_rating_by_another_server_counts_under_a_policy_alone(
+    gated, index_now, rpc, deployment, enrich, buyer, client_agent
+):
+    other = enrich()
+    with Client(rpc, signer=other, deployment=deployment, poll_interval=0.02) as rater:
+        rater.register_agent().wait()
+        rater.rate_client(client_agent, 3).wait()
+    reader, _ = index_now()
+    with gated(reader) as server:
+        assert pay((*server[:2], []), "/gated", buyer, claim_of(client_agent)).status_code == 200
+    with gated(reader, policy=Policy(minimum_raters=1)) as server:
+        response = pay((*server[:2], []), "/gated", buyer, claim_of(client_agent))
+    assert response.json()["detail"]["error"] == "low_rating"
+
+
+def test_policy_serves_nobody_whom_the_index_does_not_know(gated, index_now, register, deployment, buyer):
+    reader, _ = index_now()
+    newest = GlobalAgentId(deployment.agent_registry, str(register(buyer)))
+    with gated(reader, policy=Policy()) as server:
+        response = pay((*server[:2], []), "/gated", buyer, claim_of(newest))
+    assert response.json()["detail"]["error"] == "cannot_check"
+    with gated(reader) as server:
+        assert pay((*server[:2], []), "/gated", buyer, claim_of(newest)).status_code == 200
+
+
+@pytest.mark.parametrize("setting", [{"policy": Policy()}, {"buyers": lambda *_: None}], ids=["policy", "buyers"])
+def test_settings_of_the_check_need_an_index(rpc, deployment, setting):
+    with pytest.raises(InvalidArgumentError, match="pass index="):
+        reputable_client(AsyncVerifier({rpc: deployment}), server_agent=1, minimum=70, **setting)

@@ -88,6 +88,28 @@ def client_messages():
         }
 
 
+def reviews():
+    """Yield the messages that clients sign in the draft, built by hand: NUL between texts, numbers in big endian."""
+    registry = f"{examples.BASE}:0x8004A818BFB912233c491871b3d84c89A494BD9e"
+    data = next(draft_interactions())["dataHash"]
+    for value, decimals, tag1 in ((95, 0, "starred"), (1, 0, "reachable"), (995, 1, ""), (-5, 2, "renditeübersicht")):
+        named = f"{registry}\0" + "42\0" + f"{EVM_TASK}\0"
+        number = value.to_bytes(16, "big", signed=True) + decimals.to_bytes(1, "big")
+        digest = digest_of(named.encode(), bytes.fromhex(data[2:]), number, f"{tag1}\0x402".encode())
+        yield {
+            "agentRegistry": registry,
+            "agentId": "42",
+            "taskRef": EVM_TASK,
+            "dataHash": data,
+            "value": value,
+            "valueDecimals": decimals,
+            "tag1": tag1,
+            "tag2": "x402",
+            "reviewerMessage": "0x" + digest.hex(),
+            "reviewerSignature": "0x" + coincurve.PrivateKey(SECRET).sign_recoverable(digest, hasher=None).hex(),
+        }
+
+
 def keys():
     ed25519 = Ed25519PrivateKey.from_private_bytes(SECRET).public_key()
     secp256k1 = coincurve.PrivateKey(SECRET).public_key
@@ -106,6 +128,7 @@ def draft_vectors():
     return {
         **keys(),
         "interactions": list(draft_interactions()),
+        "reviews": list(reviews()),
         "statement": {
             "agentRegistry": f"{examples.BASE}:0x8004A818BFB912233c491871b3d84c89A494BD9e",
             "agentId": "42",

@@ -182,11 +182,11 @@ def _claim(entry: Fields) -> dict[str, Any]:
 
 
 def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
-    """Read a feedback file, of the best practices or of the x402 extension."""
+    """Read a feedback file, of the best practices, the x402 extension, or its upstream draft."""
     problems: list[str] = []
     fields = Fields(value, problems)
     mcp, a2a, oasf = fields.object("mcp"), fields.object("a2a"), fields.object("oasf")
-    payment = fields.object("proofOfPayment")
+    payment, proof = fields.object("proofOfPayment"), fields.object("proofOfInteraction")
     row = {
         "content_hash": content_hash,
         "agent_registry": fields.text("agentRegistry"),
@@ -199,7 +199,7 @@ def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
         "tag2": fields.text("tag2"),
         "endpoint": fields.text("endpoint", limit=MAX_URI),
         "text": fields.text("text", limit=MAX_TEXT),
-        "comment": fields.text("comment", limit=MAX_TEXT),
+        "comment": fields.text("comment", limit=MAX_TEXT) or fields.text("reasoning", limit=MAX_TEXT),
         "mcp_tool": mcp.text("tool"),
         "mcp_prompt": mcp.text("prompt"),
         "mcp_resource": mcp.text("resource", limit=MAX_URI),
@@ -212,10 +212,12 @@ def _feedback(content_hash: bytes, value: dict[str, Any]) -> ReadRows:
         "payment_to": payment.text("toAddress"),
         "payment_chain_id": payment.text("chainId"),
         "payment_transaction": payment.text("txHash"),
-        "task_ref": fields.text("taskRef", limit=MAX_URI),
+        "task_ref": fields.text("taskRef", limit=MAX_URI) or proof.text("taskRef", limit=MAX_URI),
         "interaction_hash": fields.text("interactionHash"),
-        "agent_signature": fields.text("agentSignature", limit=MAX_URI),
-        "client_signature": fields.text("clientSignature", limit=MAX_URI),
+        "agent_signature": fields.text("agentSignature", limit=MAX_URI) or proof.text("agentSignature", limit=MAX_URI),
+        "client_signature": (
+            fields.text("clientSignature", limit=MAX_URI) or proof.text("reviewerSignature", limit=MAX_URI)
+        ),
         "problems": "",
     }
     row["problems"] = listed(problems)

@@ -18,12 +18,13 @@ from bilateral.text import quoted
 from bilateral.x402.aggregator.messages import Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.errors import ReputationExtensionError
-from bilateral.x402.feedback import RESOURCE_DELIVERED, paid_feedback, refuse_duplicate, search_for
+from bilateral.x402.feedback import paid_feedback, refuse_duplicate, search_for
+from bilateral.x402.feedback_files import client_signature_of
 
 if TYPE_CHECKING:
     from bilateral.client import AsyncClient, Client, SignedFeedback, TransactionSigner
     from bilateral.x402.aggregator.messages import Bodies
-    from bilateral.x402.feedback import Tags
+    from bilateral.x402.feedback_files import Tags
     from bilateral.x402.verdicts import Verification
 
 _SECONDS: Final = 30.0
@@ -62,7 +63,7 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     verification: Verification,
     value: int,
     signer: TransactionSigner,
-    tags: Tags = RESOURCE_DELIVERED,
+    tags: Tags | None = None,
     *,
     aggregator: str,
     bodies: Bodies | None = None,
@@ -104,7 +105,7 @@ async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedba
     verification: Verification,
     value: int,
     signer: TransactionSigner,
-    tags: Tags = RESOURCE_DELIVERED,
+    tags: Tags | None = None,
     *,
     aggregator: str,
     bodies: Bodies | None = None,
@@ -146,7 +147,7 @@ def submission_of(
         interaction_hash=interaction.interaction_hash,
         agent_signature=interaction.signature,
         reviewer=type(registry)(registry.chain, signed.feedback.client_address),
-        reviewer_signature=bytes.fromhex(file.client_signature),
+        reviewer_signature=client_signature_of(file),
         feedback=signed.feedback,
         signature=signed.signature,
         bodies=bodies,

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from eth_utils.crypto import keccak
-
 from bilateral.client.operations import registries, signing
 from bilateral.contracts import Registry
 from bilateral.errors import BilateralError, DocumentError, HashMismatchError, MalformedDocumentError
@@ -19,13 +17,16 @@ from bilateral.node import answers
 from bilateral.node.steps import Blocking, Rpc
 from bilateral.reverts import ContractRevertError
 from bilateral.signatures import Domain
+from bilateral.values import FeedbackValue
 from bilateral.x402.aggregator.messages import registry_form
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError, invalid
 from bilateral.x402.checking import MAX_SIGNERS
+from bilateral.x402.feedback_files import prefixed_digest
 from bilateral.x402.interactions import (
     client_message_hash,
     draft_data_hash,
     draft_interaction_hash,
+    draft_reviewer_hash,
     interaction_hash,
 )
 from bilateral.x402.keys import find_signer
@@ -138,13 +139,22 @@ def _reviewer(state: ClientState, submission: Submission) -> Operation[None]:
     if not (yield from signing.is_valid(state, account, digest, submission.registry_signature, registry)):
         problem = "sponsored.signature is not the reviewer's signature of this feedback for this registry"
         raise FeedbackRefusedError(Code.INVALID_REVIEWER_SIGNATURE, problem, field="sponsored.signature")
-    message = client_message_hash(submission.agent, submission.task_ref, said.value)
+    message = _reviewer_message(submission)
     signature = registry_form(submission.reviewer_signature)
-    for signed in (message, keccak(b"\x19Ethereum Signed Message:\n32" + message)):
+    for signed in (message, prefixed_digest(message)):
         if (yield from signing.is_valid(state, account, signed, signature, None)):
             return
     problem = "reviewerSignature is not the reviewer's signature of agent, payment and value"
     raise FeedbackRefusedError(Code.INVALID_REVIEWER_SIGNATURE, problem, field="reviewerSignature")
+
+
+def _reviewer_message(submission: Submission) -> bytes:
+    """Return the hash that the reviewer signs in the submission's profile."""
+    agent, task_ref, said, data = submission.agent, submission.task_ref, submission.feedback, submission.data_hash
+    if data is None:
+        return client_message_hash(agent, task_ref, said.value)
+    value = FeedbackValue(said.value, said.value_decimals)
+    return draft_reviewer_hash(agent, task_ref, data, value, said.tag1, said.tag2)
 
 
 def _payments(state: ClientState, chain: SponsoredChain, submission: Submission) -> Operation[tuple[Payment, ...]]:
@@ -318,9 +328,17 @@ def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, An
         ("clientAddress", client, submission.reviewer),
         ("value", file.value, said.value),
         ("valueDecimals", file.value_decimals or 0, said.value_decimals),
-        ("taskRef", file.task_ref, submission.task_ref),
-        ("interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex()),
+        ("taskRef", file.payment_reference, submission.task_ref),
+        _signed_hash(file, submission),
     ]
+
+
+def _signed_hash(file: FeedbackFile, submission: Submission) -> tuple[str, str, str]:
+    """Return the name of the hash in a feedback file, its value there, and its value here."""
+    proof, data = file.proof_of_interaction, submission.data_hash
+    if proof is None or data is None:
+        return "interactionHash", _digits(file.interaction_hash), submission.interaction_hash.hex()
+    return "dataHash", _digits(proof.data_hash), data.hex()
 
 
 def _account(text: str | None) -> AccountId | None:

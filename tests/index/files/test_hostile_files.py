@@ -127,6 +127,14 @@ def test_an_agent_is_confirmed_by_a_file_that_names_it(story, server):
     assert [bool(it["is_confirmed"]) for it in shown] == [True, False, True]
 
 
+def test_proof_of_interaction_of_the_upstream_draft_is_read():
+    proof = {"taskRef": "eip155:8453:0x3", "agentSignature": "0xcd", "reviewerSignature": "0xef", "dataHash": "0xab"}
+    content = json.dumps({"value": 95, "tag2": "x402", "proofOfInteraction": proof, "reasoning": "Ok."}).encode()
+    (row,) = read(content, Kind.FEEDBACK)["feedback_file"]
+    names = ("task_ref", "agent_signature", "client_signature", "comment", "interaction_hash")
+    assert [row[name] for name in names] == ["eip155:8453:0x3", "0xcd", "0xef", "Ok.", None]
+
+
 def test_all_fields_of_a_feedback_file_are_read():
     content = json.dumps(
         {

@@ -15,7 +15,12 @@ from bilateral.api.settings import ApiSettings
 from bilateral.client import AsyncClient, Client
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.database import open_database
-from bilateral.x402 import DuplicateFeedbackError, declare_8004_reputation
+from bilateral.x402 import (
+    DuplicateFeedbackError,
+    ReputationDraftResourceServerExtension,
+    declare_8004_reputation,
+    declare_reputation_draft,
+)
 from bilateral.x402.aggregator.client import (
     AggregatorFailedError,
     give_sponsored_feedback,
@@ -94,6 +99,15 @@ def test_client_without_ether_pays_verifies_and_reviews(
     assert (given_.value, given_.file.comment) == (12, "too warm")
     with pytest.raises(DuplicateFeedbackError):
         give_sponsored_feedback(registries, verification, 1, reviewer, aggregator=declared)
+
+
+def test_feedback_of_the_draft_is_sponsored(sell, agent, deployment, verifier, reviewer, registries, http):
+    declared = declare_reputation_draft(agent, deployment)
+    with sell(declared, kind=ReputationDraftResourceServerExtension) as shop:
+        verification = verifier.verify(buy(shop, reviewer))
+    taken = give_sponsored_feedback(registries, verification, 90, reviewer, aggregator=FEEDBACK, http=http)
+    assert taken.proof == "bound"
+    assert confirmed(http, taken.id)["file"] == "checked"
 
 
 def test_feedback_is_given_without_blocking(rpc, deployment, shop, verifier, reviewer, http):

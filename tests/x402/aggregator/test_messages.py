@@ -10,7 +10,8 @@ from eth_account import Account
 
 from bilateral.contracts import Deployment
 from bilateral.identifiers import GlobalAgentId
-from bilateral.x402 import draft_data_hash, draft_interaction_hash
+from bilateral.values import FeedbackValue
+from bilateral.x402 import draft_data_hash, draft_interaction_hash, draft_reviewer_hash
 from bilateral.x402.aggregator.messages import MAX_FEEDBACK_URI, MAX_SIGNATURE, MAX_TAG, Bodies, Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from tests.x402.aggregator.world import REQUEST, RESPONSE, Review
@@ -147,6 +148,9 @@ def drafted(review, task_ref, response=RESPONSE):
     data = draft_data_hash(REQUEST, response)
     digest = draft_interaction_hash(task_ref, data)
     message = review.object
+    value = FeedbackValue(review.value, review.decimals)
+    signed = draft_reviewer_hash(review.agent, review.task_ref, data, value, *review.tags)
+    message["reviewerSignature"] = "0x" + bytes(review.reviewer.unsafe_sign_hash(signed).signature).hex()
     message["interactionData"] |= {
         "dataHash": "0x" + data.hex(),
         "interactionHash": "0x" + digest.hex(),
@@ -159,6 +163,17 @@ def test_profile_of_the_draft_is_bound_without_bodies(idle, review):
     asked = review()
     taken, _ = idle.submit(json.dumps(drafted(asked, asked.task_ref)).encode())
     assert taken.proof == "bound"
+
+
+def test_draft_refuses_the_clients_signature_of_the_specification(idle, review):
+    asked = review()
+    message = drafted(asked, asked.task_ref) | {"reviewerSignature": asked.object["reviewerSignature"]}
+    with pytest.raises(FeedbackRefusedError) as refusal:
+        idle.submit(json.dumps(message).encode())
+    assert (refusal.value.code, refusal.value.details) == (
+        Code.INVALID_REVIEWER_SIGNATURE,
+        {"field": "reviewerSignature"},
+    )
 
 
 def test_draft_signature_of_another_payment_is_refused(idle, review):
