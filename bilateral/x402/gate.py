@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from fastapi import HTTPException
@@ -128,7 +129,7 @@ class _IndexedCheck:
         self._index, self._verifier, self._server_agent = index, verifier, server_agent
         self._is_strict, self._buyers = policy is not None, buyers
         self._policy = policy or Policy(
-            minimum_rating=minimum,
+            minimum_rating=Decimal(minimum),
             newcomers=Newcomers.ACCEPT,
             severities={Code.LOW_RATING: Severity.CAUTION},  # anybody may have made the other raters
         )

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from bilateral.contracts import Deployment
 from bilateral.errors import InvalidArgumentError
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
+from bilateral.x402.errors import InvalidKeyError
 from bilateral.x402.keys import key_from_environment, key_from_keystore
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ def read_aggregator_settings(path: Path) -> AggregatorSettings:
         path: The file. Paths of deployment records and keystores in it are relative to its folder.
 
     Raises:
-        InvalidArgumentError: The file cannot be read, or a setting is unknown, missing or out of its limits.
-        InvalidKeyError: A key is missing or malformed.
+        InvalidArgumentError: The file cannot be read, a setting is unknown, missing or out of its limits, or a key is
+            missing or malformed.
         DeploymentRecordError: A deployment record cannot be read.
     """
     try:
@@ -111,13 +112,16 @@ def _deployment(found: _ChainTable, folder: Path) -> Deployment:
 
 def _signer(found: _ChainTable, folder: Path) -> LocalAccount:
     """Return the account that pays on a chain."""
-    if found.key_variable is not None:
-        secret = key_from_environment(found.key_variable).secret
-    else:
-        passphrase = os.environ.get(str(found.passphrase_variable))
-        if passphrase is None:
-            raise InvalidArgumentError(f"the environment variable {found.passphrase_variable} is not set")
-        secret = key_from_keystore(folder / str(found.keystore), passphrase).secret
+    try:
+        if found.key_variable is not None:
+            secret = key_from_environment(found.key_variable).secret
+        else:
+            passphrase = os.environ.get(str(found.passphrase_variable))
+            if passphrase is None:
+                raise InvalidArgumentError(f"the environment variable {found.passphrase_variable} is not set")
+            secret = key_from_keystore(folder / str(found.keystore), passphrase).secret
+    except InvalidKeyError as problem:
+        raise InvalidArgumentError(str(problem)) from None
     account: LocalAccount = Account.from_key(secret)
     return account
 

@@ -9,7 +9,6 @@ from eth_account import Account
 
 from bilateral.contracts import Deployment
 from bilateral.errors import InvalidArgumentError, MissingFunctionError
-from bilateral.x402 import InvalidKeyError
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 
@@ -87,8 +86,15 @@ def test_invalid_setting_is_named(read, old, new, problem):
 
 def test_key_that_is_missing_is_named(read, monkeypatch):
     monkeypatch.delenv("TEST_SPONSOR_KEY")
-    with pytest.raises(InvalidKeyError, match="TEST_SPONSOR_KEY is not set"):
+    with pytest.raises(InvalidArgumentError, match="TEST_SPONSOR_KEY is not set"):
         read(CHAIN)
+
+
+def test_keystore_that_is_missing_is_named(read, monkeypatch):
+    monkeypatch.setenv("TEST_PASSPHRASE", "secret")
+    named = 'keystore = "absent.json"\npassphrase_variable = "TEST_PASSPHRASE"'
+    with pytest.raises(InvalidArgumentError, match=r"absent\.json"):
+        read(CHAIN.replace('key_variable = "TEST_SPONSOR_KEY"', named))
 
 
 def test_registries_that_take_no_signed_feedback_are_refused():
