@@ -131,9 +131,19 @@ def tagged(request: Request, body: bytes, media_type: str) -> Response:
         body: The body.
         media_type: Its media type.
     """
+    return tagged_by(request.headers.get("if-none-match"), body, media_type)
+
+
+def tagged_by(known: str | None, body: bytes, media_type: str = JSON) -> Response:
+    """Answer with a body and its ETag; without the body if the client has it.
+
+    Args:
+        known: The value of the client's `If-None-Match`; None without one.
+        body: The body.
+        media_type: Its media type.
+    """
     tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
-    known = request.headers.get("if-none-match")
     if known is not None and (
         known.strip() == "*" or tag in (it.strip().removeprefix("W/") for it in known.split(","))
     ):

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from importlib import import_module
 from importlib.metadata import version
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from anyio import to_thread
 from fastapi import FastAPI
@@ -19,6 +19,7 @@ from bilateral.api.guard import Guard
 from bilateral.api.metrics import Observer
 from bilateral.api.problems import ProblemError, add_handlers
 from bilateral.api.service import Service
+from bilateral.api.shortcuts import Shortcuts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -37,9 +38,9 @@ _DESCRIPTION: Final = (
 def create_app(settings: ApiSettings) -> FastAPI:
     """Make the application.
 
-    Each module of `bilateral.api.routes` with a `router` is part of it. A module may also have a `lifespan`: a function
-    of the application that returns an asynchronous context manager, entered while the application runs. The aggregator
-    is a part if the settings name one.
+    Each module of `bilateral.api.routes` with a `router` is part of it. A module may also have `shortcuts`, and a
+    `lifespan`: a function of the application that returns an asynchronous context manager, entered while the
+    application runs. The aggregator is a part if the settings name one.
 
     Args:
         settings: The settings. The database must have the tables of the index.
@@ -85,9 +86,11 @@ def create_app(settings: ApiSettings) -> FastAPI:
     describe(app)
     add_handlers(app)
     app.add_exception_handler(Exception, _on_fault)
-    for layer in (Guard, CrossOriginReads, Observer, HeadAsGet):  # the last one is the outermost
-        options: dict[str, Any] = {"settings": settings} if layer is Guard else {}
-        app.add_middleware(layer, **options)
+    shortcuts = [it for module in modules for it in getattr(module, "shortcuts", ())]
+    app.add_middleware(Shortcuts, service=service, shortcuts=shortcuts)
+    app.add_middleware(Guard, settings=settings)
+    for layer in (CrossOriginReads, Observer, HeadAsGet):  # the last one is the outermost
+        app.add_middleware(layer)
     return app
 
 

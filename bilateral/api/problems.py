@@ -146,24 +146,26 @@ def add_handlers(app: FastAPI) -> None:
 
     async def on_problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, ProblemError)  # noqa: S101  # by its registration
-        return _answer(request, error)
+        return answer_to(request.url.path, error)
 
     async def on_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, BilateralError)  # noqa: S101  # by its registration
-        return _answer(request, problem_of(error))
+        return answer_to(request.url.path, problem_of(error))
 
     async def on_http_exception(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101  # by its registration
         status = HTTPStatus(error.status_code)
         code = _CODES.get(status, status.name.lower())
-        return _answer(request, ProblemError(status, code, f"{status.phrase}", headers=error.headers))
+        problem = ProblemError(status, code, f"{status.phrase}", headers=error.headers)
+        return answer_to(request.url.path, problem)
 
     async def on_invalid_request(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101  # by its registration
         errors = [{"in": ".".join(map(str, it["loc"])), "problem": it["msg"]} for it in error.errors()]
         first = errors[0]
         detail = f"{first['in']}: {first['problem']}"
-        return _answer(request, ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors))
+        problem = ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors)
+        return answer_to(request.url.path, problem)
 
     app.add_exception_handler(ProblemError, on_problem)
     app.add_exception_handler(BilateralError, on_error)
@@ -171,8 +173,13 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, on_invalid_request)
 
 
-def _answer(request: Request, problem: ProblemError) -> Response:
-    """Answer with a problem. Published clients of `/api/` read its sentence in the member `error`."""
-    if request.url.path.startswith("/api/"):
+def answer_to(path: str, problem: ProblemError) -> Response:
+    """Answer with a problem. Published clients of `/api/` read its sentence in the member `error`.
+
+    Args:
+        path: The path of the request.
+        problem: The problem.
+    """
+    if path.startswith("/api/"):
         problem.members = {**problem.members, "error": problem.detail}
     return problem.response()

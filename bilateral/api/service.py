@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from anyio import to_thread
 
 from bilateral.api.metrics import Metrics
+from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 from bilateral.index.queries.registries import AgentKey, Registries, agent_key, read_registries
 from bilateral.index.readers import Reader
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
     T = TypeVar("T")
+
+_SHORT_SECONDS: Final = 0.1
+"""The time limit of a read in the event loop. A longer one begins again in a thread."""
 
 _REGISTRIES_SECONDS: Final = 2.0
 """The seconds after which the list of registries is read again. It changes when the index begins with a chain."""
@@ -45,6 +49,10 @@ class Service:
         self.settings = settings
         self.reader = Reader(settings.database, seconds=settings.query_seconds, connections=settings.connections)
         self.metrics = Metrics(self.reader)
+        # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
+        seconds = min(_SHORT_SECONDS, settings.query_seconds)
+        is_sqlite = self.reader.dialect == "sqlite"
+        self._short = Reader(settings.database, seconds=seconds, connections=1) if is_sqlite else None
         self._registries = Registries({})
         self._registries_until = 0.0
 
@@ -64,13 +72,32 @@ class Service:
         """Run a query in a thread, for callers that are `async`. See `read`."""
         return await to_thread.run_sync(partial(self.reader.read, query, *arguments, **options))
 
+    async def read_briefly(
+        self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs
+    ) -> T:
+        """Run a query that reads few rows, for callers that are `async`. On SQLite it needs no thread. See `read`."""
+        if self._short is not None:
+            try:
+                return self._short.read(query, *arguments, **options)
+            except (QueryTimeoutError, DatabaseUnavailableError):
+                pass  # other requests must not wait for this one
+        return await self.read_aside(query, *arguments, **options)
+
     def registries(self) -> Registries:
         """Return the registries that are indexed."""
-        now = time.monotonic()
-        if now > self._registries_until:
-            self._registries = self.read(read_registries)
-            self._registries_until = now + _REGISTRIES_SECONDS
+        if time.monotonic() > self._registries_until:
+            self._keep(self.read(read_registries))
         return self._registries
+
+    async def registries_briefly(self) -> Registries:
+        """Return the registries that are indexed, for callers that are `async`."""
+        if time.monotonic() > self._registries_until:
+            self._keep(await self.read_briefly(read_registries))
+        return self._registries
+
+    def _keep(self, registries: Registries) -> None:
+        self._registries = registries
+        self._registries_until = time.monotonic() + _REGISTRIES_SECONDS
 
     def agent_key(self, text: str) -> AgentKey:
         """Parse an agent's id in any published form.
@@ -87,6 +114,8 @@ class Service:
     def close(self) -> None:
         """Close the connections."""
         self.reader.close()
+        if self._short is not None:
+            self._short.close()
 
 
 def service_of(request: HTTPConnection) -> Service:

@@ -151,8 +151,9 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        connection.connection.info["deadline"] = time.monotonic() + seconds
-        connection.exec_driver_sql("BEGIN")
+        lent = connection.connection
+        lent.info["deadline"] = time.monotonic() + seconds
+        lent.driver_connection.execute("BEGIN")  # type: ignore[union-attr]  # it is of sqlite3
 
 
 def _prepare_postgresql(engine: Engine, seconds: float) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
+from bilateral.api.answers import Format, adapter, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import AgentPath, Client, Cursor, Limit, ListFormat, Tag
 from bilateral.api.problems import not_found
 from bilateral.api.service import service_of
+from bilateral.api.shortcuts import Shortcut
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
 from bilateral.index.queries.agents import Agent, agent
@@ -19,7 +21,13 @@ from bilateral.index.queries.feedback import Response as FeedbackResponse
 from bilateral.index.queries.neighbourhood import MAX_EDGES, Neighbourhood, neighbourhood
 from bilateral.index.queries.pages import DEFAULT_LIMIT
 from bilateral.index.queries.ratings import Direction, Rating, Side, ratings_of
+from bilateral.index.queries.registries import agent_key
 from bilateral.index.queries.validations import Validation, validations_of
+
+if TYPE_CHECKING:
+    from re import Match
+
+    from bilateral.api.service import Service
 
 router = APIRouter(prefix="/v1/agents/{agent}", tags=["agents"])
 
@@ -37,6 +45,23 @@ def read_agent(
     if found is None:
         raise not_found("agent", key.id)
     return answer(request, Agent, found)
+
+
+async def _agent_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
+    """Return an agent as JSON; None for a query that the route has to check."""
+    asked = _NEWEST.fullmatch(query)
+    if asked is None:
+        return None
+    key = agent_key(await service.registries_briefly(), match[1])
+    found = await service.read_briefly(agent, key, int(asked[1] or 0))
+    if found is None:
+        raise not_found("agent", key.id)
+    return adapter(Agent).dump_json(found)
+
+
+_NEWEST: Final = re.compile(rb"(?:newest=([0-9]{1,2}|100))?")
+
+shortcuts = (Shortcut("/v1/agents/{agent}", re.compile("/v1/agents/([^/]{1,200})"), _agent_json),)
 
 
 @router.get("/feedback", response_class=Response, responses=list_of(Feedback, 404))

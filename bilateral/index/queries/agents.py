@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, column, func, select, table
@@ -10,6 +11,7 @@ from sqlalchemy import bindparam, column, func, select, table
 from bilateral.index import schema
 from bilateral.index.files import schema as files
 from bilateral.index.queries.feedback import Feedback, feedback_of
+from bilateral.index.queries.prepared import Prepared
 from bilateral.index.queries.values import Wide
 
 if TYPE_CHECKING:
@@ -189,13 +191,13 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
     Returns:
         The agent; None if the registry has no such agent.
     """
-    row = connection.execute(_AGENT, _parameters(key)).first()
+    row = _AGENT.first(connection, _parameters(key))
     if row is None:
         return None
     values: tuple[Any, ...] = (
         *(key.id, key.global_id, key.chain_id, key.identity_registry, key.agent_id),
         *row,
-        registration(connection, key) if row.uri else None,
+        registration(connection, key) if row[_COLUMNS.index("uri")] else None,
         metadata(connection, key),
         summaries(connection, key),
         feedback_of(connection, key, limit=newest).items if newest else (),
@@ -223,7 +225,7 @@ def registration(connection: Connection, key: AgentKey) -> Registration | None:
     Returns:
         The file; None if the index has not found the agent's URI yet.
     """
-    row = connection.execute(_REGISTRATION, _parameters(key)).first()
+    row = _REGISTRATION.first(connection, _parameters(key))
     if row is None:
         return None
     content, state, integrity, reason, checked_at, is_confirmed, *texts, active, x402_support = row
@@ -251,32 +253,47 @@ def _is(columns: Any) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-_AGENT: Final = select(*(schema.agent.c[name] for name in _COLUMNS)).where(*_is(schema.agent.c))
-_REGISTRATION: Final = select(*(_VIEW.c[name] for name in ("content_hash", *_VIEW_COLUMNS))).where(*_is(_VIEW.c))
+_AGENT: Final = Prepared(select(*(schema.agent.c[name] for name in _COLUMNS)).where(*_is(schema.agent.c)))
+_REGISTRATION: Final = Prepared(
+    select(*(_VIEW.c[name] for name in ("content_hash", *_VIEW_COLUMNS))).where(*_is(_VIEW.c))
+)
+_SERVICE: Final = files.registration_service.c
+_SERVICES: Final = Prepared(
+    select(_SERVICE.name, _SERVICE.endpoint, _SERVICE.version)
+    .where(_SERVICE.content_hash == bindparam("content", type_=_SERVICE.content_hash.type))
+    .order_by(_SERVICE.position)
+)
+_CAPABILITY: Final = files.registration_capability.c
+_CAPABILITIES: Final = Prepared(
+    select(_CAPABILITY.kind, _CAPABILITY.value)
+    .where(_CAPABILITY.content_hash == bindparam("content", type_=_CAPABILITY.content_hash.type))
+    .order_by(_CAPABILITY.kind, _CAPABILITY.position)
+)
 
 
 def _services(connection: Connection, content: bytes | None) -> tuple[Service, ...]:
     if content is None:
         return ()
-    columns = files.registration_service.c
-    rows = connection.execute(
-        select(columns.name, columns.endpoint, columns.version)
-        .where(columns.content_hash == content)
-        .order_by(columns.position)
-    )
-    return tuple(Service(*row) for row in rows)
+    return tuple(Service(*row) for row in _SERVICES.all(connection, {"content": content}))
 
 
 def _capabilities(connection: Connection, content: bytes | None) -> tuple[Capability, ...]:
     if content is None:
         return ()
-    columns = files.registration_capability.c
-    rows = connection.execute(
-        select(columns.kind, columns.value)
-        .where(columns.content_hash == content)
-        .order_by(columns.kind, columns.position)
+    return tuple(Capability(*row) for row in _CAPABILITIES.all(connection, {"content": content}))
+
+
+_ENTRY: Final = schema.agent_metadata.c
+_METADATA: Final = Prepared(
+    select(
+        _ENTRY.metadata_key,
+        func.substr(_ENTRY.metadata_value, 1, MAX_VALUE, type_=_ENTRY.metadata_value.type),
+        func.length(_ENTRY.metadata_value),
     )
-    return tuple(Capability(*row) for row in rows)
+    .where(*_is(_ENTRY))
+    .order_by(_ENTRY.metadata_key)
+    .limit(MAX_ENTRIES)
+)
 
 
 def metadata(connection: Connection, key: AgentKey) -> tuple[AgentMetadata, ...]:
@@ -286,36 +303,29 @@ def metadata(connection: Connection, key: AgentKey) -> tuple[AgentMetadata, ...]
         connection: The database.
         key: The agent.
     """
-    columns = schema.agent_metadata.c
-    rows = connection.execute(
-        select(
-            columns.metadata_key,
-            func.substr(columns.metadata_value, 1, MAX_VALUE, type_=columns.metadata_value.type),
-            func.length(columns.metadata_value),
-        )
-        .where(
-            columns.chain_id == key.chain_id,
-            columns.identity_registry == key.identity_registry,
-            columns.agent_id == key.agent_id,
-        )
-        .order_by(columns.metadata_key)
-        .limit(MAX_ENTRIES)
-    )
+    rows = _METADATA.all(connection, _parameters(key))
     # SQLite returns NULL for a part of empty bytes.
     return tuple(AgentMetadata(name, f"0x{(value or b'').hex()}", size) for name, value, size in rows)
 
 
 _SUMMARY: Final = schema.summary.c
-_SUMMARIES: Final = (
-    select(*(_SUMMARY[name] for name in ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")))
-    .where(
-        _SUMMARY.chain_id == bindparam("chain"),
-        _SUMMARY.registry.in_(bindparam("registries", expanding=True)),
-        _SUMMARY.agent_id == bindparam("agent"),
+
+
+@cache
+def _summaries(registries: int) -> Prepared:
+    """Return the statement for the summaries of an agent in a number of registries."""
+    listed = [bindparam(f"registry_{place}", type_=_SUMMARY.registry.type) for place in range(registries)]
+    names = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
+    return Prepared(
+        select(*(_SUMMARY[name] for name in names))
+        .where(
+            _SUMMARY.chain_id == bindparam("chain", type_=_SUMMARY.chain_id.type),
+            _SUMMARY.registry.in_(listed),
+            _SUMMARY.agent_id == bindparam("agent", type_=_SUMMARY.agent_id.type),
+        )
+        .order_by(_SUMMARY.counterparts.desc(), _SUMMARY.registry, _SUMMARY.side, _SUMMARY.tag)
+        .limit(MAX_ENTRIES)
     )
-    .order_by(_SUMMARY.counterparts.desc(), _SUMMARY.registry, _SUMMARY.side, _SUMMARY.tag)
-    .limit(MAX_ENTRIES)
-)
 
 
 def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...]:
@@ -325,5 +335,6 @@ def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...
         connection: The database.
         key: The agent.
     """
-    rows = connection.execute(_SUMMARIES, {**_parameters(key), "registries": key.registries})
+    registries = {f"registry_{place}": address for place, address in enumerate(key.registries)}
+    rows = _summaries(len(registries)).all(connection, {**_parameters(key), **registries})
     return tuple(RatingSummary(*row) for row in rows)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, Boolean, and_, bindparam, column, select, table, tuple_
 
 from bilateral.events import NewFeedback, ResponseAppended
-from bilateral.identifiers import AgentId, FeedbackId
 from bilateral.index import schema
 from bilateral.index.files import schema as files
 from bilateral.index.queries.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
+from bilateral.index.queries.prepared import Prepared
 from bilateral.index.queries.values import Exact, Wide, exact, hexadecimal
 
 if TYPE_CHECKING:
@@ -253,19 +254,23 @@ def _page(  # noqa: PLR0913, PLR0917  # one a filter
     if cursor is not None:
         last = dict(zip(("last_block", "last_index"), decode_cursor(kind, cursor, int, int), strict=True))
     listed = _listed(statement, tuple(filters), is_first=cursor is None, include_revoked=wanted.include_revoked)
-    rows: list[Row[*tuple[Any, ...]]] = []
+    rows: list[tuple[Any, ...]] = []
     for it in parameters:
-        rows += connection.execute(listed, {**it, **filters, **last, "limit": limit + 1})
-    rows.sort(key=lambda row: (row.block_number, row.log_index), reverse=True)
-    shown = rows[: limit + 1]
-    return page_of(shown, limit, feedback_of_row, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+        rows += listed.all(connection, {**it, **filters, **last, "limit": limit + 1})
+    rows.sort(key=itemgetter(*_PLACE), reverse=True)
+    return page_of(
+        rows[: limit + 1], limit, feedback_of_row, lambda row: encode_cursor(kind, *(row[it] for it in _PLACE))
+    )
 
+
+_PLACE: Final = tuple([column.name for column in SELECTION.selected_columns].index(it.name) for it in _ORDER)
+"""The places of block and log index in a row of `SELECTION`."""
 
 _FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.client_address}
 
 
 @cache
-def _listed(statement: Select[Any], filters: tuple[str, ...], *, is_first: bool, include_revoked: bool) -> Select[Any]:
+def _listed(statement: Select[Any], filters: tuple[str, ...], *, is_first: bool, include_revoked: bool) -> Prepared:
     """Return a statement with the conditions of some filters. There are 32 of each."""
     query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
     if not include_revoked:
@@ -273,7 +278,7 @@ def _listed(statement: Select[Any], filters: tuple[str, ...], *, is_first: bool,
     if not is_first:
         last = tuple_(*(bindparam(name, type_=BigInteger) for name in ("last_block", "last_index")))
         query = query.where(tuple_(*_ORDER) < last)
-    return query.order_by(*(place.desc() for place in _ORDER)).limit(bindparam("limit", type_=BigInteger))
+    return Prepared(query.order_by(*(place.desc() for place in _ORDER)).limit(bindparam("limit", type_=BigInteger)))
 
 
 def feedback(connection: Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
@@ -297,13 +302,13 @@ def feedback(connection: Connection, key: AgentKey, client: str, feedback_index:
     return tuple(feedback_of_row(row) for row in rows)
 
 
-def feedback_of_row(row: Row[*tuple[Any, ...]]) -> Feedback:
+def feedback_of_row(row: Sequence[Any]) -> Feedback:
     """Return a row as feedback."""
     chain_id, agent_id, registry, client, index, value, decimals, tag1, tag2, endpoint, uri, *rest = row
     hash_, is_revoked, revoked_block, block, log_index, time, transaction, state, *content = rest
-    agent = AgentId(agent_id, chain_id)
+    agent = f"{chain_id}:{agent_id}"
     values: tuple[Any, ...] = (
-        *(_feedback_id(agent, client, index), str(agent), agent_id, registry, client, index),
+        *(_feedback_id(agent, client, index), agent, agent_id, registry, client, index),
         *(exact(value, decimals), tag1, tag2, endpoint, uri, hexadecimal(hash_), bool(is_revoked), revoked_block),
         *(block, log_index, time, f"0x{transaction.hex()}"),
         None if state is None else FileContent(state, *content),
@@ -311,9 +316,12 @@ def feedback_of_row(row: Row[*tuple[Any, ...]]) -> Feedback:
     return Feedback(*values)
 
 
-def _feedback_id(agent: AgentId, client: str, index: int) -> str:
-    """Return the textual id. A registry of somebody else may emit the index 0, which has none."""
-    return str(FeedbackId(agent, client, index)) if index else f"{agent}:{client}:"
+def _feedback_id(agent: str, client: str, index: int) -> str:
+    """Return the textual id. A registry of somebody else may emit the index 0, which has none.
+
+    `FeedbackId` would check again what the tables hold: an address in checksum form, and numbers within their ranges.
+    """
+    return f"{agent}:{client}:{index - 1}" if index else f"{agent}:{client}:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +385,7 @@ def responses_of(  # noqa: PLR0913  # one a filter
     if feedback_index is not None:
         statement = statement.where(it.feedback_index == feedback_index)
     order = (it.block_number, it.log_index)
-    agent = AgentId(key.agent_id, key.chain_id)
+    agent = key.id
 
     def convert(row: Row[*tuple[Any, ...]]) -> Response:
         given_by, index, registry, responder, uri, hash_, block, log_index, time, transaction = row

@@ -1,0 +1,104 @@
+"""Statements that are compiled once. SQLAlchemy looks a statement up for each run, which takes longer than most run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import DBAPIError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sqlalchemy import Connection, Dialect, Select
+    from sqlalchemy.sql.compiler import SQLCompiler
+
+    Convert = Callable[[Any], Any]
+
+
+class Prepared:
+    """A statement whose changing values are parameters by name. It is compiled once for each kind of database.
+
+    Args:
+        statement: The statement. It has no parameter for a list (`IN`), whose text depends on the length.
+    """
+
+    def __init__(self, statement: Select[Any]) -> None:
+        """See the class."""
+        self._statement = statement
+        self._compiled: dict[str, _Compiled] = {}
+
+    def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
+        """Return all rows, with the values that the types of the columns make.
+
+        Args:
+            connection: The database.
+            values: The parameters. Others than those of the statement are left out.
+
+        Raises:
+            KeyError: A parameter is missing.
+            DBAPIError: The database failed, as for statements of SQLAlchemy.
+        """
+        dialect = connection.dialect
+        compiled = self._compiled.get(dialect.name)
+        if compiled is None:
+            compiled = self._compiled[dialect.name] = _Compiled(self._statement, dialect)
+        return compiled.rows(connection, values)
+
+    def first(self, connection: Connection, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        """Return the first row, of a statement that finds few; None if there is none. See `all`."""
+        rows = self.all(connection, values)
+        return rows[0] if rows else None
+
+
+class _Compiled:
+    """A statement as the driver of one kind of database takes it."""
+
+    def __init__(self, statement: Select[Any], dialect: Dialect) -> None:
+        compiled: SQLCompiler = statement.compile(dialect=dialect)
+        self._text = compiled.string
+        self._places = compiled.positiontup
+        self._types = [column.type for column in statement.selected_columns]
+        self._constants: dict[str, Any] = {}
+        self._asked: list[tuple[str, Convert | None]] = []
+        for parameter, name in compiled.bind_names.items():
+            convert = parameter.type.dialect_impl(dialect).bind_processor(dialect)
+            if parameter.required:
+                self._asked.append((name, convert))
+            else:
+                self._constants[name] = parameter.value if convert is None else convert(parameter.value)
+        self._converts: list[tuple[int, Convert]] | None = None
+
+    def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
+        if not connection.in_transaction():
+            connection.begin()  # sets the time limit, and ends with the visit
+        given = dict(self._constants)
+        for name, convert in self._asked:
+            given[name] = values[name] if convert is None else convert(values[name])
+        cursor = connection.connection.cursor()
+        try:
+            cursor.execute(self._text, given if self._places is None else [given[name] for name in self._places])
+            rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+            if self._converts is None:
+                self._converts = self._processors(connection.dialect, cursor.description)
+        except connection.dialect.loaded_dbapi.Error as problem:
+            raise DBAPIError(self._text, None, problem) from problem
+        finally:
+            cursor.close()
+        if not self._converts:
+            return rows
+        converted = []
+        for row in rows:
+            changed = list(row)
+            for place, convert in self._converts:
+                changed[place] = convert(changed[place])
+            converted.append(tuple(changed))
+        return converted
+
+    def _processors(self, dialect: Dialect, description: Sequence[Any]) -> list[tuple[int, Convert]]:
+        """Return what converts the values of columns, by their places. The driver tells the types of the server."""
+        found: list[tuple[int, Convert]] = []
+        for place, (kind, told) in enumerate(zip(self._types, description, strict=True)):
+            convert = kind.dialect_impl(dialect).result_processor(dialect, told[1])
+            if convert is not None:
+                found.append((place, convert))
+        return found

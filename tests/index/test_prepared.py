@@ -1,0 +1,57 @@
+"""Statements that are compiled once give what SQLAlchemy gives."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import bindparam, func, literal_column, select
+
+from bilateral.events import NewFeedback
+from bilateral.index import schema
+from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
+from bilateral.index.queries.prepared import Prepared
+from bilateral.index.readers import Reader
+
+FEEDBACK = schema.EVENT_TABLES[NewFeedback]
+OF_AGENT = (
+    select(*FEEDBACK.c, func.substr(FEEDBACK.c.feedback_hash, 1, 4, type_=FEEDBACK.c.feedback_hash.type))
+    .where(FEEDBACK.c.agent_id == bindparam("agent", type_=FEEDBACK.c.agent_id.type), FEEDBACK.c.tag1 != "")
+    .order_by(FEEDBACK.c.block_number, FEEDBACK.c.log_index)
+    .limit(100)
+)
+ENDLESS = {
+    "sqlite": "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n)",
+    "postgresql": "(SELECT count(*) FROM generate_series(1, 1000000000000) AS n)",
+}
+
+
+def test_rows_have_the_values_of_their_columns(api_reader):
+    prepared = Prepared(OF_AGENT)
+    with api_reader.connect() as connection:
+        for agent in (1, 2, 2**255, 1):
+            expected = connection.execute(OF_AGENT, {"agent": agent}).all()
+            assert prepared.all(connection, {"agent": agent, "unused": 1}) == [tuple(row) for row in expected]
+            assert prepared.first(connection, {"agent": agent}) == (tuple(expected[0]) if expected else None)
+        assert {type(it) for it in prepared.first(connection, {"agent": 1})} >= {int, str, bytes}
+
+
+def test_a_missing_parameter_is_a_mistake_of_the_caller(api_reader):
+    with api_reader.connect() as connection, pytest.raises(KeyError, match="agent"):
+        Prepared(select(FEEDBACK.c.tag1).where(FEEDBACK.c.agent_id == bindparam("agent"))).all(connection, {})
+
+
+def test_a_statement_without_end_is_ended_and_the_connection_goes_on(api_database):
+    reader = Reader(api_database, seconds=0.3, connections=1)
+    endless = Prepared(select(literal_column(ENDLESS[reader.dialect])))
+    try:
+        for _ in range(2):
+            with pytest.raises(QueryTimeoutError):
+                reader.read(endless.all, {})
+        assert reader.read(Prepared(select(literal_column("1"))).first, {}) == (1,)
+    finally:
+        reader.close()
+
+
+def test_a_wrong_statement_fails_as_one_of_sqlalchemy(api_reader):
+    wrong = select(literal_column("nothing"))
+    with pytest.raises(DatabaseUnavailableError, match="nothing"):
+        api_reader.read(Prepared(wrong).all, {})
