@@ -13,8 +13,8 @@ from rich.table import Table
 from web3 import HTTPProvider
 
 from bench.x402.overhead import LARGE, SMALL, measure
-from bench.x402.shop import open_shop
-from bilateral.x402 import Verifier, protect_client
+from bench.x402.shop import open_market, open_shop
+from bilateral.x402 import Verifier, interaction_hash, protect_client
 from bilateral.x402.requests import verification_of, verifying_session
 from scripts._anvil import running_anvil
 
@@ -81,21 +81,46 @@ def verification_seconds(rpc: str, count: int) -> float:
     return statistics.median(taken)
 
 
+def hashing_seconds(size: int) -> float:
+    """Return the shortest time in which two bodies are hashed, which no settlement can overlap: its hash comes first.
+
+    Args:
+        size: The size of a body, in bytes.
+    """
+    body, taken = bytes(size), []
+    for _ in range(5):
+        begun = time.perf_counter()
+        interaction_hash("task", body, body)
+        taken.append(time.perf_counter() - begun)
+    return min(taken)
+
+
 def main() -> int:
     """Measure, print, and return 1 if a figure is above its limit."""
     logger.set_level(LogLevel.WARNING)
-    small, large = measure(SMALL, 300), measure(LARGE, 7)
+    small, ready = measure(SMALL, 300), measure(LARGE, 7)
     with running_anvil() as url:
         seconds = verification_seconds(url, 300)
+        with open_market(url) as market:
+            large = measure(LARGE, 7, market)
+    hashing = hashing_seconds(LARGE)
     table = Table("what", "bare SDK", "with the extension", "figure", "at most", title="Paid requests, medians")
     rows = (
         ("1 kB", small, f"+{small.added * 1000:.2f} ms", f"+{MAX_ADDED * 1000:.0f} ms", small.added <= MAX_ADDED),
-        ("30 MB", large, f"{large.ratio:.2f} times", f"{MAX_RATIO} times", large.ratio <= MAX_RATIO),
+        (
+            "30 MB, settled on a chain",
+            large,
+            f"{large.ratio:.2f} times",
+            f"{MAX_RATIO} times",
+            large.ratio <= MAX_RATIO,
+        ),
+        ("30 MB, settled at once", ready, f"{ready.ratio:.2f} times", "", True),
     )
     for what, found, figure, limit, _ in rows:
         table.add_row(what, f"{found.bare * 1000:.2f} ms", f"{found.signed * 1000:.2f} ms", figure, limit)
     table.add_row("verification", "", "", f"{seconds * 1000:.2f} ms", f"{MAX_VERIFICATION * 1000:.0f} ms")
-    Console(width=100).print(table)
+    table.add_row("keccak-256 of two bodies of 30 MB", "", "", f"{hashing * 1000:.0f} ms", "")
+    Console(width=120).print(table)
     return 0 if all(holds for *_, holds in rows) and seconds <= MAX_VERIFICATION else 1
 
 

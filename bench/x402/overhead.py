@@ -1,7 +1,7 @@
 """The time that the extension adds to a paid request, beside the bare SDK, in one run.
 
-Both servers are real, and their facilitator answers at once, so that no node takes time. The requests take turns, so
-that what else the machine does slows both alike.
+Both servers are real. By default their facilitator answers at once, so that no node takes time. The requests take
+turns, so that what else the machine does slows both alike.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from bilateral.x402.asgi import ReputationMiddleware
 from scripts._x402 import serving
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from x402.schemas import PaymentPayload, PaymentRequirements
 
 NETWORK: Final = "eip155:31337"
@@ -60,6 +62,25 @@ class ReadyFacilitator:
 
 
 @dataclass(frozen=True)
+class Market:
+    """The parts of a payment.
+
+    Attributes:
+        facilitator: Makes a client of the facilitator, one for each server.
+        token: The address of the token.
+        payer: The account that pays.
+    """
+
+    facilitator: Callable[[], Any]
+    token: str
+    payer: Any
+
+
+READY: Final = Market(ReadyFacilitator, _TOKEN, _PAYER)
+"""Payments that take no time."""
+
+
+@dataclass(frozen=True)
 class Overhead:
     """The times of both servers for one size of bodies.
 
@@ -86,15 +107,16 @@ class Overhead:
         return self.signed / self.bare
 
 
-def make_app(*, is_signed: bool) -> FastAPI:
+def make_app(*, is_signed: bool, market: Market = READY) -> FastAPI:
     """Make a paid application that repeats the request's body.
 
     Args:
         is_signed: True to sign its answers by the extension.
+        market: The parts of a payment.
     """
-    server = x402ResourceServer(ReadyFacilitator())
+    server = x402ResourceServer(market.facilitator())
     register_exact_evm_server(server, NETWORK)
-    price: Any = {"asset": _TOKEN, "amount": "1000", "extra": {"name": "Test Dollar", "version": "2"}}
+    price: Any = {"asset": market.token, "amount": "1000", "extra": {"name": "Test Dollar", "version": "2"}}
     option = PaymentOption(scheme="exact", network=NETWORK, pay_to=_PAYEE, price=price)
     app = FastAPI()
 
@@ -112,19 +134,20 @@ def make_app(*, is_signed: bool) -> FastAPI:
     return app
 
 
-def measure(size: int, count: int) -> Overhead:
+def measure(size: int, count: int, market: Market = READY) -> Overhead:
     """Send paid requests over HTTP to both servers in turns, and return the medians.
 
     Args:
         size: The size of a body, in bytes.
         count: The number of requests to each server.
+        market: The parts of a payment.
     """
     body = b"a" * size
     taken: dict[bool, list[float]] = {False: [], True: []}
-    payer = register_exact_evm_client(x402ClientSync().set_spend_controls(False), EthAccountSigner(_PAYER))
+    payer = register_exact_evm_client(x402ClientSync().set_spend_controls(False), EthAccountSigner(market.payer))
     with (
-        serving(make_app(is_signed=False)) as bare_url,
-        serving(make_app(is_signed=True)) as signed_url,
+        serving(make_app(is_signed=False, market=market)) as bare_url,
+        serving(make_app(is_signed=True, market=market)) as signed_url,
         httpx.Client(timeout=600) as http,
     ):
         for _ in range(count + 1):

@@ -18,7 +18,7 @@ from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_client, register_exact_evm_server
 from x402.mechanisms.evm.signers import EthAccountSigner
 
-from bench.x402.overhead import KEY
+from bench.x402.overhead import KEY, NETWORK, Market
 from bilateral.client import Client
 from bilateral.contracts import Deployment
 from bilateral.documents import RegistrationFile
@@ -92,6 +92,23 @@ def open_shop(rpc: str, buyers: int) -> Iterator[Shop]:
         declared = declare_8004_reputation(agent, deployment)
         with serving(_app(server, RouteConfig(option, extensions=declared))) as url:
             yield Shop(url, rpc, deployment, extension, tuple(accounts))
+
+
+@contextmanager
+def open_market(rpc: str) -> Iterator[Market]:
+    """Deploy a token on a local chain, and settle payments there by the SDK's facilitator until the context ends.
+
+    Args:
+        rpc: The URL of an anvil.
+    """
+    web3 = Web3(HTTPProvider(rpc))
+    token = _deployed(web3, "MockPaymentToken")
+    facilitator, payer = Account.create(), Account.create()
+    web3.provider.make_request("anvil_setBalance", [facilitator.address, hex(1000 * _ETHER)])  # type: ignore[arg-type]
+    minted = token.functions.mint(payer.address, _FUNDS).transact({"from": web3.eth.accounts[0]})
+    web3.eth.wait_for_transaction_receipt(minted, poll_latency=_POLL_SECONDS)
+    with serving(facilitator_app(rpc, facilitator.key.hex(), NETWORK)) as url:
+        yield Market(lambda: HTTPFacilitatorClient(FacilitatorConfig(url=url)), token.address, payer)
 
 
 def _app(server: x402ResourceServer, route: RouteConfig) -> FastAPI:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import threading
 import time
 from collections import OrderedDict
@@ -122,8 +123,9 @@ def payment_of(header: str) -> bytes | None:
 
 
 def request_of(method: str, target: bytes, body: bytes) -> bytes:
-    """Return the hash of a request: method, target with query, body."""
-    return keccak(keccak(method.encode()) + keccak(target) + keccak(body))
+    """Return the hash of a request: method, target with query, body. Nobody else reads it, so the fastest one does."""
+    parts = (hashlib.sha256(each).digest() for each in (method.encode(), target, body))
+    return hashlib.sha256(b"".join(parts)).digest()
 
 
 def size_of(answer: KeptAnswer) -> int:

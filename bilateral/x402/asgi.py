@@ -81,7 +81,7 @@ class ReputationMiddleware:
         if not header or not self._declares(scope):
             await self._paid(scope, receive, send)
             return
-        exchange = Exchange()
+        exchange = Exchange(is_on_loop=True)
         try:
             body = await _read(receive, self._limit)
             exchange.request = self._adapter.request_body(body, _header(scope, b"content-encoding").decode("latin-1"))
@@ -195,7 +195,7 @@ class _Outgoing:
         body, start = self._body.joined, self._start
         headers: Headers = list(start["headers"])
         if self._exchange.settlement is not None:
-            headers = self._signed(headers, body)
+            headers = await asyncio.to_thread(self._signed, headers, body)
         if self._payment is not None:
             parts = (start["status"], tuple(headers), body)
             await _call(self._adapter, self._adapter.keep, self._payment, self._exchange, parts)

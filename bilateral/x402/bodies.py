@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MAX_BODY: Final = 32 * 1024 * 1024
 """The default limit of a signed body, in bytes, after decoding."""
 
+SLOW_BYTES: Final = 256 * 1024
+"""The size of both bodies from which event loops hash them in a thread: about a millisecond."""
+
 _MAX_ENCODINGS: Final = 3
 
 

@@ -13,6 +13,7 @@ from bilateral.errors import BilateralError, DocumentError, MalformedDocumentErr
 from bilateral.node.steps import Blocking
 from bilateral.text import printable
 from bilateral.x402 import verdicts
+from bilateral.x402.bodies import SLOW_BYTES
 from bilateral.x402.checking import MAX_SIGNERS, authentic_file, service_wallet
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.keys import find_signer, is_key, is_signature_of_account
@@ -166,12 +167,16 @@ class Examination:
         if found.task_ref != f"{receipt.network}:{receipt.transaction}":
             raise _failed("the statement names another transaction than the settlement")
 
-    def _compare_hashes(self) -> None:
+    def _compare_hashes(self) -> Operation[None]:
         """Compute the hashes again from this client's own bodies."""
         found, paid = _needed(self._interaction, "there is no statement"), self._paid
         if paid.response is None:
             raise _failed("the response cannot be decoded")
-        hashes = self._profile.hashes(found.task_ref, paid.request, paid.path_and_query, paid.response)
+        parts = found.task_ref, paid.request, paid.path_and_query, paid.response
+        if len(paid.request) + len(paid.response) < SLOW_BYTES:
+            hashes = self._profile.hashes(*parts)
+        else:
+            hashes = yield Blocking(lambda: self._profile.hashes(*parts))
         if hashes != (found.interaction_hash, found.data_hash):
             raise _failed("the hash is not that of these bodies")
 

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from bilateral.x402.bodies import SLOW_BYTES
 from bilateral.x402.interactions import tool_request, tool_response
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Exchange:
         settlement: The settlement, if it came before the application runs.
         declarations: The server's declarations for this request by key, if the settlement came first.
         is_signed: True once there is a signed statement.
+        is_on_loop: True if an event loop serves the request, which slow work must not block.
     """
 
     request: bytes = b""
@@ -35,6 +37,12 @@ class Exchange:
     settlement: SettleResponse | None = None
     declarations: dict[str, Any] = field(default_factory=dict)
     is_signed: bool = False
+    is_on_loop: bool = False
+
+    @property
+    def is_large(self) -> bool:
+        """True if its bodies take long to hash."""
+        return len(self.request) + len(self.response or b"") >= SLOW_BYTES
 
 
 CURRENT: Final[ContextVar[Exchange | None]] = ContextVar("bilateral_x402_exchange", default=None)

@@ -13,6 +13,7 @@ refuse what could not be signed, and no hook after it raises.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -25,13 +26,13 @@ from bilateral.identifiers import AccountId, ChainId, GlobalAgentId, Transaction
 from bilateral.x402.errors import InvalidKeyError, InvalidMessageError
 from bilateral.x402.exchange import Exchange, exchange_of, is_tool_call
 from bilateral.x402.fields import optional_uri
-from bilateral.x402.keys import InteractionKey, check_key
+from bilateral.x402.keys import InteractionKey, RemoteKey, check_key
 from bilateral.x402.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
 from bilateral.x402.reservations import Reservations, payment_key
 from bilateral.x402.types import AgentRegistration, ClientAgent, InteractionData, ReputationInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from x402.schemas import (
         SettleContext,
@@ -133,8 +134,8 @@ class Reputation8004ResourceServerExtension:
     """The extension for `x402ResourceServer.register_extension`; also for the synchronous server.
 
     Args:
-        key: Signs the interactions. Its public key belongs into the agent's registration file. A remote key blocks the
-            server while it signs.
+        key: Signs the interactions. Its public key belongs into the agent's registration file. An ASGI server waits
+            for a remote key in a thread, but for its checks before payments.
         on_unsigned: Called with a problem when a paid answer goes out without a signature, to raise an alarm.
         recheck_seconds: The time for which a checked key counts as working.
 
@@ -235,8 +236,10 @@ class Reputation8004ResourceServerExtension:
         if type(context.error) is Exception and SETTLEMENT_PENDING not in str(context.error):
             self._release(context)
 
-    def enrich_settlement_response(self, declaration: Any, context: SettleResultContext) -> dict[str, Any] | None:
-        """Sign the interaction ("Signature Protocol"). If settlement comes first, the adapter signs later."""
+    def enrich_settlement_response(
+        self, declaration: Any, context: SettleResultContext
+    ) -> dict[str, Any] | Awaitable[dict[str, Any] | None] | None:
+        """Sign the interaction ("Signature Protocol"). If the settlement came first, the adapter signs later."""
         try:
             exchange = exchange_of(context.transport_context)
             if exchange is None:
@@ -245,7 +248,19 @@ class Reputation8004ResourceServerExtension:
                 exchange.settlement, exchange.is_paid = context.result, True
                 exchange.declarations[self.key] = declaration
                 return None
+            if exchange.is_on_loop and (exchange.is_large or isinstance(self._key, RemoteKey)):
+                return self._sign_in_thread(declaration, context.result, exchange)
             return self.sign(declaration, context.result, exchange)
+        except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
+            self.count_unsigned(type(error).__name__)
+            return None
+
+    async def _sign_in_thread(
+        self, declaration: Any, settlement: SettleResponse, exchange: Exchange
+    ) -> dict[str, Any] | None:
+        """Sign a settled exchange without blocking the event loop."""
+        try:
+            return await asyncio.to_thread(self.sign, declaration, settlement, exchange)
         except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
             self.count_unsigned(type(error).__name__)
             return None

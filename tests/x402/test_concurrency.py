@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bench.x402.__main__ import verification_seconds
+from bench.x402.__main__ import hashing_seconds, verification_seconds
 from bench.x402.overhead import SMALL, measure
 from bench.x402.proofs import AT_ONCE, play
-from bench.x402.shop import open_shop
+from bench.x402.shop import open_market, open_shop
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,12 @@ def test_overhead_is_measured_on_answered_requests():
     found = measure(SMALL, 2)
     assert found.bare > 0
     assert found.signed > 0
+
+
+def test_overhead_is_measured_with_payments_on_a_chain(rpc):
+    with open_market(rpc) as market:
+        assert measure(SMALL, 1, market).signed > 0
+    assert hashing_seconds(SMALL) > 0
 
 
 def test_verification_is_measured_on_a_verified_answer(rpc):
