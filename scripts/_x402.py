@@ -15,6 +15,8 @@ from x402.mechanisms.evm.exact import register_exact_evm_facilitator
 from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 from x402.schemas import PaymentPayload, PaymentRequirements
 
+from bilateral.x402.settling import SettlingSigner
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -56,9 +58,9 @@ def serving(app: FastAPI) -> Iterator[str]:
 class _LocalSigner(FacilitatorWeb3Signer):
     """The SDK's signer. It polls a local node more often than every 100 ms for a receipt."""
 
-    def __init__(self, secret: str, rpc: str) -> None:
+    def __init__(self, secret: str, rpc: str, **options: Any) -> None:
         """Connect to a node."""
-        super().__init__(secret, rpc)
+        super().__init__(secret, rpc, **options)
         self._polled = Web3(HTTPProvider(rpc))
 
     def wait_for_transaction_receipt(self, tx_hash: str) -> TransactionReceipt:
@@ -67,19 +69,25 @@ class _LocalSigner(FacilitatorWeb3Signer):
         return super().wait_for_transaction_receipt(tx_hash)
 
 
-def facilitator_app(rpc: str, secret: str, network: str) -> FastAPI:
+class _LocalSettlingSigner(_LocalSigner, SettlingSigner):
+    """The signer that settles through the registry of buyers. It polls as often."""
+
+
+def facilitator_app(rpc: str, secret: str, network: str, registry: str | None = None) -> FastAPI:
     """Make the SDK's facilitator behind its HTTP interface.
 
     Args:
         rpc: The URL of a node.
         secret: The private key of the account that sends the settlements, in hexadecimal digits.
         network: The network (CAIP-2).
+        registry: The registry of buyers to settle through; None to call the token.
 
     Returns:
         The application.
     """
     facilitator = x402FacilitatorSync()
-    register_exact_evm_facilitator(facilitator, _LocalSigner(secret, rpc), network)
+    signer = _LocalSigner(secret, rpc) if registry is None else _LocalSettlingSigner(secret, rpc, registry=registry)
+    register_exact_evm_facilitator(facilitator, signer, network)
     app = FastAPI()
 
     def perform(action: str, message: dict[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,26 @@ from ape.logging import get_rich_console, logger
 from rich.console import Console
 
 from scripts._anvil import Interrupted
-from scripts._demo import authorized, companion, identity, index, paid, ratings, reputation, ring, service, validation
+from scripts._demo import (
+    authorized,
+    buyers,
+    companion,
+    identity,
+    index,
+    paid,
+    ratings,
+    reputation,
+    ring,
+    service,
+    validation,
+)
 from scripts._demo.stage import Stage
 
 # The chapter of authorised feedback moves the chain's clock ahead of this machine's, by which x402 payments expire.
 CHAPTERS = [
     identity.play,
     paid.play,
+    buyers.play,
     authorized.play,
     reputation.play,
     validation.play,

@@ -1,8 +1,11 @@
-"""Refusals of messages about buyers."""
+"""Refusals of messages about buyers, and failures of services for them."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from bilateral.errors import BilateralError
+from bilateral.text import quoted
 
 
 class BuyerRefusalError(Exception):
@@ -26,3 +29,28 @@ class BuyerRefusalError(Exception):
         self.detail = detail
         self.retry_seconds = retry_seconds
         self.members = members
+
+
+class BuyerServiceRefusedError(BilateralError):
+    """A service refuses a request.
+
+    Attributes:
+        status: The HTTP status.
+        code: The service's reason for programs; empty if it names none.
+        detail: Its reason for people.
+    """
+
+    reason = "service_refused"
+
+    def __init__(self, status: int, code: str, detail: str) -> None:
+        """Compose the message from the service's answer."""
+        super().__init__(f"the service refuses with status {status}: {quoted(detail)}")
+        self.status = status
+        self.code = code
+        self.detail = detail
+
+
+class BuyerServiceFailedError(BilateralError):
+    """A service cannot be reached, or does not answer as one."""
+
+    reason = "service_failed"

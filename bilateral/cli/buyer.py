@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bilateral.cli import buyer_service
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import InvalidArgumentError
@@ -286,6 +287,9 @@ def take_role(invocation: Invocation, role: Role) -> None:
     """Take a role that the signer was nominated for."""
     wanted = _role(role)
     invocation.write("Role taken", lambda client: client.take_role(wanted))
+
+
+buyer_service.add_commands(app)
 
 
 def _vote(text: str) -> BuyerFeedback:

@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bilateral import errors
+from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
 from bilateral.checks.errors import CheckError
 from bilateral.errors import BilateralError
 from bilateral.index import errors as index_errors
@@ -141,6 +142,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
     (
         ExitCode.REFUSED,
         (
+            BuyerServiceRefusedError,
             errors.FeeLimitError,
             errors.InsufficientFundsError,
             errors.NotAgentOwnerError,
@@ -150,6 +152,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
     (
         ExitCode.NODE,
         (
+            BuyerServiceFailedError,
             errors.MalformedNodeAnswerError,
             errors.NodeError,
             errors.NodeTimeoutError,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ape.contracts import ContractInstance
     from web3 import Web3
 
-ACCOUNTS = 20
+ACCOUNTS = 30
 LOCAL_CHAIN_ID = 31337
 ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 PARAMETERS = ROOT / "deployments" / "parameters.yaml"
@@ -175,7 +175,10 @@ class Stage:
             The account.
         """
         if role not in self._accounts:
-            self._accounts[role] = ape.accounts.test_accounts[len(self._accounts)]
+            accounts, index = ape.accounts.test_accounts, len(self._accounts)
+            while len(accounts) <= index:  # the project's settings name fewer than the story has
+                accounts.generate_test_account()
+            self._accounts[role] = accounts[index]
         return self._accounts[role]
 
     def registry(self, name: str) -> ContractInstance:

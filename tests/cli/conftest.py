@@ -68,6 +68,36 @@ def environment(record, tmp_path_factory):
     }
 
 
+@pytest.fixture(scope="session")
+def attestor(accounts):
+    return accounts[10]
+
+
+@pytest.fixture(scope="session")
+def anchorer(accounts):
+    return accounts[11]
+
+
+@pytest.fixture(scope="session")
+def token(deployer, project):
+    return deployer.deploy(project.MockPaymentToken)
+
+
+@pytest.fixture(scope="session")
+def buyer_registry(deployer, project, identity, token, attestor, anchorer):
+    return deployer.deploy(project.BuyerReputationRegistry, identity, [token], attestor, anchorer)
+
+
+@pytest.fixture(scope="session")
+def with_buyers(buyer_registry, record, tmp_path_factory):
+    """The variable that names a deployment with the registry."""
+    said = json.loads(record.read_text())
+    said["contracts"]["BuyerReputationRegistry"] = {"address": buyer_registry.address}
+    path = tmp_path_factory.mktemp("buyers") / "31337.json"
+    path.write_text(json.dumps(said))
+    return {"BILATERAL_DEPLOYMENT": str(path)}
+
+
 COMMAND = get_command(app)
 """Made once: that takes as long as most commands."""
 

@@ -27,36 +27,6 @@ def new_hash():
     return "0x" + keccak(text=f"payment {next(NUMBERS)}").hex()
 
 
-@pytest.fixture(scope="module")
-def attestor(accounts):
-    return accounts[10]
-
-
-@pytest.fixture(scope="module")
-def anchorer(accounts):
-    return accounts[11]
-
-
-@pytest.fixture(scope="module")
-def token(deployer, project):
-    return deployer.deploy(project.MockPaymentToken)
-
-
-@pytest.fixture(scope="module")
-def registry(deployer, project, identity, token, attestor, anchorer):
-    return deployer.deploy(project.BuyerReputationRegistry, identity, [token], attestor, anchorer)
-
-
-@pytest.fixture(scope="module")
-def with_buyers(registry, record, tmp_path_factory):
-    """The variable that names a deployment with the registry."""
-    said = json.loads(record.read_text())
-    said["contracts"]["BuyerReputationRegistry"] = {"address": registry.address}
-    path = tmp_path_factory.mktemp("buyers") / "31337.json"
-    path.write_text(json.dumps(said))
-    return {"BILATERAL_DEPLOYMENT": str(path)}
-
-
 @pytest.fixture
 def buyer(done, with_buyers):
     """Runs a command of the group that must succeed, and returns what it wrote as JSON."""
@@ -86,7 +56,7 @@ def a_state(**changes):
     return replace(state, **changes)
 
 
-def test_a_signed_payment_is_settled(buyer, token, registry, deployer, owner, agent, client, other_client):
+def test_a_signed_payment_is_settled(buyer, token, deployer, owner, agent, client, other_client):
     token.mint(client, 10**9, sender=deployer)
     payment = sign_payment(token, ape.chain.chain_id, client, owner.address, 20_000, next(NUMBERS))
     payer, payee, amount, after, before, nonce, signature = payment.whole

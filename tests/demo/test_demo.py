@@ -62,13 +62,65 @@ def port_in(output: str) -> int:
     return int(re.search(r"http://127\.0\.0\.1:(\d+)", output)[1])
 
 
-def test_demo_succeeds_and_stops_its_chain():
-    run = subprocess.run(DEMO, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+@pytest.fixture(scope="module")
+def run():
+    """The demo, played once."""
+    return subprocess.run(DEMO, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def cells_in(output, title):
+    """Return the rows of the table with a title."""
+    lines = output.split(f"\n{title} ")[1].split("\n└")[0].splitlines()
+    return [tuple(cell.strip() for cell in line.strip("│").split("│")) for line in lines if line.startswith("│")]
+
+
+def checks_of(output, sentence):
+    """Return what the demo checked in a step."""
+    return output.split(f"✓ {sentence}")[1].splitlines()[1].strip()
+
+
+def test_demo_succeeds_and_stops_its_chain(run):
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.rstrip().endswith("Every step did what it says.")
     assert "✗" not in run.stdout
     assert not run.stderr
     assert not is_listening(port_in(run.stdout))
+
+
+def test_buyer_climbs_by_payments_and_pays_less(run):
+    assert cells_in(run.stdout, "The buyer climbs") == [
+        ("0", "0", "0", "new", "6.00"),
+        ("3", "18", "16", "verified", "5.70"),
+        ("10", "57.9", "42", "trusted", "5.40"),
+    ]
+    assert checks_of(run.stdout, "The attestor records the review") == "tier on chain trusted · score on chain 42"
+    assert checks_of(run.stdout, "The trusted buyer names itself") == "status 200 · paid in dollars 5.4"
+
+
+def test_impostor_does_not_get_the_price_of_a_buyer(run):
+    assert checks_of(run.stdout, "An impostor names the buyer") == "status 402 · refused buyer_mismatch · it paid 0"
+    assert checks_of(run.stdout, "Without the claim it gets the full price.") == "price in dollars 6"
+
+
+def test_wash_trader_is_shown_by_both_policies(run):
+    assert cells_in(run.stdout, "Two policies") == [
+        ("buyer", "brp-1.0", "42", "trusted", "none"),
+        ("buyer", "independent-1.0", "42", "trusted", "none"),
+        ("wash trader", "brp-1.0", "63", "premium", "none"),
+        ("wash trader", "independent-1.0", "0", "new", "no_payments, returned_payments"),
+    ]
+
+
+def test_state_of_buyers_is_anchored_and_a_leaf_is_verified_on_chain(run):
+    assert checks_of(run.stdout, "The service anchors its state") == "epoch 1 · leaves 4"
+    verified = "score 42 · verified True · verified with score 100 False"
+    assert checks_of(run.stdout, "Anybody verifies the buyer's leaf on chain.") == verified
+
+
+def test_fresh_address_uses_a_credential(run):
+    used = "served 1 · payments of the fresh address 0"
+    assert checks_of(run.stdout, "The attestor signs a credential for the fresh address") == used
+    assert "CredentialOfAnother(holder=fresh address, caller=stranger)" in run.stdout
 
 
 @pytest.mark.parametrize("number", INTERRUPTIONS, ids=lambda number: number.name)

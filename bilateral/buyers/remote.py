@@ -1,0 +1,220 @@
+"""Ask a service for buyers over HTTP, and send it feedback (sections 5.2 and 5.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+from eth_utils.hexadecimal import encode_hex
+
+from bilateral.arguments import is_whole
+from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
+from bilateral.buyers.messages import BuyerFeedback, content_hash, text_hash
+from bilateral.encoding import decode_object
+from bilateral.errors import InvalidArgumentError, MalformedDocumentError
+from bilateral.identifiers import GlobalAgentId, checksummed
+from bilateral.signatures import Domain, signer_errors
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.client.inputs import TransactionSigner
+
+_SECONDS: Final = 30.0
+_MAX_ANSWER: Final = 1 << 20
+_MAX_SCORE: Final = 100
+_HASH_BYTES: Final = 32
+_PROVIDER: Final = "/api/buyer"
+
+
+@dataclass(frozen=True)
+class PaidFeedback:
+    """Feedback of a seller on the buyer of one payment.
+
+    Attributes:
+        buyer: The account that paid.
+        seller: The global id of the paid agent, such as `eip155:8453:0x8004…#247`.
+        payee: The account that was paid: the wallet that the agent had then.
+        transaction_hash: The hash of the payment's transaction, 32 bytes.
+        score: 0 to 100.
+        tags: Up to ten words.
+        note: A remark. The service may publish it.
+        log_index: The number of the payment's log in its block. Needed if the transaction has several that fit.
+    """
+
+    buyer: str
+    seller: str
+    payee: str
+    transaction_hash: bytes
+    score: int
+    tags: tuple[str, ...] = ()
+    note: str = ""
+    log_index: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values, and bring the addresses into checksum form.
+
+        Raises:
+            InvalidArgumentError: The score is not 0 to 100, the hash has another length, or the agent is of a chain
+                that is not EVM's.
+            MalformedIdentifierError: An address or the agent is malformed.
+        """
+        object.__setattr__(self, "buyer", checksummed(self.buyer))
+        object.__setattr__(self, "payee", checksummed(self.payee))
+        if not is_whole(self.score) or not 0 <= self.score <= _MAX_SCORE:
+            raise InvalidArgumentError(f"score {self.score!r} is out of range 0..{_MAX_SCORE}")
+        if len(self.transaction_hash) != _HASH_BYTES:
+            raise InvalidArgumentError(f"a transaction's hash has 32 bytes, not {len(self.transaction_hash)}")
+        if not GlobalAgentId.parse(self.seller).registry.chain.is_evm:
+            raise InvalidArgumentError(f"{quoted(self.seller)} is not an agent of an EVM chain")
+
+    @property
+    def domain(self) -> Domain:
+        """The EIP-712 domain of the signature."""
+        registry = GlobalAgentId.parse(self.seller).registry
+        return Domain(registry.chain.evm_chain_id, registry.address)  # type: ignore[arg-type]  # it is checksummed
+
+    @property
+    def message(self) -> BuyerFeedback:
+        """The message that the seller signs."""
+        domain = self.domain
+        return BuyerFeedback(
+            self.buyer,  # type: ignore[arg-type]  # it is checksummed
+            domain.verifying_contract,
+            int(GlobalAgentId.parse(self.seller).agent),
+            self.score,
+            content_hash(list(self.tags)),
+            text_hash(self.note),
+            self.transaction_hash,
+            domain.chain_id,
+        )
+
+    def signed(self, signer: TransactionSigner) -> dict[str, Any]:
+        """Return the body of the request, signed by the agent's owner or wallet.
+
+        Args:
+            signer: The owner or the wallet of the agent.
+
+        Raises:
+            SignerFailedError: The signer fails.
+        """
+        with signer_errors():
+            signature = bytes(signer.sign_message(self.message.signable(self.domain)).signature)
+        proof: dict[str, Any] = {
+            "txHash": encode_hex(self.transaction_hash),
+            "fromAddress": self.buyer,
+            "toAddress": self.payee,
+            "chainId": self.domain.chain_id,
+        }
+        if self.log_index is not None:
+            proof["logIndex"] = self.log_index
+        return {
+            "buyerAddress": self.buyer,
+            "sellerGlobalId": self.seller,
+            "score": self.score,
+            "tags": list(self.tags),
+            "note": self.note,
+            "proofOfPayment": proof,
+            "signature": encode_hex(signature),
+        }
+
+
+def ask_discount(
+    service: str,
+    buyer: str,
+    seller: str,
+    *,
+    policy: str | None = None,
+    http: httpx.Client | None = None,
+) -> Mapping[str, Any]:
+    """Ask a service for the discount that a seller gives a buyer.
+
+    Args:
+        service: The URL of the service, or its `reputationProvider`, which ends with `/api/buyer`.
+        buyer: The buyer.
+        seller: The global id of the seller.
+        policy: The scoring policy; by default that of the service.
+        http: The HTTP client; by default one that follows no redirects.
+
+    Returns:
+        The answer (section 5.2).
+
+    Raises:
+        InvalidArgumentError: The URL is not one of http or https.
+        MalformedIdentifierError: The buyer is no address.
+        BuyerServiceRefusedError: The service refuses to answer, such as for an agent that it does not know.
+        BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
+    """
+    questions = {"sellerGlobalId": seller} | ({} if policy is None else {"policy": policy})
+    url = f"{_base_of(service)}{_PROVIDER}/{checksummed(buyer)}/discount"
+    return _answer("GET", url, http, params=questions)
+
+
+def send_feedback(
+    service: str, feedback: PaidFeedback, signer: TransactionSigner, *, http: httpx.Client | None = None
+) -> Mapping[str, Any]:
+    """Sign feedback, and send it to a service. Safe to retry: the same feedback counts once.
+
+    Args:
+        service: The URL of the service, as for `ask_discount`.
+        feedback: The feedback.
+        signer: The owner or the wallet of the paid agent.
+        http: The HTTP client; by default one that follows no redirects.
+
+    Returns:
+        The answer (section 5.3).
+
+    Raises:
+        InvalidArgumentError: The URL is not one of http or https.
+        SignerFailedError: The signer fails.
+        BuyerServiceRefusedError: The service refuses the feedback. Its `code` says why.
+        BuyerServiceFailedError: The service cannot be reached, or does not answer as one. Send the feedback again.
+    """
+    url = f"{_base_of(service)}{_PROVIDER}/feedback"
+    return _answer("POST", url, http, json=feedback.signed(signer))
+
+
+def _base_of(service: str) -> str:
+    """Return the URL of a service without the path of buyers."""
+    parts = urlsplit(service)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+        raise InvalidArgumentError(f"{quoted(service)} is not the http or https URL of a service")
+    return service.rstrip("/").removesuffix(_PROVIDER)
+
+
+def _answer(method: str, url: str, http: httpx.Client | None, **options: Any) -> Mapping[str, Any]:
+    """Send a request, and read the answer."""
+    try:
+        if http is not None:
+            return _read(http, method, url, options)
+        with httpx.Client(timeout=_SECONDS) as plain:
+            return _read(plain, method, url, options)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise BuyerServiceFailedError(f"the service {quoted(url)} does not answer: {type(error).__name__}") from error
+
+
+def _read(http: httpx.Client, method: str, url: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read an answer, up to a limit.
+
+    Raises:
+        BuyerServiceRefusedError: It is a refusal.
+        BuyerServiceFailedError: It is too large, or no JSON object.
+    """
+    content = bytearray()
+    with http.stream(method, url, **options) as response:
+        for chunk in response.iter_bytes():
+            content += chunk
+            if len(content) > _MAX_ANSWER:
+                raise BuyerServiceFailedError(f"the answer of the service exceeds the limit of {_MAX_ANSWER} bytes")
+    try:
+        found = decode_object(bytes(content))
+    except MalformedDocumentError as error:
+        problem = f"the service answers {response.status_code}, and not as one: {error}"
+        raise BuyerServiceFailedError(problem) from None
+    if response.is_success:
+        return found
+    detail = str(found.get("detail") or found.get("error") or found.get("title") or "without a reason")
+    raise BuyerServiceRefusedError(response.status_code, str(found.get("code") or "")[:100], detail[:1000])
