@@ -49,7 +49,7 @@ def incentives_of(value: Any) -> BuyerIncentives:
         value: The JSON object `buyerIncentives`, or a document that contains it, such as the well-known one.
 
     Raises:
-        InvalidArgumentError: It is no policy. The error names the field.
+        InvalidArgumentError: It is not a policy. The error names the field.
     """
     found = value.get("buyerIncentives", value) if isinstance(value, dict) else value
     try:

@@ -144,7 +144,7 @@ def ask_discount(
 
     Raises:
         InvalidArgumentError: The URL is not one of http or https.
-        MalformedIdentifierError: The buyer is no address.
+        MalformedIdentifierError: The buyer is not an address.
         BuyerServiceRefusedError: The service refuses to answer, such as for an agent that it does not know.
         BuyerServiceFailedError: The service cannot be reached, or does not answer as one.
     """

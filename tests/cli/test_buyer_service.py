@@ -172,7 +172,7 @@ def misbehaving():
     ],
     ids=["text", "large", "bare"],
 )
-def test_a_server_that_is_no_service_is_told_of(refused, misbehaving, client, path, code, sentence):
+def test_an_answer_of_another_kind_is_told_of(refused, misbehaving, client, path, code, sentence):
     url = misbehaving + path
     error = refused(code, "buyer", "discount", client, "--seller", "eip155:1:0x1#1", "--service", url)
     assert sentence in error["message"]
