@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from anyio import to_thread
 
 from bilateral.api.metrics import Metrics
+from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 from bilateral.index.queries.registries import AgentKey, Registries, agent_key, read_registries
 from bilateral.index.readers import Reader
@@ -42,6 +43,7 @@ class Service:
         settings: The settings.
         reader: The database.
         metrics: The figures for Prometheus.
+        networks: The networks of the web pages that were made a moment ago.
     """
 
     def __init__(self, settings: ApiSettings) -> None:
@@ -53,6 +55,7 @@ class Service:
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         is_sqlite = self.reader.dialect == "sqlite"
         self._short = Reader(settings.database, seconds=seconds, connections=1) if is_sqlite else None
+        self.networks = RecentNetworks()
         self._registries = Registries({})
         self._registries_until = 0.0
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from math import cos, pi, sin, sqrt
+from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from bilateral.explorer.records import progress_of
@@ -15,7 +17,7 @@ from bilateral.index.queries.neighbourhood import neighbourhood
 from bilateral.index.queries.network import MAX_NODES, Link, newest_links
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from sqlalchemy import Connection
 
@@ -28,6 +30,7 @@ _GOLDEN: Final = pi * (3 - sqrt(5))
 _ROUNDS: Final = 6
 _AROUND: Final = 12
 _MOST_AROUND: Final = 60
+_MOST_KEPT: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,38 @@ class NetworkPage:
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
     progress: ChainProgress
+
+
+class RecentNetworks:
+    """Networks of chains that were made a moment ago: a page asks for the same one as HTML and as JSON.
+
+    Args:
+        seconds: The seconds after which a network is made again.
+    """
+
+    def __init__(self, seconds: float = 10.0) -> None:
+        """See the class."""
+        self._seconds = seconds
+        self._lock = Lock()
+        self._made: dict[tuple[int, int], tuple[float, NetworkPage]] = {}
+
+    def get(self, chain_id: int, limit: int, make: Callable[[], NetworkPage]) -> NetworkPage:
+        """Return the network of a chain. Two callers at once make it once.
+
+        Args:
+            chain_id: The chain.
+            limit: The largest number of ratings of each direction.
+            make: Makes the network.
+        """
+        with self._lock:
+            now = monotonic()
+            self._made = {key: it for key, it in self._made.items() if now < it[0]}
+            if (chain_id, limit) not in self._made:
+                if len(self._made) >= _MOST_KEPT:
+                    self._made.clear()
+                page = make()
+                self._made[chain_id, limit] = monotonic() + self._seconds, page
+            return self._made[chain_id, limit][1]
 
 
 def network_page(connection: Connection, registries: Registries, chain_id: int, limit: int) -> NetworkPage:

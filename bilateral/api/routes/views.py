@@ -101,7 +101,8 @@ def chain_network(
     service = service_of(request)
 
     def read() -> NetworkPage:
-        return service.read(network_page, service.registries(), indexed_chain(service, network), limit)
+        chain_id, registries = indexed_chain(service, network), service.registries()
+        return service.networks.get(chain_id, limit, lambda: service.read(network_page, registries, chain_id, limit))
 
     return page_answer(request, NetworkPage, read, _network(number))
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, or_, select, tuple_
+from sqlalchemy import and_, or_, select
 
 from bilateral.bounds import SHARES, scale_of_tag
-from bilateral.events import NewFeedback
 from bilateral.index import schema
+from bilateral.index.queries.distribution import MAX_COUNTERPARTS
 from bilateral.index.queries.ratings import Direction, ratings_of
+from bilateral.index.queries.unindexed import unindexed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -90,20 +91,25 @@ def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) ->
 
 
 def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tuple[Any, ...]]]:
-    """Return the counterparts that rated the agent."""
-    it = schema.counterpart.c
+    """Return the counterparts that rated the agent. Only the first `MAX_COUNTERPARTS` by address are looked at."""
+    columns = schema.counterpart.c
+    names = ("agent_id", "side", "account", "tag", "count", "share_sum")
+    looked_at = (
+        select(*(columns[name] for name in names))
+        .where(columns.chain_id == key.chain_id, columns.registry.in_(key.registries), columns.agent_id == key.agent_id)
+        .limit(MAX_COUNTERPARTS)
+        .subquery()
+    )
+    it = looked_at.c
     statement = (
-        select(it.agent_id, it.side, it.account, it.tag, it.count, it.share_sum)
-        .where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id)
-        .order_by(it.count.desc(), it.side, it.tag, it.account)
-        .limit(limit + 1)
+        select(*(it[name] for name in names)).order_by(it.count.desc(), it.side, it.tag, it.account).limit(limit + 1)
     )
     return list(connection.execute(statement))
 
 
 def _given(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tuple[Any, ...]]]:
     """Return the counterparts of others that are the agent's owner or wallet."""
-    agent, it, given = schema.agent.c, schema.counterpart.c, schema.EVENT_TABLES[NewFeedback].c
+    agent, it = schema.agent.c, schema.counterpart.c
     people = connection.execute(
         select(agent.owner, agent.wallet).where(
             agent.chain_id == key.chain_id,
@@ -114,16 +120,17 @@ def _given(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tuple
     if people is None:
         return []
     accounts = sorted({account for account in people if account is not None})
-    rated = select(given.registry, given.agent_id).where(
-        given.chain_id == key.chain_id, given.client_address.in_(accounts), given.registry.in_(key.registries)
-    )
+    # SQLite takes the index by account only for keys: for whole rows, it would read the chain's whole table.
+    found = schema.counterpart.alias("found")
+    same = and_(*(it[column.name] == found.c[column.name] for column in schema.counterpart.primary_key))
     statement = (
         select(it.agent_id, it.side, it.account, it.tag, it.count, it.share_sum)
+        .select_from(found.join(schema.counterpart, same))
         .where(
-            it.chain_id == key.chain_id,
-            tuple_(it.registry, it.agent_id).in_(rated),
-            it.side == _SERVER,
-            it.account.in_(accounts),
+            found.c.chain_id == key.chain_id,
+            found.c.account.in_(accounts),
+            found.c.side == _SERVER,
+            unindexed(found.c.registry).in_(key.registries),
         )
         .order_by(it.count.desc(), it.agent_id, it.tag, it.account)
         .limit(limit + 1)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import literal, select, union_all
+from sqlalchemy import BigInteger, bindparam, literal, select, union_all
 
 from bilateral.events import ClientRated, ValidatorRated
 from bilateral.index import schema
 from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.queries.values import Wide
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ _SIDES: Final = {
     Side.CLIENT: (schema.EVENT_TABLES[ClientRated], "client_id"),
     Side.VALIDATOR: (schema.EVENT_TABLES[ValidatorRated], "validator_id"),
 }
+
+_LAST: Final = ("last_block", "last_log_index")
+"""The parameters for the place of a cursor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +104,10 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     require_limit(limit)
     kind = f"{direction} ratings of {key.global_id}"
     last = None if cursor is None else decode_cursor(kind, cursor, int, int)
-    parts = [_part(it, key, direction, last, limit) for it in Side if side in (None, it)]
-    united = union_all(*(part.subquery().select() for part in parts)).subquery()
-    statement = select(united).order_by(united.c.block_number.desc(), united.c.log_index.desc()).limit(limit + 1)
-    rows = connection.execute(statement).all()
+    values = {"chain": key.chain_id, "registries": key.registries, "agent": key.agent_id, "limit": limit + 1}
+    if last is not None:
+        values |= dict(zip(_LAST, last, strict=True))
+    rows = connection.execute(_statement(direction, side, has_cursor=last is not None), values).all()
     return page_of(rows, limit, _rating, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 
@@ -126,19 +131,35 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
     return connection.execute(statement).scalar_one_or_none()
 
 
-def _part(side: Side, key: AgentKey, direction: Direction, last: tuple[Any, ...] | None, limit: int) -> Select[Any]:
+@cache
+def _statement(direction: Direction, side: Side | None, *, has_cursor: bool) -> Select[Any]:
+    """Return the statement for a page of ratings. To build it takes longer than to run it."""
+    parts = [_part(it, direction, has_cursor=has_cursor) for it in Side if side in (None, it)]
+    united = union_all(*(part.subquery().select() for part in parts)).subquery()
+    newest_first = (united.c.block_number.desc(), united.c.log_index.desc())
+    return select(united).order_by(*newest_first).limit(bindparam("limit", type_=BigInteger))
+
+
+def _part(side: Side, direction: Direction, *, has_cursor: bool) -> Select[Any]:
     """Return the statement for the ratings of one side."""
     table, subject = _SIDES[side]
     it = table.c
-    place = (it.block_number, it.log_index)
     agent_id = it[subject] if direction is Direction.RECEIVED else it.server_id
     statement = select(
         *(literal(side.value).label("side"), it.chain_id, it[subject].label("agent_id"), it.server_id, it.registry),
         *(it.rating, it.block_number, it.log_index, it.block_time, it.transaction_hash),
-    ).where(it.chain_id == key.chain_id, it.registry.in_(key.registries), agent_id == key.agent_id)
-    if last is not None:
+    ).where(
+        it.chain_id == bindparam("chain", type_=it.chain_id.type),
+        it.registry.in_(bindparam("registries", expanding=True, type_=it.registry.type)),
+        agent_id == bindparam("agent", type_=agent_id.type),
+    )
+    if has_cursor:
+        place = (it.block_number, it.log_index)
+        last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
         statement = after(statement, place, last, descending=True)
-    return statement.order_by(*(column.desc() for column in place)).limit(limit + 1)
+    # SQLite would walk through the ratings of all agents by the table's key, only because that is in order.
+    newest_first = (unindexed(it.block_number).desc(), it.log_index.desc())
+    return statement.order_by(*newest_first).limit(bindparam("limit", type_=BigInteger))
 
 
 def _rating(row: Row[*tuple[Any, ...]]) -> Rating:

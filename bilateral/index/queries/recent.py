@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, exists, select
+from sqlalchemy import and_, bindparam, exists, select
 
 from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index import schema
 from bilateral.index.files import schema as files
+from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.queries.values import Exact, exact
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Select
 
     from bilateral.index.queries.registries import AgentKey
 
@@ -49,26 +51,10 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
         connection: The database.
         key: The agent.
     """
-    given = schema.EVENT_TABLES[NewFeedback].c
     rows: list[Any] = []
     for registry in key.registries:
-        newest = (
-            select(
-                *(given.chain_id, given.registry, given.agent_id, given.client_address, given.feedback_index),
-                *(given.tag1, given.value, given.value_decimals, given.block_time),
-                *(given.block_number, given.log_index),
-            )
-            .where(given.chain_id == key.chain_id, given.registry == registry, given.agent_id == key.agent_id)
-            .order_by(given.block_number.desc(), given.log_index.desc())
-            .limit(MOST)
-        ).subquery()
-        it = newest.c
-        query = select(
-            *(it.tag1, it.value, it.value_decimals, it.block_time),
-            _has_payment(it),
-            *(_has(schema.EVENT_TABLES[event].c, it) for event in (ResponseAppended, FeedbackRevoked)),
-        ).order_by(it.block_number.desc(), it.log_index.desc())
-        rows += connection.execute(query).all()
+        values = {"chain": key.chain_id, "registry": registry, "agent": key.agent_id}
+        rows += connection.execute(_newest_feedback(), values).all()
     rows.sort(key=lambda row: -row[3])
     return tuple(
         RecentFeedback(tag, exact(value, decimals), time, *map(bool, flags))
@@ -87,10 +73,36 @@ def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
     rows = connection.execute(
         select(it.block_time)
         .where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.client_id == key.agent_id)
-        .order_by(it.block_number.desc(), it.log_index.desc())
+        .order_by(unindexed(it.block_number).desc(), it.log_index.desc())
         .limit(MOST)
     )
     return tuple(rows.scalars())
+
+
+@cache
+def _newest_feedback() -> Select[Any]:
+    """Return the statement for the newest feedback of one registry. To build it takes longer than to run it."""
+    given = schema.EVENT_TABLES[NewFeedback].c
+    newest = (
+        select(
+            *(given.chain_id, given.registry, given.agent_id, given.client_address, given.feedback_index),
+            *(given.tag1, given.value, given.value_decimals, given.block_time),
+            *(given.block_number, given.log_index),
+        )
+        .where(
+            given.chain_id == bindparam("chain", type_=given.chain_id.type),
+            given.registry == bindparam("registry", type_=given.registry.type),
+            given.agent_id == bindparam("agent", type_=given.agent_id.type),
+        )
+        .order_by(given.block_number.desc(), given.log_index.desc())
+        .limit(MOST)
+    ).subquery()
+    it = newest.c
+    return select(
+        *(it.tag1, it.value, it.value_decimals, it.block_time),
+        _has_payment(it),
+        *(_has(schema.EVENT_TABLES[event].c, it) for event in (ResponseAppended, FeedbackRevoked)),
+    ).order_by(it.block_number.desc(), it.log_index.desc())
 
 
 def _has(events: Any, it: Any) -> Any:
