@@ -162,7 +162,7 @@ class _Coding:
             tables.transfers["src"],
             tables.transfers["dst"],
         ]
-        self.addresses = pc.unique(pa.concat_arrays([_distinct(column) for column in named])).drop_null()
+        self.addresses = pc.unique(pa.chunked_array([_distinct(column) for column in named])).drop_null()
         self.addresses = self.addresses.take(pc.sort_indices(self.addresses))
         order = np.argsort(_integers(tables.agents["agent_id"]), kind="stable")
         ids = _integers(tables.agents["agent_id"])[order]
@@ -187,7 +187,8 @@ class _Coding:
         opinions, tags, constant = self.opinions(offsets, owner)
         funder = np.full(accounts, -1, np.int64)
         funded_at, funded_with = np.full(accounts, np.nan), np.full(accounts, np.nan)
-        inbound = np.flatnonzero((dst >= 0) & (src >= 0) & (src != dst))[::-1]
+        funds = _flags(transfers["funds"], missing=True)[by_time] if "funds" in transfers.column_names else src >= 0
+        inbound = np.flatnonzero((dst >= 0) & (src >= 0) & (src != dst) & funds)[::-1]
         funder[dst[inbound]] = src[inbound]  # in reverse order of time, so that the first transfer is written last
         funded_at[dst[inbound]], funded_with[dst[inbound]] = sent_at[inbound], sent[inbound]
         late = funded_at > self.first_act(opinions, owner) + _SLACK
@@ -336,8 +337,7 @@ def _distinct(column: pa.ChunkedArray) -> pa.Array:
     """Return the distinct texts of a column."""
     if not pa.types.is_dictionary(column.type):
         return pc.unique(column)
-    parts = [chunk.dictionary for chunk in column.chunks]
-    return pc.unique(pa.concat_arrays(parts)) if parts else pa.array([], pa.string())
+    return pc.unique(pa.chunked_array([chunk.dictionary for chunk in column.chunks], pa.string()))
 
 
 def _positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> Ints:
@@ -381,9 +381,9 @@ def _integers(column: pa.ChunkedArray) -> Ints:
     return np.asarray(pc.fill_null(column, -1), np.int64)
 
 
-def _flags(column: pa.ChunkedArray) -> Flags:
-    """Return a column as flags, with False for null."""
-    return np.asarray(pc.fill_null(column, False), np.bool_)
+def _flags(column: pa.ChunkedArray, *, missing: bool = False) -> Flags:
+    """Return a column as flags, with a value for null."""
+    return np.asarray(pc.fill_null(column, missing), np.bool_)
 
 
 def _at(values: Ints, places: Ints) -> Ints:

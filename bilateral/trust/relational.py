@@ -43,6 +43,8 @@ def funders(transfers: Any) -> Any:
     import ibis  # noqa: PLC0415  # heavy, and for this path only
 
     moved = transfers.filter(transfers.src != transfers.dst)
+    if "funds" in transfers.columns:
+        moved = moved.filter(moved.funds.fill_null(True))
     numbered = moved.mutate(place=ibis.row_number().over(group_by=moved.dst, order_by=[moved.ts, moved.src]))
     first = numbered.filter(numbered.place == 0)
     return first.select(account=first.dst, funder=first.src, ts=first.ts, amount=first.amount)

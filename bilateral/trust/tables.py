@@ -58,6 +58,9 @@ COLUMNS: Final[dict[str, dict[str, pa.DataType]]] = {
 }
 """The columns of each table. Times are Unix seconds; `payment_tx` is null for feedback without a proof of payment."""
 
+OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {"transfers": {"funds": pa.bool_()}}
+"""Columns that a table may lack. `funds` is false for a transfer that cannot be the first of its receiver."""
+
 _REPEATED: Final = {
     "feedback": ["client", "tag"],
     "ratings": ["kind", "client"],
@@ -78,7 +81,7 @@ class Tables:
         ratings: One row a rating of a client (`kind` is `client`) or of a validator (`validator`) by a server.
         validations: One row a validation response, 0 to 100.
         payments: One row a payment from a client to an agent.
-        transfers: One row a transfer. The first inbound transfer of an account is its funding.
+        transfers: One row a transfer. The first inbound transfer of an account is its funding, unless `funds` is false.
     """
 
     agents: pa.Table
@@ -120,7 +123,8 @@ class Tables:
             if not path.is_file():
                 continue
             try:
-                known = [column for column in pq.read_schema(path).names if column in columns]
+                wanted = columns | OPTIONAL.get(name, {})
+                known = [column for column in pq.read_schema(path).names if column in wanted]
                 found[name] = pq.read_table(path, columns=known, read_dictionary=_REPEATED.get(name, []))
             except (pa.ArrowException, OSError) as error:
                 raise InvalidArgumentError(f"{path.name} is not a Parquet table: {error}") from None
@@ -157,8 +161,9 @@ def _checked(name: str, table: pa.Table | None) -> pa.Table:
     wanted = COLUMNS[name]
     if table is None:
         return pa.table({column: pa.array([], kind) for column, kind in wanted.items()})
+    present = {column: kind for column, kind in OPTIONAL.get(name, {}).items() if column in table.column_names}
     columns = {}
-    for column, kind in wanted.items():
+    for column, kind in (wanted | present).items():
         if column not in table.column_names:
             raise InvalidArgumentError(f"table {name} has no column {quoted(column)}: add it")
         values = table.column(column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +10,8 @@ import pytest
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.trust.ledger import Kind, Ledger
-from bilateral.trust.tables import Tables
+from bilateral.trust.relational import funders
+from bilateral.trust.tables import COLUMNS, Tables
 
 
 def test_tables_are_read_as_they_were_written(market, tmp_path):
@@ -94,6 +96,24 @@ def test_the_first_inbound_transfer_funds_an_account(scene):
     client = ledger.addresses.index("client").as_py()
     assert ledger.addresses[int(ledger.funder[client])].as_py() == "early"
     assert (ledger.funded_at[client], ledger.funded_with[client]) == (10.0, 1.0)
+
+
+def test_a_transfer_that_is_not_the_first_funds_nobody(scene):
+    scene.agent(1, "owner")
+    scene.transfer("stranger", "client", ts=50.0)
+    scene.transfer("exchange", "client", ts=60.0)
+    scene.feedback("client", 1, 90)
+    tables = scene.tables()
+    marked = Tables.of(
+        **{name: getattr(tables, name) for name in COLUMNS if name != "transfers"},
+        transfers=tables.transfers.append_column("funds", pa.array([False, None])),
+    )
+    for given, funder in ((tables, "stranger"), (marked, "exchange")):
+        ledger = Ledger.of(given)
+        names = ledger.addresses.to_pylist()
+        assert names[ledger.funder[names.index("client")]] == funder
+        found = funders(ibis.memtable(given.transfers)).to_pyarrow().to_pylist()
+        assert [(row["account"], row["funder"]) for row in found] == [("client", funder)]
 
 
 def test_a_proof_that_names_no_payment_is_told_apart(scene):

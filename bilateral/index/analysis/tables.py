@@ -9,9 +9,11 @@ import pyarrow as pa
 from sqlalchemy import text
 
 from bilateral.index.analysis.accounts import OF_REGISTRY
+from bilateral.index.analysis.proofs import Proofs
 from bilateral.index.analysis.schema import FundingState
 from bilateral.index.columns import python_integer
-from bilateral.trust.tables import COLUMNS, Tables
+from bilateral.index.payments.terms import MICROS
+from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -66,13 +68,33 @@ _FUNDING: Final = """
     FROM funding WHERE chain_id = :chain_id AND state = :state ORDER BY block_time, block_number, account
 """
 
+_PAYMENTS: Final = """
+    SELECT agent_id, payer, payee, micros, block_time, block_number, log_index, transaction_hash
+    FROM payment WHERE chain_id = :chain_id AND identity_registry = :identity ORDER BY block_number, log_index
+"""
+
+_RETURNS: Final = """
+    SELECT payee, receiver, micros, block_time, block_number, log_index, transaction_hash
+    FROM payment_return WHERE chain_id = :chain_id AND payee IN (
+      SELECT payee FROM payment WHERE chain_id = :chain_id AND identity_registry = :identity)
+    ORDER BY block_number, log_index
+"""
+
+_PROOFS: Final = f"""
+    SELECT named.block_number, named.log_index, claimed.payment_transaction
+    FROM referenced_file named JOIN feedback_file claimed ON claimed.content_hash = named.content_hash
+    WHERE named.chain_id = :chain_id AND {OF_REGISTRY} AND named.kind = 'feedback'
+      AND named.integrity IS NOT NULL AND claimed.payment_transaction IS NOT NULL
+"""  # noqa: S608
+
 
 @dataclass(frozen=True)
 class IndexedTables:
     """The tables of an analysis, and the event that each of their rows was made from.
 
     Attributes:
-        tables: The tables. Payments are empty: the index stores none yet, so no feedback counts as paid or unpaid.
+        tables: The tables. Payments are those that the index learned. Transfers are the first funds of accounts, and
+            what paid wallets passed on, which is money that may come back.
         places: The events of each table's rows, by the id or position of the row.
         left_out: The number of rows that name an agent that the table of agents lacks, or a validator without one.
     """
@@ -99,7 +121,7 @@ class _Reading:
     def __init__(self, connection: Connection, chain_id: int, identity_registry: str) -> None:
         self._connection = connection
         self._values = {"chain_id": chain_id, "identity": identity_registry}
-        self._places: dict[str, list[Place]] = {"feedback": [], "ratings": [], "validations": [], "transfers": []}
+        self._places: dict[str, list[Place]] = {name: [] for name in COLUMNS if name != "agents"}
         self._left_out = 0
 
     def tables(self) -> IndexedTables:
@@ -111,6 +133,8 @@ class _Reading:
             self._agents_of[wallet] = agent_id
             self._agents_of[owner] = agent_id
         self._agents_of |= {row[0]: row[1] for row in self._rows(_CHOSEN, number=1) if row[1] in self._speaker}
+        payments = list(self._payments())
+        self._proofs = Proofs(self._rows(_PROOFS), payments, {row[0]: {row[1], row[2]} for row in agents})
         validations = list(self._validations())
         rated = list(self._ratings())
         validators = {row[0] for row in validations} | {row[3] for row in rated if row[1] == "validator"}
@@ -119,6 +143,7 @@ class _Reading:
             feedback=_table("feedback", self._feedback()),
             ratings=_table("ratings", rated),
             validations=_table("validations", validations),
+            payments=_table("payments", payments),
             transfers=_table("transfers", self._transfers()),
         )
         return IndexedTables(tables, self._places, self._left_out)
@@ -149,7 +174,9 @@ class _Reading:
             for client, agent_id, value, decimals, tag, time, *place in self._rows(query, number=1):
                 if self._known(agent_id):
                     amount = python_integer(value) / 10 ** int(decimals)
-                    yield self._place("feedback", event, place), client, agent_id, amount, _tag(tag), float(time), None
+                    row = self._place("feedback", event, place)
+                    proof = self._proofs.of(place[0], place[1], client, agent_id)
+                    yield row, client, agent_id, amount, _tag(tag), float(time), proof
 
     def _ratings(self) -> Iterator[tuple[Any, ...]]:
         """Yield the ratings of clients, by the account that speaks as the client, and of validators."""
@@ -171,11 +198,30 @@ class _Reading:
                 self._place("validations", "validation_response", place)
                 yield speaks_as, agent_id, float(response), float(time)
 
+    def _payments(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the payments to agents, each by its own name: a transaction may hold several."""
+        for agent_id, payer, payee, micros, time, *place in self._rows(_PAYMENTS, number=0):
+            if self._known(agent_id):
+                self._place("payments", "payment", place)
+                name = f"0x{bytes(place[2]).hex()}:{place[1]}"
+                yield name, payer, payee, agent_id, micros / 10**MICROS, float(time)
+
     def _transfers(self) -> Iterator[tuple[Any, ...]]:
-        """Yield the first inbound transfers of accounts whose source is known."""
+        """Yield first inbound transfers whose source is known, and what paid wallets passed on, by time.
+
+        Money of a paid wallet founds no account: the index does not know whether its receiver had money before.
+        """
+        found = []
         for source, account, amount, time, block, hash_ in self._rows(_FUNDING, state=FundingState.FOUND.value):
-            self._place("transfers", "funding", (block, None, hash_))
-            yield source, account, float(python_integer(amount)), float(time)
+            row = (source, account, float(python_integer(amount)), float(time), True)
+            found.append((row, ("funding", block, None, hash_)))
+        for payee, receiver, micros, time, block, log_index, hash_ in self._rows(_RETURNS):
+            row = (payee, receiver, micros / 10**MICROS, float(time), False)
+            found.append((row, ("payment_return", block, log_index, hash_)))
+        found.sort(key=lambda both: both[0][3])  # the ledger sorts by time too, and counts places in that order
+        for row, place in found:
+            self._places["transfers"].append(place)
+            yield row
 
 
 def _tag(tag: str | bytes | memoryview) -> str:
@@ -187,7 +233,7 @@ def _tag(tag: str | bytes | memoryview) -> str:
 
 def _table(name: str, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
     """Return rows as an Arrow table with the columns of an analysis's table."""
-    columns = COLUMNS[name]
+    columns = COLUMNS[name] | OPTIONAL.get(name, {})
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     return pa.table(
         {column: pa.array(found, kind) for (column, kind), found in zip(columns.items(), values, strict=True)}

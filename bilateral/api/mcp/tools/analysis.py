@@ -1,0 +1,68 @@
+"""Tools of trust analysis: why an account is suspect, and whose feedback on an agent should count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from anyio import to_thread
+from pydantic import Field
+
+from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
+from bilateral.api.mcp.untrusted import Untrusted, untrusted
+from bilateral.api.routes.analysis import ExplainedAccount, Involvement
+from bilateral.identifiers import checksummed
+from bilateral.index.errors import NotIndexedError
+from bilateral.index.queries.findings import findings_about, trust_scores
+from bilateral.index.queries.registries import read_registries
+from bilateral.index.queries.trusted import TrustedClients, suspect, trusted_clients
+
+if TYPE_CHECKING:
+    from mcp.server import MCPServer
+    from sqlalchemy import Connection
+
+    from bilateral.index.readers import Reader
+
+
+def add_tools(server: MCPServer[Any], reader: Reader) -> None:
+    """Add the tools.
+
+    Args:
+        server: The server.
+        reader: The database of the index.
+    """
+
+    @server.tool(title="Explain account", annotations=READS)
+    async def explain_account(
+        address: Annotated[str, Field(max_length=42, description="The account: 0x….")],
+        chain_id: Annotated[int, Field(ge=1, lt=2**63, description="The chain.")],
+    ) -> Untrusted:
+        """Look up the findings of trust analysis about an account. Each has one sentence that says it to a person.
+
+        A flag is a reason to look, not a verdict. A `subject` of a finding gets no blame.
+        """
+
+        def read(connection: Connection) -> ExplainedAccount:
+            of, account = (chain_id, read_registries(connection).identity_of(chain_id)), checksummed(address)
+            named = tuple(Involvement(*it) for it in findings_about(connection, *of, [account]))
+            scores = trust_scores(connection, *of, [account])
+            return ExplainedAccount(suspect(connection, *of, account), named, scores)
+
+        with tool_errors():
+            return untrusted(ExplainedAccount, await to_thread.run_sync(reader.read, read))
+
+    @server.tool(title="Get trusted clients", annotations=READS)
+    async def get_trusted_clients(agent_id: AgentText) -> Untrusted:
+        """Look up the clients whose feedback on an agent should count, as the registry's `getSummary` takes them.
+
+        Without `by_list`, nothing withstands false accounts that nobody found.
+        """
+
+        def read(connection: Connection) -> TrustedClients:
+            key = key_of(connection, agent_id)
+            found = trusted_clients(connection, key)
+            if found is None:
+                raise NotIndexedError("analysis of chain", key.chain_id)
+            return found
+
+        with tool_errors():
+            return untrusted(TrustedClients, await to_thread.run_sync(reader.read, read))

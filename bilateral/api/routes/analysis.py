@@ -1,0 +1,173 @@
+"""Routes of trust analysis: its findings and clusters, the judgement about accounts and agents, trusted clients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
+from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat
+from bilateral.api.service import service_of
+from bilateral.identifiers import checksummed
+from bilateral.index.errors import NotIndexedError
+from bilateral.index.queries.findings import (
+    AnalysisRun,
+    Cluster,
+    EvidenceRow,
+    Finding,
+    Member,
+    TrustScore,
+    analysis_run,
+    clusters,
+    evidence,
+    findings,
+    findings_about,
+    members,
+    trust_scores,
+)
+from bilateral.index.queries.pages import Page
+from bilateral.index.queries.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
+
+router = APIRouter(prefix="/v1", tags=["trust analysis"])
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedFinding:
+    """A finding with all that it rests on.
+
+    Attributes:
+        finding: The finding; `sentence` says it to a person.
+        members: Its accounts, the first 200: who acted, who gains, and whom the rows are about. The last get no blame.
+        evidence: The events that it rests on, the first 200.
+    """
+
+    finding: Finding
+    members: tuple[Member, ...]
+    evidence: tuple[EvidenceRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Involvement:
+    """A finding, and the part that an account has in it.
+
+    Attributes:
+        finding: The finding.
+        part: `actor`, `beneficiary` or `subject`. A subject gets no blame.
+    """
+
+    finding: Finding
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedAccount:
+    """The judgement about an account, and the findings behind it.
+
+    Attributes:
+        judgement: The judgement.
+        findings: The findings that name it, the first 100.
+        scores: Its scores as a client.
+    """
+
+    judgement: Suspect
+    findings: tuple[Involvement, ...]
+    scores: tuple[TrustScore, ...]
+
+
+@router.get("/analysis", response_class=Response, responses=one_of(AnalysisRun, 404))
+def read_analysis(request: Request, chain_id: ChainId) -> Response:
+    """Return the last analysis of a chain: its block, and how much it read and found."""
+    service = service_of(request)
+    found = service.read(analysis_run, chain_id, service.registries().identity_of(chain_id))
+    if found is None:
+        raise NotIndexedError("analysis of chain", chain_id)
+    return answer(request, AnalysisRun, found)
+
+
+@router.get("/findings", response_class=Response, responses=list_of(Finding, 404, 422))
+def read_findings(
+    request: Request,
+    chain_id: ChainId,
+    account: Annotated[
+        str | None, Query(max_length=42, description="Only findings that name this account, in any part.")
+    ] = None,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the findings of the last analysis of a chain, the strongest first: at most 100."""
+    service = service_of(request)
+    identity = service.registries().identity_of(chain_id)
+    if account is None:
+        found = service.read(findings, chain_id, identity)
+    else:
+        found = tuple(it for it, _ in service.read(findings_about, chain_id, identity, [checksummed(account)]))
+    return answer_page(request, Finding, Page(found, None), shown_as)
+
+
+@router.get("/findings/{finding_id}", response_class=Response, responses=one_of(ExplainedFinding, 404))
+def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60)], chain_id: ChainId) -> Response:
+    """Return a finding with its members and the events that it rests on."""
+    service = service_of(request)
+    of = (chain_id, service.registries().identity_of(chain_id))
+    found = service.read(findings, *of, finding_id)
+    if not found:
+        raise NotIndexedError("finding", finding_id)
+    explained = ExplainedFinding(
+        found[0], service.read(members, *of, finding_id), service.read(evidence, *of, finding_id)
+    )
+    return answer(request, ExplainedFinding, explained)
+
+
+@router.get("/clusters", response_class=Response, responses=list_of(Cluster, 404))
+def read_clusters(request: Request, chain_id: ChainId, shown_as: ListFormat = Format.JSON) -> Response:
+    """Return the clusters of accounts that seem to be under one control, the most suspicious first: at most 100."""
+    service = service_of(request)
+    found = service.read(clusters, chain_id, service.registries().identity_of(chain_id))
+    return answer_page(request, Cluster, Page(found, None), shown_as)
+
+
+@router.get("/clusters/{cluster}", response_class=Response, responses=list_of(Suspect, 404))
+def read_cluster(
+    request: Request,
+    cluster: Annotated[int, Path(ge=0, lt=2**63, description="The number of the cluster.")],
+    chain_id: ChainId,
+    shown_as: ListFormat = Format.JSON,
+) -> Response:
+    """Return the accounts of a cluster, the most suspicious first: at most 200."""
+    service = service_of(request)
+    found = service.read(cluster_accounts, chain_id, service.registries().identity_of(chain_id), cluster)
+    if not found:
+        raise NotIndexedError("cluster", cluster)
+    return answer_page(request, Suspect, Page(found, None), shown_as)
+
+
+@router.get("/accounts/{address}/trust", response_class=Response, responses=one_of(ExplainedAccount, 404))
+def read_account_trust(request: Request, address: AddressPath, chain_id: ChainId) -> Response:
+    """Return the judgement about an account with its parts, and the findings that name it."""
+    service = service_of(request)
+    of, account = (chain_id, service.registries().identity_of(chain_id)), checksummed(address)
+    named = tuple(Involvement(*it) for it in service.read(findings_about, *of, [account]))
+    judgement = service.read(suspect, *of, account)
+    scores = service.read(trust_scores, *of, [account])
+    return answer(request, ExplainedAccount, ExplainedAccount(judgement, named, scores))
+
+
+@router.get("/agents/{agent}/trust", response_class=Response, responses=list_of(TrustScore, 404))
+def read_agent_trust(request: Request, agent: AgentPath, shown_as: ListFormat = Format.JSON) -> Response:
+    """Return the scores of an agent without false ratings: as a server, and as a validator."""
+    service = service_of(request)
+    key = service.agent_key(agent)
+    found = service.read(trust_scores, key.chain_id, key.identity_registry, [str(key.agent_id)])
+    return answer_page(request, TrustScore, Page(found, None), shown_as)
+
+
+@router.get("/agents/{agent}/trusted-clients", response_class=Response, responses=one_of(TrustedClients, 404))
+def read_trusted_clients(request: Request, agent: AgentPath) -> Response:
+    """Return the clients whose feedback on an agent should count, for the registry's `getSummary` (ERC-8004)."""
+    service = service_of(request)
+    key = service.agent_key(agent)
+    found = service.read(trusted_clients, key)
+    if found is None:
+        raise NotIndexedError("analysis of chain", key.chain_id)
+    return answer(request, TrustedClients, found)

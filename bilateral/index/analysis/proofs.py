@@ -1,0 +1,57 @@
+"""Proofs of payment that feedback files claim, matched with the payments that the index learned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+
+class Proofs:
+    """Finds the payment that a feedback proves.
+
+    A claim that the index cannot judge counts neither for the client nor against it. The index learns payments in some
+    tokens only. People pay from other accounts than they speak with, and agents may share a wallet.
+
+    Args:
+        claims: The block, the log and the claimed transaction of each feedback whose file claims one.
+        payments: The rows of the table of payments.
+        accounts: The accounts of each agent.
+    """
+
+    def __init__(
+        self,
+        claims: Iterable[Sequence[Any]],
+        payments: Iterable[Sequence[Any]],
+        accounts: Mapping[int, Collection[str]],
+    ) -> None:
+        """See the class."""
+        self._claims = {(block, log): str(transaction).lower() for block, log, transaction in claims}
+        self._accounts = accounts
+        self._payments: dict[str, list[Sequence[Any]]] = {}
+        self._kin: dict[str, set[str]] = {}
+        if not self._claims:
+            return
+        for payment in payments:
+            self._payments.setdefault(payment[0].partition(":")[0], []).append(payment)
+        for own in accounts.values():
+            for account in own:
+                self._kin.setdefault(account, set()).update(own)
+
+    def of(self, block: int, log: int, client: str, agent_id: int) -> str | None:
+        """Return the name of the payment that a feedback proves; None without one.
+
+        Args:
+            block: The block of the feedback.
+            log: Its log.
+            client: The client.
+            agent_id: The agent.
+        """
+        found = self._payments.get(self._claims.get((block, log), ""), [])
+        if not found:
+            return None
+        name, payer, payee, paid, *_ = max(found, key=lambda it: (it[1] == client) + (it[3] == agent_id))
+        is_other_account = payer != client and payer in self._kin.get(client, ())
+        is_shared_wallet = paid != agent_id and payee in self._accounts.get(agent_id, ())
+        return None if is_other_account or is_shared_wallet else str(name)

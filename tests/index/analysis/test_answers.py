@@ -1,0 +1,146 @@
+"""The stored analysis over HTTP and for models, compared with the engine that made it."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+
+import httpx
+import pytest
+from mcp import Client
+
+from bilateral.api.settings import ApiSettings
+from bilateral.index.analysis.run import analyse
+from bilateral.index.analysis.tables import read_tables
+from bilateral.index.database import open_database, snapshot
+from bilateral.index.queries.registries import agent_key, read_registries
+from bilateral.index.queries.trusted import trusted_clients
+from bilateral.trust.engine import Engine
+from bilateral.trust.policy import trusted_clients as trusted_by_engine
+from bilateral.trust.reviews import Reviews
+from tests.api.world import served
+from tests.index.analysis.conftest import KEY, collector, index
+
+CHAIN = {"chain": 31337}
+
+
+@pytest.fixture(scope="module")
+def analysed(market, tmp_path_factory):
+    """The URL of the analysed market's database."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('answers') / 'index.sqlite'}"
+    engine = open_database(url)
+    index(engine, market.chain.url)
+    collector(engine, market.chain.url).collect()
+    analyse(engine, KEY)
+    engine.dispose()
+    return url
+
+
+@pytest.fixture(scope="module")
+def api(analysed):
+    with served(ApiSettings(database=analysed)) as url, httpx.Client(base_url=url, timeout=30) as client:
+        yield client
+
+
+def get(api, path, **query):
+    answer = api.get(path, params=CHAIN | query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_finding_names_its_members_and_events(api, market):
+    run = get(api, "/v1/analysis")
+    found = get(api, "/v1/findings")["items"]
+    assert run["findings"] == len(found) > 0
+    strongest = get(api, f"/v1/findings/{found[0]['id']}")
+    assert strongest["finding"] == found[0]
+    assert {it["account"] for it in strongest["members"] if it["part"] == "actor"} >= set(market.ring)
+    assert all(it["transaction"].startswith("0x") for it in strongest["evidence"])
+    assert [it["strength"] for it in found] == sorted((it["strength"] for it in found), reverse=True)
+
+
+def test_findings_come_as_csv_too(api):
+    rows = list(csv.DictReader(io.StringIO(api.get("/v1/findings", params=CHAIN | {"format": "csv"}).text)))
+    assert [it["id"] for it in rows] == [it["id"] for it in get(api, "/v1/findings")["items"]]
+
+
+def test_a_cluster_holds_the_ring(api, market):
+    (cluster,) = get(api, "/v1/clusters")["items"]
+    accounts = get(api, f"/v1/clusters/{cluster['cluster']}")["items"]
+    assert {it["account"] for it in accounts} >= set(market.ring)
+    assert cluster["accounts"] == len(accounts)
+
+
+def test_an_account_is_explained_by_its_findings(api, market):
+    member = get(api, f"/v1/accounts/{market.ring[0]}/trust")
+    assert member["judgement"]["is_flagged"]
+    assert sum(member["judgement"]["parts"].values()) == pytest.approx(member["judgement"]["suspicion"])
+    own = get(api, "/v1/findings", account=market.ring[0])["items"]
+    assert [it["finding"] for it in member["findings"]] == own
+    assert "actor" in {it["part"] for it in member["findings"]}
+    client = get(api, f"/v1/accounts/{market.clients[0]}/trust")
+    assert (client["judgement"]["suspicion"], client["findings"]) == (0.0, [])
+
+
+def test_an_agent_has_a_score_and_trusted_clients(api, market):
+    (score,) = get(api, "/v1/agents/31337:9/trust")["items"]
+    assert (score["side"], score["lower_bound"]) == ("server", 0.0)
+    found = get(api, "/v1/agents/31337:9/trusted-clients")
+    assert (found["clients"], set(found["left_out"])) == ([], set(market.ring))
+    assert (found["by_list"], found["is_complete"]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/findings/nothing", "/v1/clusters/123456789", "/v1/agents/5:1/trusted-clients", "/v1/agents/5:1/trust"]
+)
+def test_an_unknown_name_is_not_found(api, path):
+    answer = api.get(path, params=CHAIN)
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_indexed")
+
+
+def test_without_an_analysis_there_is_no_answer(market, tmp_path):
+    url = f"sqlite:///{tmp_path / 'index.sqlite'}"
+    engine = open_database(url)
+    index(engine, market.chain.url)
+    engine.dispose()
+    with served(ApiSettings(database=url)) as base, httpx.Client(base_url=base, timeout=30) as client:
+        for path in ("/v1/analysis", "/v1/agents/31337:1/trusted-clients"):
+            answer = client.get(path, params=CHAIN)
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_indexed")
+        assert client.get("/v1/findings", params=CHAIN).json()["items"] == []
+
+
+def test_models_ask_why_an_account_is_suspect(api, market):
+    async def ask():
+        async with Client(f"{str(api.base_url).rstrip('/')}/mcp") as session:
+            account = await session.call_tool("explain_account", {"address": market.ring[0], "chain_id": 31337})
+            clients = await session.call_tool("get_trusted_clients", {"agent_id": "31337:9"})
+            wrong = await session.call_tool("explain_account", {"address": market.ring[0], "chain_id": 5})
+        return account, clients, wrong
+
+    account, clients, wrong = asyncio.run(ask())
+    assert json.loads(account.content[0].text)["data"] == get(api, f"/v1/accounts/{market.ring[0]}/trust")
+    assert json.loads(clients.content[0].text)["data"] == get(api, "/v1/agents/31337:9/trusted-clients")
+    assert wrong.is_error
+    assert "not_indexed" in wrong.content[0].text
+
+
+@pytest.mark.parametrize("options", ["plain", "list", "appeal"])
+def test_the_stored_results_give_the_same_trusted_clients_as_the_engine(engine, market, options):
+    index(engine, market.chain.url)
+    collector(engine, market.chain.url).collect()
+    trusted = [market.clients[0], market.owners[1]] if options == "list" else []
+    appeals = [{"account": it, "verdict": "innocent", "reason": "papers were seen"} for it in market.ring[:3]]
+    cases = Reviews.of(appeals) if options == "appeal" else None
+    analyse(engine, KEY, cases, trusted)
+    with snapshot(engine) as connection:
+        fitted = Engine().fit(read_tables(connection, *KEY.columns.values()).tables, cases, trusted)
+        registries = read_registries(connection)
+        for agent in range(1, 10):
+            stored = trusted_clients(connection, agent_key(registries, f"31337:{agent}"))
+            computed = trusted_by_engine(fitted, agent)
+            assert set(stored.clients) == set(computed.clients)
+            assert set(stored.left_out) == set(computed.left_out)
+            assert stored.by_list == computed.by_list

@@ -1,0 +1,117 @@
+"""Payments of the index as input of the analysis: money that comes back is found, and claims are matched fairly."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from eth_utils.crypto import keccak
+from sqlalchemy import select
+
+from bench.index.generator import encoded
+from bilateral.contracts import Registry
+from bilateral.index.analysis import schema
+from bilateral.index.analysis.proofs import Proofs
+from bilateral.index.analysis.run import analyse
+from bilateral.index.analysis.tables import read_tables
+from bilateral.index.database import snapshot
+from bilateral.index.payments.schema import payment, payment_return
+from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.process import follow_chains
+from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from tests.index.analysis.conftest import DEPLOYMENT, KEY
+from tests.index.payments.world import TOKEN, Payments, account, transfer
+
+HONEST = 160
+WASHERS = [account(f"washer {number}") for number in range(6)]
+CLIENTS = [account(f"buyer {number}") for number in range(HONEST)]
+DOLLAR = 10**6
+
+
+def feedback(agent, client, value):
+    """Return the log of a client's first feedback."""
+    tag = keccak(text="starred"), b"starred", b"", b"", b"", bytes(32)
+    return encoded(Registry.BIDIRECTIONAL, "NewFeedback", agent, client, 1, value, 0, *tag)
+
+
+def owner(agent):
+    return account(f"seller {agent}")
+
+
+@pytest.fixture
+def story(emitter_code):
+    """Tell how buyers pay four agents, and how the fifth gives its buyers their money back."""
+
+    def tell(chain):
+        world = Payments(chain, emitter_code)
+        for agent in range(1, 6):
+            world.mine(world.register(agent, owner(agent)))
+        for start in range(0, HONEST, 20):
+            buyers = list(enumerate(CLIENTS))[start : start + 20]
+            world.mine(*(world.pay(it, owner(n % 4 + 1), DOLLAR + 7_919 * n) for n, it in buyers))
+            world.mine(*(feedback(n % 4 + 1, it, 70 + n % 20) for n, it in buyers))
+        world.mine(*(world.pay(it, owner(5), DOLLAR + n) for n, it in enumerate(WASHERS)))
+        world.mine(*(transfer(owner(5), it, DOLLAR + n) for n, it in enumerate(WASHERS)))
+        world.mine(*(feedback(5, it, 100) for it in WASHERS))
+
+    return tell
+
+
+@pytest.fixture
+def paid(engine, event_chain, story):
+    """The indexed story."""
+    story(event_chain)
+    chain = ChainSettings((event_chain.url,), (DEPLOYMENT,), payments=PaymentTerms({TOKEN: 6}))
+    settings = IndexSettings((chain,), files=FileSettings(workers=0))
+    follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+    return engine
+
+
+def test_money_that_comes_back_is_found_with_its_payments(paid):
+    with snapshot(paid) as connection:
+        found = read_tables(connection, *KEY.columns.values())
+        rows = {(it.block_number, it.log_index) for it in connection.execute(select(payment))}
+        returned = connection.execute(select(payment_return)).all()
+    assert found.tables.payments.num_rows == len(rows) == HONEST + len(WASHERS)
+    assert {place[1:3] for place in found.places["payments"]} == rows
+    assert sum(found.tables.payments["amount"].to_pylist()[-6:]) == pytest.approx(6.000015)
+    assert found.tables.transfers["funds"].to_pylist() == [False] * len(returned) == [False] * len(WASHERS)
+
+    analyse(paid, KEY)
+    with snapshot(paid) as connection:
+        washed = connection.execute(select(schema.finding).where(schema.finding.c.detector == "wash payments")).one()
+        of_finding = schema.finding_row.c.finding_id == washed.finding_id
+        rested = connection.execute(select(schema.finding_row).where(of_finding)).all()
+        members = connection.execute(select(schema.finding_member).where(schema.finding_member.c.part == "actor"))
+        assert {it.account for it in members if it.finding_id == washed.finding_id} == set(WASHERS)
+        assert {(it.block_number, it.log_index) for it in rested if it.table_name == "payment"} <= rows
+        assert sum(it.table_name == "payment" for it in rested) == len(WASHERS)
+        table = schema.suspicion
+        suspects = connection.execute(select(table.c.account, table.c.parts)).all()
+    assert {it.account for it in suspects if json.loads(it.parts).get("wash_payments")} == {*WASHERS, owner(5)}
+
+
+def payments(*rows):
+    """Return rows of payments: name, payer, payee, agent."""
+    return [(f"0xab:{log}", payer, payee, agent, 1.0, 0.0) for log, (payer, payee, agent) in enumerate(rows)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "proof"),
+    [
+        ([], None),
+        ([("client", "wallet", 1)], "0xab:0"),
+        ([("other", "wallet", 1), ("client", "wallet", 1)], "0xab:1"),
+        ([("stranger", "wallet", 1)], "0xab:0"),
+        ([("client's wallet", "wallet", 1)], None),
+        ([("client", "wallet", 2)], None),
+        ([("client", "elsewhere", 3)], "0xab:0"),
+    ],
+    ids=["unknown", "own", "own of several", "foreign", "own second account", "shared wallet", "other agent"],
+)
+def test_a_claimed_proof_is_matched_with_the_payment_and_doubts_count_for_the_client(rows, proof):
+    accounts = {1: {"wallet", "owner"}, 2: {"wallet"}, 3: {"elsewhere"}, 4: {"client", "client's wallet"}}
+    proofs = Proofs([(7, 2, "0xAB")], payments(*rows), accounts)
+    assert proofs.of(7, 2, "client", 1) == proof
+    assert proofs.of(7, 3, "client", 1) is None
