@@ -52,6 +52,7 @@ DEPLOYMENT: Final = Deployment(
     ADDRESSES[Registry.AUTHORIZED],
     ADDRESSES[Registry.VALIDATION],
     first_block=1,
+    buyers=ADDRESSES[Registry.BUYERS],
 )
 AGENTS: Final = 1_000
 BUYERS: Final = 2_000

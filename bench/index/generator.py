@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
+from bilateral.buyer_terms import AttestedPayment
 from bilateral.contracts import Registry, selectors
 from bilateral.identifiers import checksummed
 
@@ -24,6 +25,7 @@ ADDRESSES: Final = {
     Registry.BIDIRECTIONAL: checksummed("0x" + "b2" * 20),
     Registry.AUTHORIZED: checksummed("0x" + "c3" * 20),
     Registry.VALIDATION: checksummed("0x" + "d4" * 20),
+    Registry.BUYERS: checksummed("0x" + "e5" * 20),
 }
 """The registries' addresses."""
 
@@ -73,6 +75,7 @@ class Generator:
         self._given: list[tuple[int, str, int]] = []
         self._rated: set[tuple[str, int, int]] = set()
         self._requests: list[tuple[str, int, bytes]] = []
+        self._roots = 0
 
     def logs(self, least: int) -> list[Log]:
         """Make up logs of whole transactions.
@@ -90,8 +93,9 @@ class Generator:
         if len(self._owners) < 5 or self._random.random() < 0.06:  # noqa: PLR2004  # a few agents to begin with
             yield from self._register()
             return
-        kinds = (self._feedback, self._revoke, self._respond, self._rate, self._validate, self._change, self._junk)
-        (kind,) = self._random.choices(kinds, weights=(66, 4, 9, 8, 5, 7, 100 * self._hostile / 4))
+        kinds = (self._feedback, self._revoke, self._respond, self._rate, self._validate, self._change, self._pay)
+        weights = 66, 4, 9, 8, 5, 7, 3, 100 * self._hostile / 4
+        (kind,) = self._random.choices((*kinds, self._junk), weights=weights)
         yield from kind()
 
     def _register(self) -> Iterator[Log]:
@@ -187,6 +191,27 @@ class Generator:
         else:
             account = self._random.choice((self._owners[agent], self._wallets.get(agent) or self._owners[agent]))
             yield encoded(Registry.IDENTITY, "PrimaryAgentSet", account, agent)
+
+    def _pay(self) -> Iterator[Log]:
+        """Settle or attest a payment, attest what else is known of a buyer, or post a root."""
+        buyer, amount = self._any_account(), self._random.randint(0, 2**56 - 1)
+        kind = self._random.choice(("settled", "left out", "attested", "vote", "reviews", "root"))
+        if kind == "settled":
+            yield encoded(Registry.BUYERS, "PaymentSettled", buyer, self._any_agent(), amount, keccak(text=buyer))
+        elif kind == "left out":
+            values = buyer, 0, amount, keccak(text=buyer), self._random.randint(0, 3)
+            yield encoded(Registry.BUYERS, "PaymentNotCounted", *values)
+        elif kind == "attested":
+            yield encoded(Registry.BUYERS, "PaymentAttested", AttestedPayment(buyer, amount, 1_700_000_000, 255).word)
+        elif kind == "vote":
+            score = self._random.randint(0, 100)
+            yield encoded(Registry.BUYERS, "FeedbackAttested", buyer, self._any_account(), score)
+        elif kind == "reviews":
+            numbers = self._random.randrange(1 << 16), self._random.randrange(1 << 24), self._random.randrange(1 << 16)
+            yield encoded(Registry.BUYERS, "ReviewsAttested", buyer, *numbers)
+        else:
+            self._roots += 1
+            yield encoded(Registry.BUYERS, "Anchored", self._roots, keccak(text=f"root {self._roots}"))
 
     def _junk(self) -> Iterator[Log]:
         """Emit what cannot be decoded."""

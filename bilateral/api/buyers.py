@@ -5,18 +5,27 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+from fastapi import Response
+
+from bilateral.api.answers import JSON, PROBLEM
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import Standing, parse_buyer, read_cursors, read_standing
+from bilateral.contracts import Registry
 
 if TYPE_CHECKING:
     from fastapi import Request
+    from pydantic import BaseModel
     from sqlalchemy import Connection
 
+    from bilateral.api.service import Service
     from bilateral.buyers.errors import BuyerRefusalError
+
+_MOST_DEPTH: Final = 16
 
 
 def read_buyer(
@@ -78,3 +87,72 @@ def end_of_day(now: int) -> datetime:
     """
     day = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0)
     return day + timedelta(days=1) - timedelta(seconds=1)
+
+
+def buyer_registries(service: Service, chain_id: int) -> tuple[str, ...]:
+    """Return the indexed registries of buyers on a chain.
+
+    Args:
+        service: The service.
+        chain_id: The chain.
+    """
+    return tuple(it.address for it in service.registries().by_chain.get(chain_id, ()) if it.kind == Registry.BUYERS)
+
+
+def described_body(body: type[BaseModel], answer: type, *statuses: int) -> dict[str, Any]:
+    """Return how a route that reads its own body is described in the OpenAPI document.
+
+    Args:
+        body: The type of the body.
+        answer: The type of the answer.
+        *statuses: The statuses of its problems, beside those that every such route has.
+    """
+    problems = {status: dict(PROBLEM) for status in (400, 401, 404, 409, 413, 414, 422, 429, 431, 500, 503, *statuses)}
+    schema = body.model_json_schema()
+    for it in schema.pop("$defs", {}).items():
+        schema = _inlined(schema, *it)
+    return {
+        "response_class": Response,
+        "responses": {200: {"model": answer}, **problems},
+        "openapi_extra": {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}},
+    }
+
+
+def _inlined(schema: Any, name: str, definition: Any) -> Any:
+    """Return a schema with a definition in place of its references."""
+    if isinstance(schema, dict):
+        if schema.get("$ref") == f"#/$defs/{name}":
+            return _inlined(definition, name, {})
+        return {key: _inlined(value, name, definition) for key, value in schema.items()}
+    return [_inlined(it, name, definition) for it in schema] if isinstance(schema, list) else schema
+
+
+async def json_body(request: Request) -> dict[str, Any]:
+    """Return the JSON object that is the body of a request.
+
+    Args:
+        request: The request.
+
+    Raises:
+        ProblemError: The body is no JSON object, or it is nested too deeply.
+    """
+    try:
+        value = msgspec.json.decode(await request.body())
+        _require_depth(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_json", f"the body is not JSON: {problem}") from None
+    if not isinstance(value, dict):
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_json", "the body is not a JSON object")
+    return value
+
+
+def _require_depth(value: Any, depth: int = 0) -> None:
+    """Refuse JSON that is nested deeply.
+
+    Raises:
+        RecursionError: It is.
+    """
+    if depth > _MOST_DEPTH:
+        raise RecursionError("it is nested too deeply")
+    for it in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _require_depth(it, depth + 1)

@@ -15,9 +15,23 @@ from sqlalchemy.exc import IntegrityError
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.proofs import accounts_of, find_payment, require_signer
-from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody, address_of, parse_body
-from bilateral.index.payments.schema import agent_enrichment, agent_review, buyer_dispute, buyer_feedback
-from bilateral.index.queries.registries import agent_key, read_registries
+from bilateral.buyers.requests import (
+    DisputeBody,
+    EnrichmentBody,
+    FeedbackBody,
+    ReplyBody,
+    ReviewBody,
+    address_of,
+    parse_body,
+)
+from bilateral.index.payments.schema import (
+    agent_enrichment,
+    agent_review,
+    buyer_dispute,
+    buyer_feedback,
+    buyer_reply,
+)
+from bilateral.index.queries.registries import AgentKey, agent_key, read_registries
 from bilateral.signatures import Domain
 
 if TYPE_CHECKING:
@@ -27,7 +41,6 @@ if TYPE_CHECKING:
 
     from bilateral.buyers.proofs import ProvenPayment
     from bilateral.buyers.settings import BuyerSettings
-    from bilateral.index.queries.registries import AgentKey
 
 _AHEAD: Final = 300
 """The seconds by which the clock of a seller may be ahead."""
@@ -155,6 +168,25 @@ class BuyerMessages:
             return self._withdraw(about["id"], seller, paid.payer, signature)
         return self._store(buyer_dispute, seller, values, content_hash([body.reason]), signer, signature)
 
+    def take_reply(self, value: Mapping[str, Any]) -> Taken:
+        """Take the reply of a buyer to feedback or a dispute. There is one reply to each.
+
+        Args:
+            value: The body.
+
+        Raises:
+            BuyerRefusalError: The reply is refused.
+        """
+        body = parse_body(ReplyBody, value)
+        with self._engine.connect() as connection:
+            about = _message_row(connection, body.messageId)
+            seller = AgentKey(about.chain_id, about.identity_registry, int(about.agent_id), ())
+        signature = bytes.fromhex(body.signature[2:])
+        message = body.message(about.buyer, about.chain_id)
+        signer = require_signer(message, _domain(seller), signature, {about.buyer}, self._settings.nodes)
+        values = {"message_id": body.messageId, "chain_id": about.chain_id, "buyer": about.buyer, "reply": body.text}
+        return self._store(buyer_reply, seller, values, content_hash([body.text]), signer, signature)
+
     def take_enrichment(self, value: Mapping[str, Any]) -> Taken:
         """Take a service of a seller. It replaces the one with the same name.
 
@@ -243,18 +275,19 @@ class BuyerMessages:
     ) -> Taken:
         """Store a message, unless the same one is stored."""
         row = {**values, "content_hash": content, "signer": signer, "signature": signature}
+        (key,) = table.primary_key.columns
 
         def store(connection: Connection) -> bool:
-            known = connection.execute(select(table.c.content_hash).where(table.c.id == row["id"])).scalar_one_or_none()
+            known = connection.execute(select(table.c.content_hash).where(key == row[key.name])).scalar_one_or_none()
             if known is None:
                 connection.execute(insert(table).values(**row, received_at=int(time.time())))
                 return True
             if bytes(known) != content:
-                detail = "there is another message about this payment, and only one counts"
+                detail = f"there is another message about this {'message' if table is buyer_reply else 'payment'}"
                 raise BuyerRefusalError(HTTPStatus.CONFLICT, "already_given", detail)
             return False
 
-        return Taken(row["id"], seller, row["buyer"], True, self._once(store))
+        return Taken(row[key.name], seller, row["buyer"], True, self._once(store))
 
     def _once(self, store: Callable[[Connection], bool]) -> bool:
         """Run a transaction that inserts a row, and look again if another process was faster."""
@@ -279,6 +312,19 @@ class BuyerMessages:
         if chain_id is not None and seller.chain_id != chain_id:
             raise _invalid(f"the seller is of chain {seller.chain_id}, and the payment of chain {chain_id}")
         return seller
+
+
+def _message_row(connection: Connection, message_id: str) -> Any:
+    """Return the feedback or the dispute with an id.
+
+    Raises:
+        BuyerRefusalError: There is none.
+    """
+    for table in (buyer_feedback, buyer_dispute):
+        row = connection.execute(select(table).where(table.c.id == message_id)).one_or_none()
+        if row is not None:
+            return row
+    raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "message_not_found", f"there is no message {message_id}")
 
 
 def _about(seller: AgentKey, paid: ProvenPayment, table: Table) -> dict[str, Any]:

@@ -141,3 +141,56 @@ class AgentEnrichment(TypedMessage):
         "issuedAt": "uint64",
         "chainId": "uint256",
     }
+
+
+@dataclass(frozen=True)
+class BuyerReply(TypedMessage):
+    """The reply of a buyer to feedback or a dispute about it: one for each, signed by the buyer.
+
+    Attributes:
+        buyer: The buyer.
+        message_id: The id of the message, which `?expand=messages` shows.
+        text_hash: The hash of the reply.
+        chain_id: The chain of the payment.
+    """
+
+    buyer: ChecksumAddress
+    message_id: bytes
+    text_hash: bytes
+    chain_id: int
+
+    domain_name: ClassVar[str] = "BilateralBuyers"
+    solidity_types: ClassVar[Mapping[str, str]] = {
+        "buyer": "address",
+        "messageId": "bytes32",
+        "textHash": "bytes32",
+        "chainId": "uint256",
+    }
+
+
+@dataclass(frozen=True)
+class CredentialRequest(TypedMessage):
+    """The wish of a buyer for a credential of its tier, signed by the buyer.
+
+    Attributes:
+        buyer: The buyer whose tier counts.
+        holder: The address that the credential is for.
+        policy: The scoring policy.
+        chain_id: The chain of the payments.
+        expires_at: The last second of the request, in Unix time.
+    """
+
+    buyer: ChecksumAddress
+    holder: ChecksumAddress
+    policy: str
+    chain_id: int
+    expires_at: int
+
+    domain_name: ClassVar[str] = "BilateralBuyers"
+    solidity_types: ClassVar[Mapping[str, str]] = {
+        "buyer": "address",
+        "holder": "address",
+        "policy": "string",
+        "chainId": "uint256",
+        "expiresAt": "uint64",
+    }

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, case, func, literal, null, select, text, union_all
 
+from bilateral.index.columns import python_integer
 from bilateral.index.payments.schema import agent_review, buyer_dispute, buyer_feedback, payment, payment_return
+from bilateral.index.statements import PreparedStatement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +29,7 @@ _HIGHEST: Final = 100
 _LAST_BLOCK: Final = 2**62
 
 
-@dataclass
+@dataclass(slots=True)
 class Dealings:
     """A buyer's dealings with one seller.
 
@@ -76,9 +78,9 @@ def read_dealings(
     found: dict[Seller, Dealings] = defaultdict(Dealings)
     block = _LAST_BLOCK if until is None else until
     values = {"chain_id": chain_id, "buyer": buyer, "until": block}
-    rows = connection.execute(_statement(with_messages=until is None), values).all()
+    rows = _statement(with_messages=until is None).all(connection, values)
     for kind, registry, agent_id, count, total, first, last, own in rows:
-        it = found[registry, int(agent_id)]
+        it = found[registry, python_integer(agent_id)]
         if kind == "payment":
             it.payments, it.micros, it.first_at, it.last_at, it.own = count, int(total), first or 0, last or 0, own
         elif kind == "review":
@@ -95,7 +97,7 @@ def read_dealings(
 
 
 @cache
-def _statement(*, with_messages: bool) -> Any:
+def _statement(*, with_messages: bool) -> PreparedStatement:
     """Return the statement that reads payments and messages about a buyer. It is made once."""
     paid, is_counted = payment.c, payment.c.kinship.is_(None)
     payments = (
@@ -118,7 +120,7 @@ def _statement(*, with_messages: bool) -> Any:
     )
 
     if not with_messages:
-        return payments
+        return PreparedStatement(payments)
 
     def about(kind: Any, table: Table, total: Any) -> Any:
         """Messages count as long as their payment is in the chain."""
@@ -139,12 +141,14 @@ def _statement(*, with_messages: bool) -> Any:
             )
         )
 
-    counted = buyer_dispute.c.state.in_(("filed", "upheld"))
-    return union_all(
-        payments,
-        about(literal("review"), agent_review, agent_review.c.score),
-        about(literal("vote"), buyer_feedback, buyer_feedback.c.score).where(buyer_feedback.c.is_counted),
-        about(buyer_dispute.c.state, buyer_dispute, literal(0)).where(counted),
+    counted = (buyer_dispute.c.state == "filed") | (buyer_dispute.c.state == "upheld")
+    return PreparedStatement(
+        union_all(
+            payments,
+            about(literal("review"), agent_review, agent_review.c.score),
+            about(literal("vote"), buyer_feedback, buyer_feedback.c.score).where(buyer_feedback.c.is_counted),
+            about(buyer_dispute.c.state, buyer_dispute, literal(0)).where(counted),
+        )
     )
 
 

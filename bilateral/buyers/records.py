@@ -21,7 +21,6 @@ from bilateral.identifiers import AccountId, checksummed
 from bilateral.index.payments.schema import agent_review, payment, payment_cursor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from fractions import Fraction
 
     from sqlalchemy import Connection
@@ -263,7 +262,7 @@ def profile_of(standing: Standing) -> BuyerProfile:
     )
 
 
-def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> Sequence[RecentTransaction]:
+def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tuple[RecentTransaction, ...]:
     """Return the last payments of a buyer. They join it with its sellers: see docs/buyers.md on privacy.
 
     Args:

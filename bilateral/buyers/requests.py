@@ -13,17 +13,28 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bilateral.buyers.discounts import BuyerIncentives
 from bilateral.buyers.errors import BuyerRefusalError
-from bilateral.buyers.messages import AgentEnrichment, AgentReview, BuyerDispute, BuyerFeedback, content_hash, text_hash
+from bilateral.buyers.messages import (
+    AgentEnrichment,
+    AgentReview,
+    BuyerDispute,
+    BuyerFeedback,
+    BuyerReply,
+    CredentialRequest,
+    ScoredPayment,
+    content_hash,
+    text_hash,
+)
 from bilateral.buyers.proofs import PaymentClaim
 from bilateral.buyers.records import parse_buyer
 from bilateral.errors import MalformedIdentifierError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bilateral.index.queries.registries import AgentKey
 
 M = TypeVar("M", bound=BaseModel)
+S = TypeVar("S", bound=ScoredPayment)
 
 _HASH: Final = r"^0x[0-9a-fA-F]{64}$"
 _MARKUP: Final = re.compile(r"<[a-zA-Z/!?]")
@@ -74,17 +85,7 @@ class FeedbackBody(BaseModel):
 
     def message(self, seller: AgentKey) -> BuyerFeedback:
         """Return what the seller signs."""
-        claim = self.proofOfPayment.claim
-        return BuyerFeedback(
-            claim.payer,  # type: ignore[arg-type]  # it is checksummed
-            seller.identity_registry,  # type: ignore[arg-type]
-            seller.agent_id,
-            self.score,
-            content_hash(self.tags),
-            text_hash(self.note),
-            claim.transaction,
-            claim.chain_id,
-        )
+        return _scored(BuyerFeedback, self, seller, self.tags, self.note)
 
 
 class ReviewBody(BaseModel):
@@ -100,17 +101,22 @@ class ReviewBody(BaseModel):
 
     def message(self, seller: AgentKey) -> AgentReview:
         """Return what the buyer signs."""
-        claim = self.proofOfPayment.claim
-        return AgentReview(
-            claim.payer,  # type: ignore[arg-type]  # it is checksummed
-            seller.identity_registry,  # type: ignore[arg-type]
-            seller.agent_id,
-            self.score,
-            content_hash([self.tag1, self.tag2]),
-            text_hash(self.feedbackNote),
-            claim.transaction,
-            claim.chain_id,
-        )
+        return _scored(AgentReview, self, seller, [self.tag1, self.tag2], self.feedbackNote)
+
+
+def _scored(kind: type[S], body: FeedbackBody | ReviewBody, seller: AgentKey, tags: Sequence[str], note: str) -> S:
+    """Return what the author of a score about one payment signs."""
+    claim = body.proofOfPayment.claim
+    return kind(
+        claim.payer,  # type: ignore[arg-type]  # it is checksummed
+        seller.identity_registry,  # type: ignore[arg-type]
+        seller.agent_id,
+        body.score,
+        content_hash(tags),
+        text_hash(note),
+        claim.transaction,
+        claim.chain_id,
+    )
 
 
 class DisputeBody(BaseModel):
@@ -134,6 +140,46 @@ class DisputeBody(BaseModel):
             claim.transaction,
             claim.chain_id,
         )
+
+
+class ReplyBody(BaseModel):
+    """The reply of a buyer to feedback or a dispute about it. All of it is ours."""
+
+    messageId: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    text: Annotated[str, Field(min_length=1, max_length=1_000)]
+    signature: _Signature
+
+    def message(self, buyer: str, chain_id: int) -> BuyerReply:
+        """Return what the buyer signs.
+
+        Args:
+            buyer: The buyer, in checksum form.
+            chain_id: The chain of the payment.
+        """
+        account: Any = buyer
+        return BuyerReply(account, bytes.fromhex(self.messageId), text_hash(self.text), chain_id)
+
+
+class CredentialBody(BaseModel):
+    """The wish of a buyer for a credential of its tier for another address. All of it is ours."""
+
+    holder: _Address
+    chainId: Annotated[int, Field(gt=0, lt=2**63, strict=True)]
+    policy: Annotated[str, Field(max_length=64)] | None = None
+    expiresAt: Annotated[int, Field(gt=0, lt=2**53, strict=True)]
+    signature: _Signature
+
+    def message(self, buyer: str, holder: str, policy: str) -> CredentialRequest:
+        """Return what the buyer signs.
+
+        Args:
+            buyer: The buyer, in checksum form.
+            holder: The address of the credential, in checksum form.
+            policy: The scoring policy.
+        """
+        account: Any = buyer
+        other: Any = holder
+        return CredentialRequest(account, other, policy, self.chainId, self.expiresAt)
 
 
 class EnrichmentBody(BaseModel):

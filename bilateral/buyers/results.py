@@ -17,6 +17,7 @@ from bilateral.signatures import Domain, TypedMessage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from eth_account.messages import SignableMessage
     from eth_typing import ChecksumAddress
 
     from bilateral.buyers.records import Standing
@@ -132,6 +133,17 @@ class ResultSigner:
         public = self._key.as_dict(private=False)
         return {"keys": [{**public, "kid": self.key_id, "use": "sig", "alg": _ALGORITHM}]}
 
+    def sign_message(self, message: SignableMessage) -> bytes:
+        """Sign an EIP-712 message.
+
+        Args:
+            message: The message.
+
+        Returns:
+            The signature, 65 bytes.
+        """
+        return bytes(self._account.sign_message(message).signature)
+
     def sign(self, result: BuyerResult, issuer: str) -> dict[str, Any]:
         """Sign a result.
 
@@ -143,7 +155,6 @@ class ResultSigner:
             The message, its EIP-712 domain, types and signature, and the JWS in its compact form.
         """
         signable = result.signable(domain_of(result.buyer_chain_id))
-        signed = self._account.sign_message(signable)
         message = dict(zip(result.solidity_types, asdict(result).values(), strict=True))
         claims = {
             "iss": issuer,
@@ -175,7 +186,7 @@ class ResultSigner:
             },
             "message": {**message, "volume": str(result.volume)},
             "signer": self.address,
-            "signature": "0x" + bytes(signed.signature).hex(),
+            "signature": "0x" + self.sign_message(signable).hex(),
             "jws": token,
         }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import BigInteger, Boolean, LargeBinary, Numeric, String, Text
+from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, Numeric, String, Text
 from sqlalchemy.types import TypeDecorator, UserDefinedType
 
 if TYPE_CHECKING:
@@ -102,3 +102,23 @@ _FIXED: Final[dict[str, TypeEngine[Any]]] = {
     "uint64": WideInteger(),
     "int128": WideInteger(),
 }
+
+PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
+"""The columns that name a log among those of all chains."""
+
+
+def place_columns(contract: str) -> list[Column[Any]]:
+    """Return the columns that say where a log stands: every table of logs begins with them.
+
+    Args:
+        contract: The name of the column with the contract that emitted it.
+    """
+    return [
+        Column("chain_id", BigInteger, nullable=False),
+        Column("block_number", BigInteger, nullable=False),
+        Column("log_index", Integer, nullable=False),
+        Column("block_hash", HASH, nullable=False),
+        Column("block_time", BigInteger, nullable=False),
+        Column("transaction_hash", HASH, nullable=False),
+        Column(contract, ADDRESS, nullable=False),
+    ]

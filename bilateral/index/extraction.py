@@ -154,6 +154,9 @@ _WHOLE: Final = {
 }
 _PARTS: Final = {
     "uint64": ("24sQ", 24, "w{0}"),
+    "uint24": ("28sL", 28, "below(w{0}, 1 << 24)"),
+    "uint16": ("30sH", 30, "w{0}"),
+    "int8": ("31sB", 31, "below(w{0}, 1 << 7)"),
     "uint8": ("31sB", 31, "w{0}"),
     "bool": ("31sB", 31, "truth(w{0})"),
     "string": ("24sQ", 24, "tail{0}"),
@@ -232,6 +235,13 @@ def _truth(number: int) -> bool:
     return bool(number)
 
 
+def _below(number: int, limit: int) -> int:
+    """Return a number below a limit. Negative ones are left to the strict decoder."""
+    if number >= limit:
+        raise ValueError
+    return number
+
+
 @lru_cache(maxsize=1 << 16)  # a checksum costs more than all else, and few addresses give most events
 def _address(word: bytes) -> str:
     """Return the address in a word."""
@@ -253,6 +263,7 @@ _NAMES: Final = {
     "Struct": struct.Struct,
     "ZEROS": [bytes(length) for length in range(_WORD)],
     "address": _address,
+    "below": _below,
     "number": int.from_bytes,
     "signed": _signed,
     "truth": _truth,

@@ -24,29 +24,34 @@ from sqlalchemy import (
     Text,
 )
 
-from bilateral.contracts import Registry, selectors
+from bilateral.contracts import selectors
 from bilateral.events import (
     EVENTS,
+    Anchored,
     Approval,
     ClientRated,
+    FeedbackAttested,
     FeedbackRevoked,
     MetadataSet,
     NewAuthorizedFeedback,
     NewFeedback,
+    PaymentAttested,
+    PaymentSettled,
     ResponseAppended,
+    ReviewsAttested,
     ValidationRequest,
     ValidationResponse,
     ValidatorRated,
 )
 from bilateral.index.check_indexes import define_check_indexes
-from bilateral.index.columns import ADDRESS, HASH, WideInteger, column_type, key_string
+from bilateral.index.columns import ADDRESS, HASH, PLACE_KEY, WideInteger, column_type, key_string, place_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bilateral.events import Event
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012")
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
@@ -57,25 +62,10 @@ metadata: Final = MetaData()
 _BY_CHAIN: Final[Mapping[str, Any]] = {"postgresql_partition_by": "LIST (chain_id)"}
 """The option of tables of which each chain has a partition in PostgreSQL."""
 
-_PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
-
 
 def snake_case(name: str) -> str:
     """Return the name of an event's type in snake_case: `URIUpdated` becomes `uri_updated`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-
-
-def _place_columns() -> list[Column[Any]]:
-    """Return the columns that say where an event stands: every table of events begins with them."""
-    return [
-        Column("chain_id", BigInteger, nullable=False),
-        Column("block_number", BigInteger, nullable=False),
-        Column("log_index", Integer, nullable=False),
-        Column("block_hash", HASH, nullable=False),
-        Column("block_time", BigInteger, nullable=False),
-        Column("transaction_hash", HASH, nullable=False),
-        Column("registry", ADDRESS, nullable=False),
-    ]
 
 
 def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
@@ -98,24 +88,21 @@ def _event_table(event: type[Event], entry: Mapping[str, Any]) -> Table:
     return Table(
         snake_case(event.__name__),
         metadata,
-        *_place_columns(),
+        *place_columns("registry"),
         *columns,
         *raw,
-        PrimaryKeyConstraint(*_PLACE_KEY),
+        PrimaryKeyConstraint(*PLACE_KEY),
         **_BY_CHAIN,
     )
 
 
 def _event_tables() -> Mapping[type[Event], Table]:
-    """Define a table for every event. The registry of buyers has none: payments are read from the tokens' logs."""
+    """Define a table for every event."""
     tables: dict[type[Event], Table] = {}
     for registry_kind, events in EVENTS.items():
-        if registry_kind is Registry.BUYERS:
-            continue
         entries = {entry["name"]: entry for entry in selectors(registry_kind, "event").values()}
-        for event in events:
-            if event not in tables:
-                tables[event] = _event_table(event, entries[event.abi_name])
+        for event in (it for it in events if it not in tables):
+            tables[event] = _event_table(event, entries[event.abi_name])
     return tables
 
 
@@ -125,11 +112,11 @@ EVENT_TABLES: Final = _event_tables()
 undecodable_log: Final = Table(
     "undecodable_log",
     metadata,
-    *_place_columns(),
+    *place_columns("registry"),
     Column("topics", LargeBinary, nullable=False),
     Column("data", LargeBinary, nullable=False),
     Column("reason", Text, nullable=False),
-    PrimaryKeyConstraint(*_PLACE_KEY),
+    PrimaryKeyConstraint(*PLACE_KEY),
     **_BY_CHAIN,
 )
 
@@ -312,6 +299,12 @@ for _event, _columns in {
     ValidationResponse: ("request_hash",),
     Approval: ("agent_id",),
     MetadataSet: ("agent_id",),
+    PaymentSettled: ("buyer",),
+    # The buyer is the highest part of the word: its payments are those of a range.
+    PaymentAttested: ("payment",),
+    FeedbackAttested: ("buyer",),
+    ReviewsAttested: ("buyer",),
+    Anchored: ("epoch",),
 }.items():
     _table = EVENT_TABLES[_event]
     Index(f"{_table.name}_by_subject", *(_table.c[name] for name in ("chain_id", "registry", *_columns)))

@@ -207,6 +207,7 @@ def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
             (deployment.authorized, Registry.AUTHORIZED),
             (deployment.validation, Registry.VALIDATION),
             (deployment.directory, Registry.COMPANION),
+            (deployment.buyers, Registry.BUYERS),
         )
         found |= {address: registry for address, registry in places if address is not None}
     return found

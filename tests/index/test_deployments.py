@@ -13,6 +13,7 @@ from eth_utils.crypto import keccak
 from sqlalchemy import select
 from web3 import HTTPProvider, Web3
 
+from bilateral.buyer_terms import AttestedPayment
 from bilateral.contracts import Registry
 from bilateral.index import schema
 from bilateral.index.database import open_database
@@ -22,7 +23,7 @@ from bilateral.index.verify import Verifier
 from bilateral.index.worker import registries_of
 from tests.index.test_commands import bilateral
 from tests.sdk.client.helpers import deploy, plain
-from tests.sdk.deployed.world import CANONICAL, CHAIN_ID, OWNER, PAYER, REVIEWER, canonical_chain, put_ours
+from tests.sdk.deployed.world import CANONICAL, CHAIN_ID, CHECKER, OWNER, PAYER, REVIEWER, canonical_chain, put_ours
 
 README = Path(__file__).parents[2] / "README.md"
 URI = "data:application/json,%7B%22name%22%3A%22Foreign%22%7D"
@@ -56,6 +57,10 @@ def ours(web3):
     transact(web3, identity.functions.register(URI), REVIEWER)
     transact(web3, identity.functions.setPrimaryAgent(1), PAYER)
     transact(web3, reputation.functions.rateClient(2, 90), PAYER)
+    buyers = plain(web3, Registry.BUYERS, deployment.buyers)
+    transact(web3, buyers.functions.recordPayment(PAYER.address, 20_000, b"\1" * 32), OWNER)
+    transact(web3, buyers.functions.recordFeedback(PAYER.address, REVIEWER.address, 90), OWNER)
+    transact(web3, buyers.functions.anchorRoot(1, b"\2" * 32), CHECKER)
     return deployment
 
 
@@ -155,6 +160,15 @@ def test_a_change_of_the_code_of_a_registry_leaves_a_trace(rows, theirs):
     topic = keccak(text="Initialized(uint64)")
     found = rows("SELECT registry, topics, reason FROM undecodable_log")
     assert (theirs.identity, topic, "IdentityRegistry has no event with this first topic") in found
+
+
+def test_statements_about_buyers_roots_and_roles_have_rows(rows, ours):
+    (word,) = rows("SELECT payment FROM payment_attested WHERE registry = :at", at=ours.buyers)[0]
+    paid = AttestedPayment.from_word(int(word, 16))
+    assert (paid.buyer, paid.amount, paid.position) == (PAYER.address, 20_000, 255)
+    assert rows("SELECT buyer, seller, score FROM feedback_attested") == [(PAYER.address, REVIEWER.address, 90)]
+    assert rows("SELECT epoch, root FROM anchored") == [(1, b"\2" * 32)]
+    assert set(rows("SELECT role, holder FROM role_taken")) == {(0, OWNER.address), (1, CHECKER.address)}
 
 
 def test_each_registry_is_listed_with_its_identity_registry(rows, ours, theirs):

@@ -10,7 +10,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import insert, inspect, select, text
 
 import bilateral.index.migrate
-from bilateral.events import Approval, MetadataSet
+from bilateral.contracts import Registry
+from bilateral.events import EVENTS, Approval, MetadataSet
 from bilateral.index import schema
 from bilateral.index.database import connect_engine
 from bilateral.index.files import schema as files
@@ -129,6 +130,25 @@ def test_an_older_index_of_lower_bounds_gets_all_columns(old_database):
     assert index["column_names"][-3:] == ["count", "counterparts", "mean"]
 
 
+def test_older_index_gets_the_tables_of_buyer_registries(database_url):
+    engine = connect_engine(database_url)
+    of_buyers = [schema.EVENT_TABLES[event] for event in EVENTS[Registry.BUYERS]]
+    others = [payments.buyer_anchor, payments.buyer_state, payments.buyer_reply]
+    with engine.begin() as connection:
+        upgrade_within(connection)
+        connection.execute(insert(schema.chain).values(**_values(schema.chain, chain_id=7, block_number=9)))
+        schema.metadata.drop_all(connection, tables=of_buyers)
+        payments.metadata.drop_all(connection, tables=others)
+        connection.execute(text("UPDATE alembic_version SET version_num = '0011'"))
+    with engine.begin() as connection:
+        assert upgrade_within(connection) == "0011"
+        for table in (*of_buyers, *others):
+            connection.execute(insert(table).values(**_values(table, chain_id=7)))  # PostgreSQL has a partition for it
+            found = {it["name"] for it in inspect(connection).get_indexes(table.name)}
+            assert found >= {it.name for it in table.indexes}
+    engine.dispose()
+
+
 def test_files_seen_before_checks_are_noted_at_the_last_block(database_url):
     engine = connect_engine(database_url)
     with engine.begin() as connection:
@@ -147,5 +167,5 @@ def test_files_seen_before_checks_are_noted_at_the_last_block(database_url):
 
 def _values(table, **given):
     """Return a row, with a value of its type in each column that is not given."""
-    kinds = {int: 0, bytes: bytes(32), str: "", float: 0.0, bool: False}
+    kinds = {int: 0, bytes: bytes(32), str: "", float: 0.0, bool: False, object: 0}  # a wide integer is an object
     return {it.name: kinds[it.type.python_type] for it in table.c if not it.nullable} | given

@@ -7,21 +7,19 @@ from __future__ import annotations
 import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 from anyio import to_thread
 from fastapi import APIRouter, Path, Request, Response
 from prometheus_client import Counter
 
-from bilateral.api.answers import JSON, PROBLEM
-from bilateral.api.buyers import problem_of_refusal
+from bilateral.api.answers import JSON
+from bilateral.api.buyers import described_body, json_body, problem_of_refusal
 from bilateral.api.problems import ProblemError
 from bilateral.buyers.acceptance import BuyerMessages, Taken
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.records import buyer_id, encode, parse_buyer
-from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody
+from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReplyBody, ReviewBody
 from bilateral.buyers.results import ResultSigner
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.database import open_database
@@ -30,11 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from fastapi import FastAPI
-    from pydantic import BaseModel
 
 router = APIRouter(tags=["buyers"])
-
-_MOST_DEPTH: Final = 16
 
 
 @dataclass(frozen=True)
@@ -96,29 +91,7 @@ def _secret(variable: str) -> bytes:
     return secret
 
 
-def _described(body: type[BaseModel], answer: type, *statuses: int) -> dict[str, Any]:
-    """Return how a route is described in the OpenAPI document."""
-    problems = {status: dict(PROBLEM) for status in (400, 401, 404, 409, 413, 414, 422, 429, 431, 500, 503, *statuses)}
-    schema = body.model_json_schema()
-    for it in schema.pop("$defs", {}).items():
-        schema = _inlined(schema, *it)
-    return {
-        "response_class": Response,
-        "responses": {200: {"model": answer}, **problems},
-        "openapi_extra": {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}},
-    }
-
-
-def _inlined(schema: Any, name: str, definition: Any) -> Any:
-    """Return a schema with a definition in place of its references."""
-    if isinstance(schema, dict):
-        if schema.get("$ref") == f"#/$defs/{name}":
-            return _inlined(definition, name, {})
-        return {key: _inlined(value, name, definition) for key, value in schema.items()}
-    return [_inlined(it, name, definition) for it in schema] if isinstance(schema, list) else schema
-
-
-@router.post("/api/buyer/feedback", **_described(FeedbackBody, FeedbackTaken))
+@router.post("/api/buyer/feedback", **described_body(FeedbackBody, FeedbackTaken))
 async def submit_feedback(request: Request) -> Response:
     """Take feedback of a seller on a buyer. It counts if the agent's wallet or owner signed it."""
     taken = await _take(request, "feedback", _messages(request).take_feedback)
@@ -132,21 +105,21 @@ async def submit_feedback(request: Request) -> Response:
     return _answer(answer)
 
 
-@router.post("/api/review", **_described(ReviewBody, MessageTaken))
+@router.post("/api/review", **described_body(ReviewBody, MessageTaken))
 async def submit_review(request: Request) -> Response:
     """Take a review of a seller by its buyer. It counts if the buyer signed it."""
     taken = await _take(request, "review", _messages(request).take_review)
     return _taken(taken, f"rv_{taken.id[:8]}", "Review recorded.", "Review has no signature, so it does not count.")
 
 
-@router.post("/api/agent/enrichment", **_described(EnrichmentBody, MessageTaken))
+@router.post("/api/agent/enrichment", **described_body(EnrichmentBody, MessageTaken))
 async def submit_enrichment(request: Request) -> Response:
     """Take a service of a seller and its policy for buyers, signed by the agent's wallet or owner."""
     taken = await _take(request, "enrichment", _messages(request).take_enrichment)
     return _taken(taken, f"en_{taken.id[:8]}", "Service recorded.", "")
 
 
-@router.post("/api/buyer/{address}/disputes", **_described(DisputeBody, MessageTaken, 403))
+@router.post("/api/buyer/{address}/disputes", **described_body(DisputeBody, MessageTaken, 403))
 async def submit_dispute(
     request: Request, address: Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
 ) -> Response:
@@ -157,6 +130,13 @@ async def submit_dispute(
     return _taken(taken, f"dp_{taken.id[:8]}", "Dispute recorded.", "")
 
 
+@router.post("/api/buyer/replies", **described_body(ReplyBody, MessageTaken, 404))
+async def submit_reply(request: Request) -> Response:
+    """Take the reply of a buyer to feedback or a dispute, signed by the buyer."""
+    taken = await _take(request, "reply", _messages(request).take_reply)
+    return _taken(taken, f"rp_{taken.id[:8]}", "Reply recorded.", "")
+
+
 async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]], Taken]) -> Taken:
     """Read a message and take it.
 
@@ -165,14 +145,10 @@ async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]],
     """
     counter: Counter = request.app.state.buyer_counter
     try:
-        value = msgspec.json.decode(await request.body())
-        _require_depth(value)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        counter.labels(kind, "invalid_json").inc()
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_json", f"the body is not JSON: {problem}") from None
-    if not isinstance(value, dict):
-        counter.labels(kind, "invalid_json").inc()
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_json", "the body is not a JSON object")
+        value = await json_body(request)
+    except ProblemError as problem:
+        counter.labels(kind, problem.code).inc()
+        raise
     try:
         taken = await to_thread.run_sync(take, value)
     except BuyerRefusalError as refusal:
@@ -180,18 +156,6 @@ async def _take(request: Request, kind: str, take: Callable[[Mapping[str, Any]],
         raise problem_of_refusal(refusal) from None
     counter.labels(kind, "taken" if taken.is_counted else "not_counted").inc()
     return taken
-
-
-def _require_depth(value: Any, depth: int = 0) -> None:
-    """Refuse JSON that is nested deeply.
-
-    Raises:
-        RecursionError: It is.
-    """
-    if depth > _MOST_DEPTH:
-        raise RecursionError("it is nested too deeply")
-    for it in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _require_depth(it, depth + 1)
 
 
 def _messages(request: Request) -> BuyerMessages:

@@ -16,10 +16,11 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from bilateral.api.answers import JSON, one_of, tagged
-from bilateral.api.buyers import end_of_day, provider_of, read_buyer
+from bilateral.api.buyers import buyer_registries, end_of_day, provider_of, read_buyer
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
 from bilateral.buyers.discounts import BuyerIncentives, discount_for, discounted
+from bilateral.buyers.moderation import MessageAbout, messages_about
 from bilateral.buyers.records import (
     BuyerProfile,
     Number,
@@ -28,6 +29,7 @@ from bilateral.buyers.records import (
     profile_of,
     recent_transactions,
 )
+from bilateral.buyers.registry import RegistryRecords, read_registry_records
 from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.sellers import read_offers
@@ -48,10 +50,18 @@ _Policy = Annotated[str | None, Query(max_length=64, description="The scoring po
 
 
 @dataclass(frozen=True)
-class ExpandedProfile(BuyerProfile):
-    """A profile with the buyer's last payments (section 4.1)."""
+class Profile(BuyerProfile):
+    """A profile with what the registries of buyers on the chain say: settled and attested payments apart."""
 
-    recentTransactions: tuple[RecentTransaction, ...] = ()
+    registryRecords: tuple[RegistryRecords, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExpandedProfile(Profile):
+    """A profile with the buyer's last payments (section 4.1), or with the messages about it."""
+
+    recentTransactions: tuple[RecentTransaction, ...] | None = None
+    messages: tuple[MessageAbout, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,28 +105,32 @@ class Batch(BaseModel):
     policy: Annotated[str | None, Field(max_length=64)] = None
 
 
-@router.get("/api/buyer/{address}", response_class=Response, responses=one_of(BuyerProfile, 401, 422))
+@router.get("/api/buyer/{address}", response_class=Response, responses=one_of(ExpandedProfile, 401, 422))
 def read_profile(
     request: Request,
     address: _Buyer,
     chainId: _Chain = None,
     policy: _Policy = None,
-    expand: Annotated[str | None, Query(max_length=40, description="recentTransactions")] = None,
+    expand: Annotated[str | None, Query(max_length=40, description="recentTransactions or messages")] = None,
 ) -> Response:
     """Return the reputation of a buyer. A buyer without payments has a record of zeros."""
     service = service_of(request)
     name = policy or service.settings.buyers.policy
-    if expand not in (None, "recentTransactions"):
-        detail = f"expand {expand!r} is unknown: use recentTransactions"
+    if expand not in (None, "recentTransactions", "messages"):
+        detail = f"expand {expand!r} is unknown: use recentTransactions or messages"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
     with service.reader.connect() as connection:
         standing = read_buyer(connection, address, chainId, name)
+        key = standing.chain_id, standing.buyer
         profile = profile_of(standing)
+        records = read_registry_records(connection, key[0], buyer_registries(service, key[0]), key[1])
         if expand is None:
-            return tagged(request, encode(profile), JSON)
+            return tagged(request, encode(Profile(**vars(profile), registryRecords=records)), JSON)
         _require_consent(request, profile)
-        payments = recent_transactions(connection, standing.chain_id, standing.buyer)
-    return tagged(request, encode(ExpandedProfile(**vars(profile), recentTransactions=tuple(payments))), JSON)
+        payments = recent_transactions(connection, *key) if expand == "recentTransactions" else None
+        messages = messages_about(connection, *key) if expand == "messages" else None
+    found = ExpandedProfile(**vars(profile), registryRecords=records, recentTransactions=payments, messages=messages)
+    return tagged(request, encode(found), JSON)
 
 
 def consent_text(buyer_id: str, until: int) -> str:

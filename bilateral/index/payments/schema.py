@@ -22,25 +22,10 @@ from sqlalchemy import (
     Text,
 )
 
-from bilateral.index.columns import ADDRESS, HASH, WideInteger
+from bilateral.index.columns import ADDRESS, HASH, PLACE_KEY, WideInteger, place_columns
 
 metadata: Final = MetaData()
 
-
-def _place_columns() -> list[Column[object]]:
-    """Return the columns that say where a log stands."""
-    return [
-        Column("chain_id", BigInteger, nullable=False),
-        Column("block_number", BigInteger, nullable=False),
-        Column("log_index", Integer, nullable=False),
-        Column("block_hash", HASH, nullable=False),
-        Column("block_time", BigInteger, nullable=False),
-        Column("transaction_hash", HASH, nullable=False),
-        Column("token", ADDRESS, nullable=False),
-    ]
-
-
-_PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
 
 payment_cursor: Final = Table(
     "payment_cursor",
@@ -62,7 +47,7 @@ agent_account: Final = Table(
     Column("agent_id", WideInteger, nullable=False),
     Column("owner", ADDRESS),
     Column("wallet", ADDRESS),
-    PrimaryKeyConstraint(*_PLACE_KEY),
+    PrimaryKeyConstraint(*PLACE_KEY),
 )
 Index("agent_account_by_wallet", *(agent_account.c[name] for name in ("chain_id", "wallet")))
 Index("agent_account_by_agent", *(agent_account.c[name] for name in ("chain_id", "identity_registry", "agent_id")))
@@ -70,7 +55,7 @@ Index("agent_account_by_agent", *(agent_account.c[name] for name in ("chain_id",
 payment: Final = Table(
     "payment",
     metadata,
-    *_place_columns(),
+    *place_columns("token"),
     Column("payer", ADDRESS, nullable=False),
     Column("payee", ADDRESS, nullable=False),
     Column("amount", WideInteger, nullable=False),
@@ -80,20 +65,27 @@ payment: Final = Table(
     Column("agent_id", WideInteger, nullable=False),
     Column("owner", ADDRESS, nullable=False),
     Column("kinship", String(8)),
-    PrimaryKeyConstraint(*_PLACE_KEY),
+    PrimaryKeyConstraint(*PLACE_KEY),
 )
 Index("payment_by_payer", *(payment.c[name] for name in ("chain_id", "payer", "block_number", "log_index")))
+PAYMENT_BY_SELLER: Final = Index(
+    "payment_by_seller",
+    *(payment.c[name] for name in ("chain_id", "payer", "identity_registry", "agent_id")),
+    *(payment.c[name] for name in ("block_number", "kinship", "micros", "block_time")),
+)
+"""The index with all that a buyer's score needs of its payments, in the order of their sellers."""
+
 Index("payment_by_payee", *(payment.c[name] for name in ("chain_id", "payee", "payer")))
 Index("payment_by_transaction", payment.c.transaction_hash)
 
 payment_return: Final = Table(
     "payment_return",
     metadata,
-    *_place_columns(),
+    *place_columns("token"),
     Column("payee", ADDRESS, nullable=False),
     Column("receiver", ADDRESS, nullable=False),
     Column("micros", BigInteger, nullable=False),
-    PrimaryKeyConstraint(*_PLACE_KEY),
+    PrimaryKeyConstraint(*PLACE_KEY),
 )
 Index("payment_return_by_receiver", *(payment_return.c[name] for name in ("chain_id", "receiver", "payee")))
 
@@ -163,6 +155,16 @@ buyer_dispute: Final = Table(
 Index("buyer_dispute_by_payment", *(buyer_dispute.c[name] for name in _PAYMENT), unique=True)
 Index("buyer_dispute_by_buyer", *(buyer_dispute.c[name] for name in ("chain_id", "buyer")))
 
+buyer_reply: Final = Table(
+    "buyer_reply",
+    metadata,
+    Column("message_id", String(64), primary_key=True),
+    Column("chain_id", BigInteger, nullable=False),
+    Column("buyer", ADDRESS, nullable=False),
+    Column("reply", Text, nullable=False),
+    *_message(),
+)
+
 agent_enrichment: Final = Table(
     "agent_enrichment",
     metadata,
@@ -174,4 +176,40 @@ agent_enrichment: Final = Table(
     Column("issued_at", BigInteger, nullable=False),
     *_message(),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "service_name"),
+)
+
+buyer_anchor: Final = Table(
+    "buyer_anchor",
+    metadata,
+    Column("chain_id", BigInteger, nullable=False),
+    Column("registry", ADDRESS, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("root", HASH, nullable=False),
+    Column("made_at", BigInteger, nullable=False),
+    Column("states", BigInteger, nullable=False),
+    PrimaryKeyConstraint("chain_id", "registry", "epoch"),
+)
+
+buyer_state: Final = Table(
+    "buyer_state",
+    metadata,
+    Column("chain_id", BigInteger, nullable=False),
+    Column("registry", ADDRESS, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("buyer", ADDRESS, nullable=False),
+    Column("payments_chain_id", BigInteger, nullable=False),
+    Column("policy", String(64), nullable=False),
+    Column("score", Integer, nullable=False),
+    Column("tier", Integer, nullable=False),
+    Column("payments", BigInteger, nullable=False),
+    Column("volume", WideInteger, nullable=False),
+    Column("first_payment_at", BigInteger, nullable=False),
+    Column("last_payment_at", BigInteger, nullable=False),
+    Column("reviews", BigInteger, nullable=False),
+    Column("review_sum", BigInteger, nullable=False),
+    Column("feedback_sellers", BigInteger, nullable=False),
+    Column("feedback_sum", BigInteger, nullable=False),
+    Column("disputes", BigInteger, nullable=False),
+    Column("block_number", BigInteger, nullable=False),
+    PrimaryKeyConstraint("chain_id", "registry", "epoch", "buyer", "payments_chain_id", "policy"),
 )

@@ -27,6 +27,7 @@ DEPLOYMENT = Deployment(
     ADDRESSES[Registry.AUTHORIZED],
     ADDRESSES[Registry.VALIDATION],
     first_block=1,
+    buyers=ADDRESSES[Registry.BUYERS],
 )
 
 

@@ -1,0 +1,267 @@
+"""Routes with what others check without this service: anchored states of buyers, and credentials of their tier."""
+
+# ruff: noqa: N803, N815  # the names of the specification and the service
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+from anyio import to_thread
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from bilateral.api.answers import JSON, one_of, tagged
+from bilateral.api.buyers import buyer_registries, described_body, json_body, problem_of_refusal, read_buyer
+from bilateral.api.problems import ProblemError
+from bilateral.api.routes.buyers import signer_of
+from bilateral.api.service import service_of
+from bilateral.buyer_terms import policy_hash
+from bilateral.buyers.anchoring import read_tree
+from bilateral.buyers.anchors import leaf_of
+from bilateral.buyers.credentials import issue_credential
+from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.policies import policy_of
+from bilateral.buyers.proofs import require_signer
+from bilateral.buyers.records import iso, parse_buyer
+from bilateral.buyers.registry import PostedAnchor, read_attestor, read_last_anchor
+from bilateral.buyers.requests import CredentialBody, address_of, parse_body
+from bilateral.buyers.results import domain_of
+from bilateral.buyers.score import tier_of
+from bilateral.signatures import Domain
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fastapi import FastAPI
+    from sqlalchemy import Connection
+
+    from bilateral.api.service import Service
+    from bilateral.buyer_terms import BuyerState, TierCredential
+    from bilateral.buyers.anchors import StateTree
+
+router = APIRouter(tags=["buyers"])
+
+_REQUEST_SECONDS: Final = 600
+_LIFETIME: Final = 3_600
+
+_Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
+
+
+@dataclass(frozen=True)
+class AnchoredState:
+    """The state of a buyer in the last tree whose root is on chain, as `verifyBuyer` takes it.
+
+    Attributes:
+        registry: The registry of buyers with the root, as `eip155:8453:0x…`.
+        epoch: The epoch.
+        root: The root.
+        transaction: The transaction of the root.
+        block: Its block.
+        madeAt: The time up to which the ages in the score count.
+        scoringPolicy: The name whose hash the state has.
+        state: The fields of `BuyerState`, in their order. Numbers of 256 bits are texts.
+        leaf: The leaf of the state.
+        proof: The sibling hashes, from the leaf up.
+    """
+
+    registry: str
+    epoch: int
+    root: str
+    transaction: str
+    block: int
+    madeAt: str
+    scoringPolicy: str
+    state: dict[str, Any]
+    leaf: str
+    proof: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Credential:
+    """A tier credential (EIP-712), as `verifyCredential` takes it.
+
+    Attributes:
+        domain: The domain.
+        primaryType: The name of the struct.
+        types: The struct.
+        message: Its values.
+        signer: The attestor of the registry.
+        signature: The signature.
+        scoringPolicy: The name whose hash the message has.
+    """
+
+    domain: dict[str, Any]
+    primaryType: str
+    types: dict[str, Any]
+    message: dict[str, Any]
+    signer: str
+    signature: str
+    scoringPolicy: str
+
+
+class Trees:
+    """The tree of the last epoch, kept in memory: it is the same for all buyers."""
+
+    def __init__(self) -> None:
+        """Begin without a tree."""
+        self._lock = threading.Lock()
+        self._key: tuple[int, str, int] | None = None
+        self._tree: StateTree | None = None
+
+    def tree(self, connection: Connection, chain_id: int, registry: str, epoch: int) -> StateTree | None:
+        """Return the tree of an epoch. One thread makes it, and others wait.
+
+        Args:
+            connection: The database.
+            chain_id: The chain of the registry.
+            registry: The registry.
+            epoch: The epoch.
+        """
+        with self._lock:
+            key = (chain_id, registry, epoch)
+            if self._key != key:
+                self._tree, self._key = read_tree(connection, *key), key
+            return self._tree
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Keep the tree of the last epoch while the application runs."""
+    app.state.buyer_trees = Trees()
+    yield
+
+
+@router.get("/api/buyer/{address}/anchor", response_class=Response, responses=one_of(AnchoredState, 404, 422))
+def read_anchor(
+    request: Request,
+    address: _Buyer,
+    chainId: Annotated[
+        int | None, Query(ge=1, lt=2**63, description="The chain; the service's first one if missing.")
+    ] = None,
+    policy: Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")] = None,
+) -> Response:
+    """Return the anchored state of a buyer, with the proof that it is in the tree whose root is on chain."""
+    service = service_of(request)
+    name = policy or service.settings.buyers.policy
+    trees: Trees = request.app.state.buyer_trees
+    with service.reader.connect() as connection:
+        standing = read_buyer(connection, address, chainId, name)
+        posted, place = _last_anchor(service, connection)
+        tree = trees.tree(connection, *place, posted.epoch)
+    state = None if tree is None else tree.state_of(standing.buyer, standing.chain_id, policy_hash(name))
+    if tree is None or state is None:
+        detail = f"the tree of epoch {posted.epoch} has no state of {standing.buyer} by the policy {name}"
+        raise ProblemError(HTTPStatus.NOT_FOUND, "not_anchored", detail)
+    answer = AnchoredState(
+        f"eip155:{place[0]}:{place[1]}",
+        posted.epoch,
+        "0x" + posted.root.hex(),
+        "0x" + posted.transaction.hex(),
+        posted.block,
+        iso(posted.made_at),
+        name,
+        _fields_of(state),
+        "0x" + leaf_of(state).hex(),
+        tuple("0x" + it.hex() for it in tree.proof_of(state)),
+    )
+    return tagged(request, msgspec.json.encode(answer), JSON)
+
+
+def _last_anchor(service: Service, connection: Connection) -> tuple[PostedAnchor, tuple[int, str]]:
+    """Return the last root of this service on any chain, and the chain and the registry that have it.
+
+    Raises:
+        ProblemError: There is none.
+    """
+    for chain_id in service.registries().by_chain:
+        for registry in buyer_registries(service, chain_id):
+            posted = read_last_anchor(connection, chain_id, registry)
+            if posted is not None:
+                return posted, (chain_id, registry)
+    raise ProblemError(HTTPStatus.NOT_FOUND, "no_anchor", "this service has no root on chain that the index knows")
+
+
+def _fields_of(state: BuyerState) -> dict[str, Any]:
+    """Return a state as JSON, with the names of the contract."""
+    names = (
+        *("buyer", "chainId", "score", "tier", "payments", "volume", "firstPaymentAt", "lastPaymentAt", "reviews"),
+        *("reviewSum", "feedbackSellers", "feedbackSum", "disputes", "policy", "blockNumber"),
+    )
+    values = dict(zip(names, state.arguments, strict=True))
+    return {**values, "volume": str(state.volume), "policy": "0x" + state.policy.hex()}
+
+
+@router.post("/api/buyer/{address}/credential", **described_body(CredentialBody, Credential, 403, 404))
+async def issue(request: Request, address: _Buyer) -> Response:
+    """Issue a credential of a buyer's tier for another address, as the buyer signs (EIP-712). It holds for an hour."""
+    value = await json_body(request)
+    try:
+        credential = await to_thread.run_sync(_issue, request, parse_buyer(address)[1], value)
+    except BuyerRefusalError as refusal:
+        raise problem_of_refusal(refusal) from None
+    return Response(msgspec.json.encode(credential), media_type=JSON, headers={"Cache-Control": "no-store"})
+
+
+def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
+    """Check the wish of a buyer, and sign a credential of its tier.
+
+    Raises:
+        BuyerRefusalError: The request is malformed, expired, or not signed by the buyer.
+        ProblemError: The service has no key, or its key is not the attestor's.
+    """
+    service, signer, now = service_of(request), signer_of(request), int(time.time())
+    settings = service.settings.buyers
+    body = parse_body(CredentialBody, value)
+    policy = policy_of(body.policy or settings.policy).name
+    holder = address_of(body.holder, "holder")
+    if not 0 <= body.expiresAt - now <= _REQUEST_SECONDS:
+        detail = f"expiresAt must be within the next {_REQUEST_SECONDS} seconds"
+        raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "expired_request", detail)
+    signature = bytes.fromhex(body.signature[2:])
+    require_signer(body.message(buyer, holder, policy), domain_of(body.chainId), signature, {buyer}, settings.nodes)
+    with service.reader.connect() as connection:
+        standing = read_buyer(connection, buyer, body.chainId, policy, now=now)
+        registry = _attested_by(service, connection, body.chainId, signer.address)
+    credential = issue_credential(
+        holder, tier_of(standing.weighed.metrics), policy_hash(policy), lifetime=_LIFETIME, at=now
+    )
+    checked: Any = registry
+    return _signed(credential, Domain(body.chainId, checked), signer, policy)
+
+
+def _attested_by(service: Service, connection: Connection, chain_id: int, key: str) -> str:
+    """Return the registry of buyers whose attestor is this service.
+
+    Raises:
+        ProblemError: There is none.
+    """
+    for registry in buyer_registries(service, chain_id):
+        if read_attestor(connection, chain_id, registry) == key:
+            return registry
+    detail = f"no registry of buyers on chain {chain_id} has {key}, the key of this service, as its attestor"
+    raise ProblemError(HTTPStatus.NOT_FOUND, "not_attestor", detail)
+
+
+def _signed(credential: TierCredential, domain: Domain, signer: Any, policy: str) -> Credential:
+    """Sign a credential."""
+    values = dict(zip(credential.solidity_types, credential.arguments, strict=True))
+    kind = type(credential).__name__
+    return Credential(
+        {
+            "name": credential.domain_name,
+            "version": "1",
+            "chainId": domain.chain_id,
+            "verifyingContract": domain.verifying_contract,
+        },
+        kind,
+        {kind: [{"name": name, "type": it} for name, it in credential.solidity_types.items()]},
+        {**values, "policy": "0x" + credential.policy.hex()},
+        signer.address,
+        "0x" + signer.sign_message(credential.signable(domain)).hex(),
+        policy,
+    )

@@ -1,0 +1,206 @@
+"""Anchor the states of all buyers: store them, then post their root. Safe to repeat after a crash at any point.
+
+The states of an epoch are stored before its root is sent, in one transaction. A later run finds them and sends the same
+root. The registry takes each epoch once, so that the root of an interrupted run is not doubled.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from bilateral.buyer_terms import BuyerState, BuyerTier, policy_hash
+from bilateral.buyers.anchors import StateTree
+from bilateral.buyers.policies import policy_of
+from bilateral.buyers.records import Standing, read_cursors, read_standing
+from bilateral.buyers.score import score_of, tier_of
+from bilateral.contracts import Registry
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.payments.schema import buyer_anchor, buyer_state, payment
+from bilateral.reverts import ContractRevertError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sqlalchemy import Connection, Engine
+
+    from bilateral.client import Client
+
+_ROWS_AT_ONCE: Final = 1_000
+_KEPT_EPOCHS: Final = 2
+"""The last epochs whose states are kept: the one that is posted, and the one that readers may still ask for."""
+
+
+def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, now: int | None = None) -> int:
+    """Store the states of all buyers of all chains that the index learns, and post their root.
+
+    Args:
+        engine: The database.
+        client: A client whose signer is the anchorer.
+        policies: The scoring policies; each gives every buyer a state.
+        now: The time of the states, in Unix seconds; the present one if left out.
+
+    Returns:
+        The epoch.
+
+    Raises:
+        InvalidArgumentError: A policy is unknown, or no buyer has paid yet.
+        ContractRevertError: The signer is not the anchorer, or somebody else posted another root of the epoch.
+    """
+    deployment = client.get_deployment()
+    chain_id, registry = deployment.chain_id, deployment.address_of(Registry.BUYERS)
+    epoch = client.get_next_epoch()
+    made_at = int(time.time()) if now is None else now
+    root = _prepared(engine, (chain_id, registry, epoch)) or _prepare(
+        engine, (chain_id, registry, epoch), policies, made_at
+    )
+    try:
+        client.anchor_root(epoch, root).wait()
+    except ContractRevertError:
+        # The transaction of an interrupted run, or of another process, may have been mined meanwhile.
+        if client.get_root(epoch) != root:
+            raise
+    _forget(engine, chain_id, registry, epoch - _KEPT_EPOCHS)
+    return epoch
+
+
+def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iterator[tuple[str, BuyerState]]:
+    """Compute the state of each buyer by each policy.
+
+    Args:
+        connection: The database, in a transaction that sees one state of it.
+        policies: The policies.
+        now: The time up to which ages count, in Unix seconds.
+
+    Returns:
+        Pairs of a policy's name and a state. Buyers without a payment that counts are left out.
+    """
+    chosen = [policy_of(name) for name in policies]
+    for chain_id, block in read_cursors(connection).items():
+        query = select(payment.c.payer).where(payment.c.chain_id == chain_id).distinct().order_by(payment.c.payer)
+        for buyer in connection.execute(query).scalars().all():
+            for policy in chosen:
+                standing = read_standing(connection, chain_id, buyer, policy, now, block)
+                if standing.weighed.metrics.payments:
+                    yield policy.name, state_of(standing)
+
+
+def state_of(standing: Standing) -> BuyerState:
+    """Return the state that a leaf commits to.
+
+    Args:
+        standing: The buyer.
+    """
+    found, metrics = standing.weighed, standing.weighed.metrics
+    return BuyerState(
+        standing.buyer,
+        standing.chain_id,
+        score_of(metrics),
+        tier_of(metrics),
+        metrics.payments,
+        metrics.volume,
+        found.first_at or 0,
+        found.last_at or 0,
+        metrics.reviews,
+        metrics.review_sum,
+        metrics.feedback_sellers,
+        metrics.feedback_sum,
+        metrics.disputes,
+        policy_hash(standing.policy.name),
+        max(standing.block or 0, 0),
+    )
+
+
+def read_tree(connection: Connection, chain_id: int, registry: str, epoch: int) -> StateTree | None:
+    """Return the tree of an epoch; None if its states are not kept.
+
+    Args:
+        connection: The database.
+        chain_id: The chain of the registry.
+        registry: The registry.
+        epoch: The epoch.
+    """
+    table = buyer_state
+    query = select(table).where(table.c.chain_id == chain_id, table.c.registry == registry, table.c.epoch == epoch)
+    states = [_state(row) for row in connection.execute(query)]
+    return StateTree(states) if states else None
+
+
+def _state(row: Any) -> BuyerState:
+    """Return the state in a row."""
+    return BuyerState(
+        row.buyer,
+        row.payments_chain_id,
+        row.score,
+        BuyerTier.of_level(row.tier),
+        row.payments,
+        int(row.volume),
+        row.first_payment_at,
+        row.last_payment_at,
+        row.reviews,
+        row.review_sum,
+        row.feedback_sellers,
+        row.feedback_sum,
+        row.disputes,
+        policy_hash(row.policy),
+        row.block_number,
+    )
+
+
+def _prepared(engine: Engine, key: tuple[int, str, int]) -> bytes | None:
+    """Return the root that an interrupted run stored for an epoch."""
+    table = buyer_anchor
+    with engine.connect() as connection:
+        query = select(table.c.root).where(
+            table.c.chain_id == key[0], table.c.registry == key[1], table.c.epoch == key[2]
+        )
+        found = connection.execute(query).scalar_one_or_none()
+    return None if found is None else bytes(found)
+
+
+def _prepare(engine: Engine, key: tuple[int, str, int], policies: Sequence[str], now: int) -> bytes:
+    """Compute and store the states of an epoch, and return their root."""
+    chain_id, registry, epoch = key
+    place = {"chain_id": chain_id, "registry": registry, "epoch": epoch}
+    names = [column.name for column in buyer_state.columns][6:-1]
+    isolation = "REPEATABLE READ" if engine.dialect.name == "postgresql" else "SERIALIZABLE"
+    with engine.connect().execution_options(isolation_level=isolation) as connection, connection.begin():
+        found = list(states_of(connection, policies, now))
+    if not found:
+        raise InvalidArgumentError("no buyer has paid yet: let the index learn payments first")
+    root = StateTree(state for _, state in found).root
+    rows = [
+        {
+            **place,
+            "buyer": state.buyer,
+            "payments_chain_id": state.chain_id,
+            "policy": policy,
+            **{name: getattr(state, name) for name in names if name != "tier"},
+            "tier": state.tier.level,
+            "block_number": state.block_number,
+        }
+        for policy, state in found
+    ]
+    try:
+        with engine.begin() as connection:
+            connection.execute(insert(buyer_anchor).values(**place, root=root, made_at=now, states=len(rows)))
+            for start in range(0, len(rows), _ROWS_AT_ONCE):
+                connection.execute(insert(buyer_state), rows[start : start + _ROWS_AT_ONCE])
+    except IntegrityError:
+        stored = _prepared(engine, key)  # another process was faster: its states count
+        if stored is None:
+            raise
+        return stored
+    return root
+
+
+def _forget(engine: Engine, chain_id: int, registry: str, last: int) -> None:
+    """Forget the states of old epochs. Their roots stay."""
+    table = buyer_state
+    with engine.begin() as connection:
+        connection.execute(
+            delete(table).where(table.c.chain_id == chain_id, table.c.registry == registry, table.c.epoch <= last)
+        )

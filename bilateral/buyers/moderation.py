@@ -1,0 +1,146 @@
+"""Messages about a buyer: what the buyer may see of them, and what the operator may do about them."""
+
+# ruff: noqa: N815  # the names of the service
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, select, update
+
+from bilateral.buyers.records import iso
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.payments.schema import agent_review, buyer_dispute, buyer_feedback, buyer_reply
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection, Engine, Table
+
+MOST_MESSAGES: Final = 100
+"""The messages of each kind that are shown: the newest."""
+
+DECISIONS: Final = ("upheld", "rejected")
+"""What the operator may decide about a dispute."""
+
+_TEXTS: Final[Mapping[Table, Mapping[str, str]]] = {
+    buyer_feedback: {"tags": "[]", "note": ""},
+    agent_review: {"tag1": "", "tag2": "", "note": ""},
+    buyer_dispute: {"reason": ""},
+}
+"""The columns with texts of people, and what they hold when the text is removed."""
+
+
+@dataclass(frozen=True)
+class MessageAbout:
+    """Feedback of a seller on the buyer, or its dispute.
+
+    Attributes:
+        id: Its id, which a reply names.
+        kind: `feedback` or `dispute`.
+        agentGlobalId: The seller.
+        txHash: The payment's transaction.
+        score: 0 to 100; null for a dispute.
+        state: `filed`, `upheld`, `rejected` or `withdrawn`; null for feedback.
+        tags: The tags.
+        text: The note, or the reason.
+        reply: The buyer's reply; null without one.
+        receivedAt: The time of the message.
+    """
+
+    id: str
+    kind: str
+    agentGlobalId: str
+    txHash: str
+    score: int | None
+    state: str | None
+    tags: tuple[str, ...]
+    text: str
+    reply: str | None
+    receivedAt: str
+
+
+def messages_about(connection: Connection, chain_id: int, buyer: str) -> tuple[MessageAbout, ...]:
+    """Return the last messages about a buyer. They join it with its sellers: see docs/buyers.md on privacy.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        buyer: The address, in checksum form.
+    """
+    found = []
+    for kind, table in (("feedback", buyer_feedback), ("dispute", buyer_dispute)):
+        query = (
+            select(table, buyer_reply.c.reply)
+            .outerjoin(buyer_reply, buyer_reply.c.message_id == table.c.id)
+            .where(table.c.chain_id == chain_id, table.c.buyer == buyer)
+            .order_by(table.c.received_at.desc(), table.c.id)
+            .limit(MOST_MESSAGES)
+        )
+        found += [_message(kind, dict(row._mapping)) for row in connection.execute(query)]
+    return tuple(found)
+
+
+def _message(kind: str, row: Mapping[str, Any]) -> MessageAbout:
+    """Return the message in a row."""
+    is_feedback = kind == "feedback"
+    return MessageAbout(
+        row["id"],
+        kind,
+        f"eip155:{row['chain_id']}:{row['identity_registry']}#{int(row['agent_id'])}",
+        "0x" + bytes(row["transaction_hash"]).hex(),
+        row["score"] if is_feedback else None,
+        None if is_feedback else row["state"],
+        tuple(json.loads(row["tags"])) if is_feedback else (),
+        row["note"] if is_feedback else row["reason"],
+        row["reply"],
+        iso(row["received_at"]),
+    )
+
+
+def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
+    """Decide a dispute, as the operator. A later decision replaces an earlier one.
+
+    Args:
+        engine: The database.
+        dispute_id: The id of the dispute.
+        decision: `upheld` or `rejected`.
+
+    Raises:
+        InvalidArgumentError: There is no such dispute, the seller withdrew it, or the decision is unknown.
+    """
+    if decision not in DECISIONS:
+        raise InvalidArgumentError(f"the decision {decision[:20]!r} is unknown: use {' or '.join(DECISIONS)}")
+    table = buyer_dispute
+    with engine.begin() as connection:
+        open_ = update(table).where(table.c.id == dispute_id, table.c.state != "withdrawn")
+        if not connection.execute(open_.values(state=decision)).rowcount:
+            raise InvalidArgumentError(f"there is no dispute {dispute_id[:80]}, or its seller withdrew it")
+
+
+def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> str:
+    """Remove the texts of a message, and the reply to it. Its score goes on counting unless the whole goes.
+
+    The removed texts cannot be sent again: the same message has no effect, and another one is refused.
+
+    Args:
+        engine: The database.
+        message_id: The id of feedback, a review or a dispute.
+        whole: True to remove the message itself, as if it was never sent.
+
+    Returns:
+        The table that had the message.
+
+    Raises:
+        InvalidArgumentError: There is no such message.
+    """
+    with engine.begin() as connection:
+        connection.execute(delete(buyer_reply).where(buyer_reply.c.message_id == message_id))
+        for table, texts in _TEXTS.items():
+            is_message = table.c.id == message_id
+            change = delete(table).where(is_message) if whole else update(table).where(is_message).values(**texts)
+            if connection.execute(change).rowcount:
+                return table.name
+    raise InvalidArgumentError(f"there is no message {message_id[:80]}")

@@ -1,0 +1,243 @@
+"""Records of the registries of buyers, from their events in the index: settled and attested ones, never mixed.
+
+Settled payments are among the payments that the service counts: the token logs them too. What the attestor says is
+shown apart and never counted: it may say what the service knows already.
+"""
+
+# ruff: noqa: N815  # the names of the service
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import bindparam, select
+
+from bilateral.buyer_terms import AttestedPayment, BuyerRole
+from bilateral.buyers.records import Number, dollars, iso, rounded
+from bilateral.events import Anchored, FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested, RoleTaken
+from bilateral.index import schema
+from bilateral.index.payments.schema import buyer_anchor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import Connection, Table
+
+MOST_EVENTS: Final = 10_000
+"""The payments of one kind of one buyer that are read: the newest."""
+
+
+@dataclass(frozen=True)
+class SettledRecord:
+    """Payments of a buyer that a registry made itself.
+
+    Attributes:
+        paymentCount: The payments.
+        totalVolumeUsdc: Their sum in dollars.
+        totalVolumeAtomic: The sum in millionths of a dollar.
+        distinctSellers: The agents that were paid.
+        firstPaymentAt: The time of the first payment; null without one.
+        lastPaymentAt: The time of the last one.
+    """
+
+    paymentCount: int
+    totalVolumeUsdc: Number
+    totalVolumeAtomic: str
+    distinctSellers: int
+    firstPaymentAt: str | None
+    lastPaymentAt: str | None
+
+
+@dataclass(frozen=True)
+class AttestedRecord:
+    """Statements of a registry's attestor about a buyer.
+
+    Attributes:
+        paymentCount: The payments.
+        totalVolumeUsdc: Their sum in dollars.
+        totalVolumeAtomic: The sum in millionths of a dollar.
+        firstPaymentAt: The time of the first payment; null without one.
+        lastPaymentAt: The time of the last one.
+        reviewsGiven: The reviews that the buyer gave.
+        avgReviewScore: Their average; null without reviews.
+        sellerFeedbackCount: The sellers that gave feedback on the buyer.
+        avgSellerFeedback: The mean of their votes; null without any.
+        disputeCount: The disputes.
+    """
+
+    paymentCount: int
+    totalVolumeUsdc: Number
+    totalVolumeAtomic: str
+    firstPaymentAt: str | None
+    lastPaymentAt: str | None
+    reviewsGiven: int
+    avgReviewScore: Number | None
+    sellerFeedbackCount: int
+    avgSellerFeedback: Number | None
+    disputeCount: int
+
+
+@dataclass(frozen=True)
+class RegistryRecords:
+    """The records of a buyer in one registry of buyers.
+
+    Attributes:
+        registry: The registry, as `eip155:8453:0x…`.
+        settled: The payments that it made itself.
+        attested: Statements of its attestor.
+    """
+
+    registry: str
+    settled: SettledRecord
+    attested: AttestedRecord
+
+
+def _statement(table: Table, key: Iterable[Any], *columns: Any) -> Any:
+    """Return the statement that reads events of a registry about a buyer, the newest first."""
+    return (
+        select(*columns)
+        .where(table.c.chain_id == bindparam("chain_id"), table.c.registry == bindparam("registry"), *key)
+        .order_by(table.c.block_number.desc(), table.c.log_index.desc())
+    )
+
+
+_PAID, _SAID, _VOTED, _REVIEWED = (
+    schema.EVENT_TABLES[event] for event in (PaymentSettled, PaymentAttested, FeedbackAttested, ReviewsAttested)
+)
+_IS_BUYER: Final[Any] = bindparam("buyer")
+_SETTLED: Final = _statement(
+    _PAID, (_PAID.c.buyer == _IS_BUYER,), _PAID.c.seller_id, _PAID.c.amount, _PAID.c.block_time
+).limit(MOST_EVENTS)
+_ATTESTED: Final = _statement(
+    _SAID, (_SAID.c.payment >= bindparam("low"), _SAID.c.payment <= bindparam("high")), _SAID.c.payment
+).limit(MOST_EVENTS)
+_VOTES: Final = _statement(_VOTED, (_VOTED.c.buyer == _IS_BUYER,), _VOTED.c.seller, _VOTED.c.score).limit(MOST_EVENTS)
+_REVIEWS: Final = _statement(
+    _REVIEWED,
+    (_REVIEWED.c.buyer == _IS_BUYER,),
+    _REVIEWED.c.reviews,
+    _REVIEWED.c.review_sum,
+    _REVIEWED.c.disputes,
+).limit(1)
+
+
+def read_registry_records(
+    connection: Connection, chain_id: int, registries: Sequence[str], buyer: str
+) -> tuple[RegistryRecords, ...]:
+    """Read what the registries of buyers say about a buyer.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        registries: The registries, in checksum form.
+        buyer: The buyer, in checksum form.
+    """
+    return tuple(
+        RegistryRecords(
+            f"eip155:{chain_id}:{registry}",
+            _settled(connection, {"chain_id": chain_id, "registry": registry, "buyer": buyer}),
+            _attested(connection, {"chain_id": chain_id, "registry": registry, "buyer": buyer}),
+        )
+        for registry in registries
+    )
+
+
+def _settled(connection: Connection, key: dict[str, Any]) -> SettledRecord:
+    """Read the payments that a registry made."""
+    rows = connection.execute(_SETTLED, key).all()
+    volume = sum(int(row.amount) for row in rows)
+    return SettledRecord(
+        len(rows),
+        dollars(volume),
+        str(volume),
+        len({int(row.seller_id) for row in rows}),
+        iso(rows[-1].block_time) if rows else None,
+        iso(rows[0].block_time) if rows else None,
+    )
+
+
+def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
+    """Read the statements of the attestor. Of votes of one seller, and of reviews, the last one holds."""
+    low = int(key["buyer"], 16) << 96
+    words = connection.execute(_ATTESTED, {**key, "low": low, "high": low + (1 << 96) - 1}).scalars()
+    payments = [AttestedPayment.from_word(int(word)) for word in words]
+    times = [it.paid_at for it in payments]
+    volume = sum(it.amount for it in payments)
+    votes: dict[str, int] = {}
+    for seller, score in connection.execute(_VOTES, key):
+        votes.setdefault(seller, score)
+    reviews = connection.execute(_REVIEWS, key).one_or_none()
+    count = 0 if reviews is None else reviews.reviews
+    return AttestedRecord(
+        len(payments),
+        dollars(volume),
+        str(volume),
+        iso(min(times)) if times else None,
+        iso(max(times)) if times else None,
+        count,
+        rounded(reviews.review_sum, count) if reviews is not None and count else None,
+        len(votes),
+        rounded(sum(votes.values()), len(votes)) if votes else None,
+        0 if reviews is None else reviews.disputes,
+    )
+
+
+def read_attestor(connection: Connection, chain_id: int, registry: str) -> str | None:
+    """Return the attestor of a registry of buyers, as of the last indexed block; None for an unknown registry.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        registry: The registry.
+    """
+    taken = schema.EVENT_TABLES[RoleTaken]
+    is_role = (taken.c.role == int(BuyerRole.ATTESTOR),)
+    query = _statement(taken, is_role, taken.c.holder).limit(1)
+    return connection.execute(query, {"chain_id": chain_id, "registry": registry}).scalar_one_or_none()
+
+
+@dataclass(frozen=True)
+class PostedAnchor:
+    """A root of this service that is on chain.
+
+    Attributes:
+        epoch: The epoch.
+        root: The root.
+        made_at: The time of the states, in Unix seconds.
+        block: The block of the root.
+        transaction: The hash of its transaction.
+    """
+
+    epoch: int
+    root: bytes
+    made_at: int
+    block: int
+    transaction: bytes
+
+
+def read_last_anchor(connection: Connection, chain_id: int, registry: str) -> PostedAnchor | None:
+    """Return the last root of this service that the index has seen on chain; None without one.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        registry: The registry.
+    """
+    posted, made = schema.EVENT_TABLES[Anchored], buyer_anchor
+    columns = posted.c.epoch, posted.c.root, made.c.made_at, posted.c.block_number, posted.c.transaction_hash
+    query = (
+        select(*columns)
+        .join(
+            made,
+            (made.c.chain_id == posted.c.chain_id)
+            & (made.c.registry == posted.c.registry)
+            & (made.c.epoch == posted.c.epoch)
+            & (made.c.root == posted.c.root),
+        )
+        .where(posted.c.chain_id == chain_id, posted.c.registry == registry)
+        .order_by(posted.c.epoch.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).one_or_none()
+    return None if row is None else PostedAnchor(int(row[0]), bytes(row[1]), row[2], row[3], bytes(row[4]))

@@ -1,0 +1,372 @@
+"""The registry of buyers and the service: records apart, anchored states, credentials, contract wallets."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from dataclasses import replace
+
+import httpx
+import pgserver
+import pytest
+from eth_account import Account
+from sqlalchemy import func, select
+
+from bilateral.api.settings import ApiSettings
+from bilateral.buyer_terms import (
+    AttestedPayment,
+    BuyerFeedback,
+    BuyerReviews,
+    BuyerState,
+    BuyerTier,
+    PaymentRecord,
+    TierCredential,
+    policy_hash,
+)
+from bilateral.buyers import anchoring
+from bilateral.buyers.anchoring import anchor_states
+from bilateral.buyers.anchors import verify_state
+from bilateral.buyers.messages import CredentialRequest
+from bilateral.buyers.requests import FeedbackBody, ReviewBody
+from bilateral.buyers.results import domain_of
+from bilateral.buyers.settings import BuyerSettings
+from bilateral.client import Client
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.database import open_database
+from bilateral.index.payments.schema import buyer_anchor, buyer_state
+from bilateral.index.queries.registries import AgentKey
+from bilateral.signatures import Domain
+from scripts._anvil import running_anvil
+from tests.api.world import served
+from tests.buyers.service.registry import BUYER, CHAIN, DOLLAR, SELLER, SERVICE, RealMarket
+from tests.index.schemas import make_schema
+from tests.sdk.client.helpers import deploy
+
+SPAWN = multiprocessing.get_context("spawn")
+POLICIES = ("brp-1.0", "independent-1.0")
+PAID_AT = 1_700_000_000
+
+
+@pytest.fixture(scope="module")
+def node(project):
+    with running_anvil("--gas-limit", str(10**9)) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def market(node):
+    """Four settled payments, one to the payer's own agent, and what the attestor says of the buyer."""
+    market = RealMarket(node)
+    for dollars in (4, 5, 6):
+        market.settle(dollars * DOLLAR)
+    market.fund(SELLER.address)
+    market.settle(7 * DOLLAR, buyer=SELLER)  # to itself: not counted
+    service = market.connect(SERVICE)
+    payments = [
+        PaymentRecord(bytes([number]) * 32, AttestedPayment(BUYER.address, number * DOLLAR, PAID_AT + number, 255))
+        for number in (1, 2)
+    ]
+    service.record_payments(8453, payments).wait()
+    for score in (10, 80):
+        service.record_buyer_feedback(BuyerFeedback(BUYER.address, SELLER.address, score)).wait()
+    for reviews in ((1, 50, 0), (4, 290, 1)):
+        service.record_buyer_reviews([BuyerReviews(BUYER.address, *reviews)]).wait()
+    return market
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def database(request, market, tmp_path_factory):
+    """The URL of the market's index."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('registry') / 'index.sqlite'}"
+        market.index(url)
+        yield url
+        return
+    server = pgserver.get_server(tmp_path_factory.mktemp("registry-postgres"), cleanup_mode="delete")
+    url = make_schema(server.get_uri(), "registry")
+    market.index(url)
+    yield url
+    server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def engine(database):
+    engine = open_database(database)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def settings(database, market):
+    buyers = BuyerSettings(nodes={str(CHAIN): market.url}, key_variable="BUYERS_KEY")
+    return ApiSettings(database=database, rate=None, query_seconds=10.0, max_silence=10**9, buyers=buyers)
+
+
+@pytest.fixture(scope="module")
+def service(settings):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BUYERS_KEY", "0x" + bytes(SERVICE.key).hex())
+        with served(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+            yield client
+
+
+def test_settled_and_attested_records_are_shown_apart_and_attested_ones_do_not_count(service, market):
+    found = service.get(f"/api/buyer/{BUYER.address}").json()
+    (records,) = found["registryRecords"]
+    assert records["registry"] == f"eip155:{CHAIN}:{market.deployment.buyers}"
+    settled, attested = records["settled"], records["attested"]
+    assert found["metrics"]["paymentCount"] == settled["paymentCount"] == 3
+    assert found["metrics"]["totalVolumeUsdc"] == settled["totalVolumeUsdc"] == 15
+    assert settled["totalVolumeAtomic"] == "15000000"
+    assert settled["distinctSellers"] == 1
+    assert settled["firstPaymentAt"] == found["metrics"]["firstPaymentAt"]
+    assert settled["lastPaymentAt"] == found["metrics"]["lastPaymentAt"]
+    assert attested == {
+        "paymentCount": 2,
+        "totalVolumeUsdc": 3,
+        "totalVolumeAtomic": "3000000",
+        "firstPaymentAt": "2023-11-14T22:13:21Z",
+        "lastPaymentAt": "2023-11-14T22:13:22Z",
+        "reviewsGiven": 4,
+        "avgReviewScore": 72.5,
+        "sellerFeedbackCount": 1,
+        "avgSellerFeedback": 80,
+        "disputeCount": 1,
+    }
+
+
+def test_stranger_has_empty_records(service):
+    (records,) = service.get(f"/api/buyer/{Account.create().address}").json()["registryRecords"]
+    assert records["settled"]["paymentCount"] == records["attested"]["paymentCount"] == 0
+    assert records["settled"]["firstPaymentAt"] is records["attested"]["avgReviewScore"] is None
+
+
+def count(engine, table):
+    with engine.connect() as connection:
+        return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def state_in(answer):
+    """Return the state of an answer as the SDK has it."""
+    values = list(answer["state"].values())
+    values[3] = BuyerTier.of_level(values[3])
+    values[5] = int(values[5])
+    values[13] = bytes.fromhex(values[13][2:])
+    return BuyerState(*values)
+
+
+def as_bytes(text):
+    return bytes.fromhex(text[2:])
+
+
+def test_anchored_state_is_proven_to_everybody(service, market, engine, database):
+    anchorer = market.connect(SERVICE)
+    epoch = anchor_states(engine, anchorer, POLICIES)
+    market.index(database)
+    for policy in POLICIES:
+        answer = service.get(f"/api/buyer/{BUYER.address}/anchor", params={"policy": policy}).json()
+        state, proof = state_in(answer), [as_bytes(it) for it in answer["proof"]]
+        assert (answer["epoch"], as_bytes(answer["root"])) == (epoch, anchorer.get_root(epoch))
+        assert (state.buyer, state.payments, state.policy) == (BUYER.address, 3, policy_hash(policy))
+        assert verify_state(state, as_bytes(answer["root"]), proof)
+        assert anchorer.verify_buyer(state, epoch, proof)
+        assert not anchorer.verify_buyer(replace(state, score=state.score + 1), epoch, proof)
+    profile = service.get(f"/api/buyer/{BUYER.address}").json()["reputation"]
+    assert (state.score, state.tier) == (profile["score"], profile["tier"])
+
+
+def test_buyer_without_a_payment_is_in_no_tree(service, market, engine, database):
+    anchor_states(engine, market.connect(SERVICE), POLICIES)
+    market.index(database)
+    response = service.get(f"/api/buyer/{SELLER.address}/anchor")
+    assert (response.status_code, response.json()["code"]) == (404, "not_anchored")
+
+
+def test_states_of_the_last_two_epochs_are_kept(market, engine):
+    anchorer = market.connect(SERVICE)
+    last = [anchor_states(engine, anchorer, POLICIES) for _ in range(3)][-1]
+    with engine.connect() as connection:
+        kept = connection.execute(select(buyer_state.c.epoch).distinct().order_by(buyer_state.c.epoch)).scalars().all()
+    assert kept == [last - 1, last]
+
+
+def test_stranger_may_not_anchor_and_the_next_run_of_the_anchorer_posts_the_stored_states(market, engine):
+    epoch = market.connect().get_next_epoch()
+    with pytest.raises(Exception, match="NotRoleHolder"):
+        anchor_states(engine, market.connect(SELLER), POLICIES)
+    with engine.connect() as connection:
+        stored = connection.execute(select(buyer_anchor.c.root).where(buyer_anchor.c.epoch == epoch)).scalar_one()
+    assert anchor_states(engine, market.connect(SERVICE), POLICIES) == epoch
+    assert market.connect().get_root(epoch) == bytes(stored)
+
+
+def test_index_without_payments_has_nothing_to_anchor(market, tmp_path):
+    engine = open_database(f"sqlite:///{tmp_path / 'empty.sqlite'}")
+    with pytest.raises(InvalidArgumentError, match="no buyer has paid yet"):
+        anchor_states(engine, market.connect(SERVICE), POLICIES)
+    engine.dispose()
+
+
+def hang(ready):
+    ready.set()
+    time.sleep(600)
+
+
+def anchor_until(point, market_parts, database, ready):
+    """Anchor in a process of its own, and stop at a point until it is killed."""
+    url, deployment = market_parts
+    if point == "while it stores states":
+        anchoring.insert = lambda table: hang(ready) if table is buyer_state else real_insert(table)
+    client = Client(url, signer=SERVICE, deployment=deployment, poll_interval=0.01)
+    if point == "before it sends the root":
+        client.anchor_root = lambda *_: hang(ready)
+    if point == "after it sent the root":
+        send = client.anchor_root
+        client.anchor_root = lambda *terms: send(*terms) and hang(ready)
+    anchor_states(open_database(database), client, POLICIES)
+
+
+real_insert = anchoring.insert
+
+
+@pytest.mark.parametrize("point", ["while it stores states", "before it sends the root", "after it sent the root"])
+def test_killed_process_loses_and_doubles_no_anchor(market, engine, database, point):
+    anchorer = market.connect(SERVICE)
+    epoch = anchorer.get_next_epoch()
+    ready = SPAWN.Event()
+    process = SPAWN.Process(target=anchor_until, args=(point, (market.url, market.deployment), database, ready))
+    process.start()
+    assert ready.wait(120)
+    process.kill()
+    process.join()
+    with engine.connect() as connection:
+        of_epoch = buyer_anchor.c.epoch == epoch
+        stored = connection.execute(select(buyer_anchor.c.root).where(of_epoch)).scalar_one_or_none()
+    assert (stored is None) is (point == "while it stores states")
+    last = anchor_states(engine, anchorer, POLICIES)
+    assert last == epoch + (point == "after it sent the root")
+    assert anchorer.get_next_epoch() == last + 1
+    assert stored is None or anchorer.get_root(epoch) == bytes(stored)
+    market.index(database)
+    with engine.connect() as connection:
+        of_buyer = buyer_state.c.epoch == epoch, buyer_state.c.buyer == BUYER.address
+        states = select(buyer_state.c.policy).where(*of_buyer).order_by(buyer_state.c.policy)
+        assert connection.execute(states).scalars().all() == list(POLICIES)
+
+
+def wish(market, holder, *, signer=BUYER, seconds=300, **changes):
+    """Return the signed wish of a buyer for a credential."""
+    body = {"holder": holder, "chainId": CHAIN, "policy": "brp-1.0", "expiresAt": int(time.time()) + seconds}
+    message = CredentialRequest(BUYER.address, holder, "brp-1.0", CHAIN, body["expiresAt"])
+    signature = signer.sign_message(message.signable(domain_of(CHAIN))).signature
+    return {**body, "signature": "0x" + bytes(signature).hex(), **changes}
+
+
+def test_credential_for_a_fresh_address_is_valid_on_chain(service, market):
+    fresh = Account.create().address
+    answer = service.post(f"/api/buyer/{BUYER.address}/credential", json=wish(market, fresh)).json()
+    message = answer["message"]
+    assert (message["holder"], message["tier"]) == (fresh, BuyerTier.VERIFIED.level)
+    assert answer["domain"]["verifyingContract"] == market.deployment.buyers
+    assert BUYER.address[2:].lower() not in str(answer).lower()
+    credential = TierCredential(
+        fresh, message["issuedAt"], message["validUntil"], as_bytes(message["policy"]), BuyerTier.VERIFIED
+    )
+    client = market.connect()
+    client.verify_credential(credential, as_bytes(answer["signature"]))  # the chain's clock decides
+    market.web3.provider.make_request("evm_mine", [max(message["issuedAt"], latest(market)) + 1])
+    assert client.verify_credential(credential, as_bytes(answer["signature"]))
+
+
+def latest(market):
+    return market.web3.eth.get_block("latest")["timestamp"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "code"),
+    [
+        ({"signer": SELLER}, 401, "invalid_signature"),
+        ({"seconds": -60}, 422, "expired_request"),
+        ({"seconds": 900}, 422, "expired_request"),
+        ({"policy": "independent-1.0"}, 401, "invalid_signature"),
+        ({"policy": "unknown"}, 400, "invalid_argument"),
+        ({"holder": SELLER.address}, 401, "invalid_signature"),
+        ({"holder": "0x12"}, 422, "invalid_body"),
+    ],
+    ids=["another signer", "late", "far ahead", "another policy", "an unknown policy", "another holder", "no address"],
+)
+def test_wish_for_a_credential_is_refused(service, market, changes, status, code):
+    options = {name: changes[name] for name in ("signer", "seconds") if name in changes}
+    others = {name: value for name, value in changes.items() if name not in options}
+    body = {**wish(market, Account.create().address, **options), **others}
+    response = service.post(f"/api/buyer/{BUYER.address}/credential", json=body)
+    assert (response.status_code, response.json()["code"]) == (status, code)
+
+
+def test_service_that_is_not_the_attestor_issues_nothing(settings, market):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BUYERS_KEY", os.urandom(32).hex())
+        with served(settings) as url:
+            body = wish(market, Account.create().address)
+            response = httpx.post(f"{url}/api/buyer/{BUYER.address}/credential", json=body)
+    assert (response.status_code, response.json()["code"]) == (404, "not_attestor")
+
+
+def feedback(market, transaction, payer, payee=SELLER.address):
+    """Return the body of feedback of the seller."""
+    proof = {"txHash": transaction, "fromAddress": payer, "toAddress": payee, "chainId": CHAIN}
+    return {
+        "buyerAddress": payer,
+        "sellerGlobalId": market.seller_id,
+        "score": 77,
+        "tags": [],
+        "note": "",
+        "proofOfPayment": proof,
+    }
+
+
+def signed(kind, body, market, signer):
+    """Return a body with a signature."""
+    seller = AgentKey(CHAIN, market.deployment.identity, 1, ())
+    message = kind.model_validate({**body, "signature": "0x00"}).message(seller)
+    signature = signer.sign_message(message.signable(Domain(CHAIN, market.deployment.identity))).signature
+    return {**body, "signature": "0x" + bytes(signature).hex()}
+
+
+def test_contract_wallet_signs_as_a_buyer_and_another_key_does_not(service, market, database, project):
+    key = Account.create()
+    wallet = deploy(market.web3, project.MockWallet, key.address)
+    market.fund(wallet)
+    transaction = market.settle(3 * DOLLAR, buyer=key, payer=wallet)
+    market.index(database)
+    proof = {"txHash": transaction, "fromAddress": wallet, "toAddress": SELLER.address, "chainId": CHAIN}
+    body = {"agentId": market.seller_id, "score": 70, "proofOfPayment": proof}
+    refused = service.post("/api/review", json=signed(ReviewBody, body, market, Account.create()))
+    assert (refused.status_code, refused.json()["code"]) == (401, "invalid_signature")
+    taken = [service.post("/api/review", json=signed(ReviewBody, body, market, key)).json() for _ in range(2)]
+    assert [(it["counted"], it["isNew"]) for it in taken] == [(True, True), (True, False)]
+    metrics = service.get(f"/api/buyer/{wallet}").json()["metrics"]
+    assert (metrics["reviewsGiven"], metrics["avgReviewScore"]) == (1, 70)
+
+
+def test_payment_that_is_not_confirmed_yet_is_pending(settings, market, tmp_path):
+    """The index of this test counts a payment from its third block."""
+    url, buyer = f"sqlite:///{tmp_path / 'index.sqlite'}", Account.create()
+    market.fund(buyer.address)
+    transaction = market.settle(1 * DOLLAR, buyer=buyer)
+    market.index(url, confirmations=3)
+    body = signed(FeedbackBody, feedback(market, transaction, buyer.address), market, SELLER)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        served(replace(settings, database=url, buyers=replace(settings.buyers, key_variable=""))) as base,
+        httpx.Client(base_url=base, timeout=30) as client,
+    ):
+        patch.delenv("BUYERS_KEY", raising=False)
+        pending = client.post("/api/buyer/feedback", json=body)
+        assert (pending.status_code, pending.json()["code"]) == (409, "payment_pending")
+        assert int(pending.headers["Retry-After"]) > 0
+        market.web3.provider.make_request("anvil_mine", ["0x3"])
+        market.index(url, confirmations=3)
+        taken = client.post("/api/buyer/feedback", json=body)
+    assert (taken.status_code, taken.json()["counted"]) == (200, True)
