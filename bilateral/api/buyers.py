@@ -14,7 +14,14 @@ from bilateral.api.answers import JSON, PROBLEM
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import service_of
 from bilateral.buyers.policies import policy_of
-from bilateral.buyers.records import Standing, parse_buyer, read_cursors, read_standing
+from bilateral.buyers.records import (
+    ALL_CHAINS,
+    Standing,
+    parse_buyer,
+    read_cursors,
+    read_everywhere,
+    read_standing,
+)
 from bilateral.contracts import Registry
 
 if TYPE_CHECKING:
@@ -59,6 +66,27 @@ def read_buyer(
     return read_standing(connection, wanted, buyer, policy_of(policy), moment, cursors[wanted])
 
 
+def read_buyer_everywhere(connection: Connection, text: str, policy: str, *, is_expanded: bool) -> Standing:
+    """Read a buyer on all chains together.
+
+    Args:
+        connection: The database.
+        text: Its address.
+        policy: The scoring policy.
+        is_expanded: True if the caller also asks for what is shown of one chain at a time.
+
+    Raises:
+        MalformedIdentifierError: The text is not an address.
+        InvalidArgumentError: The policy is unknown.
+        ProblemError: The text names a chain, or the caller asks for more.
+    """
+    named, buyer = parse_buyer(text)
+    if named is not None or is_expanded:
+        detail = "chainId=all takes an address alone, and no expand: payments and messages are shown chain by chain"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
+    return read_everywhere(connection, buyer, policy_of(policy), int(time.time()))
+
+
 def provider_of(request: Request) -> str:
     """Return the public URL of this service.
 
@@ -89,14 +117,16 @@ def end_of_day(now: int) -> datetime:
     return day + timedelta(days=1) - timedelta(seconds=1)
 
 
-def buyer_registries(service: Service, chain_id: int) -> tuple[str, ...]:
-    """Return the indexed registries of buyers on a chain.
+def buyer_registries(service: Service, chain_id: int) -> tuple[tuple[int, str], ...]:
+    """Return the chain and the address of each indexed registry of buyers.
 
     Args:
         service: The service.
-        chain_id: The chain.
+        chain_id: The chain, or `ALL_CHAINS`.
     """
-    return tuple(it.address for it in service.registries().by_chain.get(chain_id, ()) if it.kind == Registry.BUYERS)
+    known = service.registries().by_chain
+    chains = known if chain_id == ALL_CHAINS else (chain_id,)
+    return tuple((chain, it.address) for chain in chains for it in known.get(chain, ()) if it.kind == Registry.BUYERS)
 
 
 def described_body(body: type[BaseModel], answer: type, *statuses: int) -> dict[str, Any]:

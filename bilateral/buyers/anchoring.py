@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE: Final = 1_000
 _KEPT_EPOCHS: Final = 2
-"""The last epochs whose states are kept: the one that is posted, and the one that readers may still ask for."""
+"""The last epochs whose states are kept. Readers ask for the older one until the newer one is indexed."""
 
 
 def anchor_states(engine: Engine, client: Client, policies: Sequence[str], *, now: int | None = None) -> int:

@@ -15,7 +15,7 @@ from bilateral.index.payments.schema import agent_review, buyer_dispute, buyer_f
 from bilateral.index.statements import PreparedStatement
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from sqlalchemy import Connection, Table
 
@@ -24,6 +24,9 @@ Seller = tuple[str, int]
 
 MOST_REVIEWS: Final = 10_000
 """The on-chain reviews of one buyer that are read: the newest."""
+
+MOST_FUNDED: Final = 100
+"""The accounts that a funder may have. One with more is an exchange or a faucet, and ties nobody."""
 
 _HIGHEST: Final = 100
 _LAST_BLOCK: Final = 2**62
@@ -183,7 +186,11 @@ def _integer(value: Any) -> int:
 
 _FUNDERS: Final = text(
     """
-    SELECT account, source FROM funding
+    SELECT account, source, (
+      SELECT count(*) FROM (
+        SELECT 1 FROM funding other
+        WHERE other.chain_id = known.chain_id AND other.source = known.source LIMIT :most) funded) AS reach
+    FROM funding known
     WHERE chain_id = :chain_id AND block_number <= :until AND (account = :buyer
       OR account IN (SELECT owner FROM payment WHERE chain_id = :chain_id AND payer = :buyer)
       OR account IN (SELECT payee FROM payment WHERE chain_id = :chain_id AND payer = :buyer))
@@ -220,20 +227,23 @@ def add_ties(
             .group_by(back.payee)
         )
     }
-    rows = connection.execute(_FUNDERS, {"chain_id": chain_id, "buyer": buyer, "until": block})
-    funders = {row.account: row.source for row in rows if row.source}
+    values = {"chain_id": chain_id, "buyer": buyer, "until": block, "most": MOST_FUNDED + 1}
+    rows = [row for row in connection.execute(_FUNDERS, values) if row.source]
+    funders = {row.account: row.source for row in rows}
+    public = {row.source for row in rows if row.reach > MOST_FUNDED}
     for seller, known in accounts.items():
         it = found.get(seller)
         if it is None:
             continue
         it.returned = sum(returned.get(account, 0) for account in known)
-        it.shares_funder = _are_tied(buyer, known, funders)
+        it.shares_funder = _are_tied(buyer, known, funders, public)
 
 
-def _are_tied(buyer: str, others: Sequence[str] | set[str], funders: Mapping[str, str]) -> bool:
-    """Return True if one funded the other, or the same account funded both."""
+def _are_tied(buyer: str, others: set[str], funders: Mapping[str, str], public: set[str]) -> bool:
+    """Return True if one funded the other, or the same account funded both and not many more, as an exchange does."""
     source = funders.get(buyer)
+    shared = None if source in public else source
     return any(
-        funders.get(other) == buyer or source == other or (source is not None and funders.get(other) == source)
+        funders.get(other) == buyer or source == other or (shared is not None and funders.get(other) == shared)
         for other in others
     )

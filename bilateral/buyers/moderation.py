@@ -23,7 +23,7 @@ MOST_MESSAGES: Final = 100
 """The messages of each kind that are shown: the newest."""
 
 DECISIONS: Final = ("upheld", "rejected")
-"""What the operator may decide about a dispute."""
+"""The decisions of the operator about a dispute."""
 
 _TEXTS: Final[Mapping[Table, Mapping[str, str]]] = {
     buyer_feedback: {"tags": "[]", "note": ""},

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
 """An exact number that is written as a number in JSON."""
 
+ALL_CHAINS: Final = 0
+"""The chain of a standing on all chains. Its id, `eip155:all:0x…`, is ours."""
+
 _CENT: Final = Decimal("0.01")
 _ADDRESS_LENGTH: Final = 42
 MOST_TRANSACTIONS: Final = 20
@@ -146,7 +149,7 @@ class Standing:
     """A buyer as of a moment, for programs.
 
     Attributes:
-        chain_id: The chain.
+        chain_id: The chain, or `ALL_CHAINS`.
         buyer: The address.
         weighed: The dealings as the policy weighs them.
         policy: The policy.
@@ -203,6 +206,24 @@ def read_standing(  # noqa: PLR0913, PLR0917  # one a part of the question
     if policy.needs_ties and found:
         add_ties(connection, chain_id, buyer, found)
     return Standing(chain_id, buyer, weigh(policy, found, now), policy, block)
+
+
+def read_everywhere(connection: Connection, buyer: str, policy: ScoringPolicy, now: int) -> Standing:
+    """Read a buyer on all chains together, as a policy sees it. Sellers of different chains are different ones.
+
+    Args:
+        connection: The database.
+        buyer: The address, in checksum form.
+        policy: The policy.
+        now: The time, in Unix seconds.
+    """
+    dealings = {}
+    for chain_id in read_cursors(connection):
+        found = read_dealings(connection, chain_id, buyer)
+        if policy.needs_ties and found:
+            add_ties(connection, chain_id, buyer, found)
+        dealings.update({(f"{chain_id}:{registry}", agent): it for (registry, agent), it in found.items()})
+    return Standing(ALL_CHAINS, buyer, weigh(policy, dealings, now), policy, None)
 
 
 def read_cursors(connection: Connection) -> dict[int, int]:
@@ -297,7 +318,7 @@ def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tu
 
 def buyer_id(chain_id: int, buyer: str) -> str:
     """Return a buyer's global id (section 1)."""
-    return f"eip155:{chain_id}:{buyer}"
+    return f"eip155:{'all' if chain_id == ALL_CHAINS else chain_id}:{buyer}"
 
 
 def dollars(micros: int) -> Decimal:

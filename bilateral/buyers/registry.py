@@ -1,7 +1,7 @@
 """Records of the registries of buyers, from their events in the index: settled and attested ones, never mixed.
 
-Settled payments are among the payments that the service counts: the token logs them too. What the attestor says is
-shown apart and never counted: it may say what the service knows already.
+Settled payments are among the payments that the service counts: the token logs them too. Statements of the attestor are
+shown apart and never counted: they may repeat what the service knows already.
 """
 
 # ruff: noqa: N815  # the names of the service
@@ -123,15 +123,14 @@ _REVIEWS: Final = _statement(
 
 
 def read_registry_records(
-    connection: Connection, chain_id: int, registries: Sequence[str], buyer: str
+    connection: Connection, buyer: str, registries: Sequence[tuple[int, str]]
 ) -> tuple[RegistryRecords, ...]:
     """Read what the registries of buyers say about a buyer.
 
     Args:
         connection: The database.
-        chain_id: The chain.
-        registries: The registries, in checksum form.
         buyer: The buyer, in checksum form.
+        registries: The chain and the address, in checksum form, of each registry.
     """
     return tuple(
         RegistryRecords(
@@ -139,7 +138,7 @@ def read_registry_records(
             _settled(connection, {"chain_id": chain_id, "registry": registry, "buyer": buyer}),
             _attested(connection, {"chain_id": chain_id, "registry": registry, "buyer": buyer}),
         )
-        for registry in registries
+        for chain_id, registry in registries
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bilateral.cli import buyer_service
+from bilateral.cli import buyer_service, buyer_store
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import InvalidArgumentError
@@ -290,6 +290,7 @@ def take_role(invocation: Invocation, role: Role) -> None:
 
 
 buyer_service.add_commands(app)
+buyer_store.add_commands(app)
 
 
 def _vote(text: str) -> BuyerFeedback:

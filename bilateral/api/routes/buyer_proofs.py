@@ -27,7 +27,7 @@ from bilateral.buyers.credentials import issue_credential
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.proofs import require_signer
-from bilateral.buyers.records import iso, parse_buyer
+from bilateral.buyers.records import ALL_CHAINS, iso, parse_buyer
 from bilateral.buyers.registry import PostedAnchor, read_attestor, read_last_anchor
 from bilateral.buyers.requests import CredentialBody, address_of, parse_body
 from bilateral.buyers.results import domain_of
@@ -178,11 +178,10 @@ def _last_anchor(service: Service, connection: Connection) -> tuple[PostedAnchor
     Raises:
         ProblemError: There is none.
     """
-    for chain_id in service.registries().by_chain:
-        for registry in buyer_registries(service, chain_id):
-            posted = read_last_anchor(connection, chain_id, registry)
-            if posted is not None:
-                return posted, (chain_id, registry)
+    for chain_id, registry in buyer_registries(service, ALL_CHAINS):
+        posted = read_last_anchor(connection, chain_id, registry)
+        if posted is not None:
+            return posted, (chain_id, registry)
     raise ProblemError(HTTPStatus.NOT_FOUND, "no_anchor", "this service has no root on chain that the index knows")
 
 
@@ -240,7 +239,7 @@ def _attested_by(service: Service, connection: Connection, chain_id: int, key: s
     Raises:
         ProblemError: There is none.
     """
-    for registry in buyer_registries(service, chain_id):
+    for _, registry in buyer_registries(service, chain_id):
         if read_attestor(connection, chain_id, registry) == key:
             return registry
     detail = f"no registry of buyers on chain {chain_id} has {key}, the key of this service, as its attestor"

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from email.utils import format_datetime
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from eth_account import Account
 from eth_account.messages import encode_defunct
@@ -16,7 +16,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from bilateral.api.answers import JSON, one_of, tagged
-from bilateral.api.buyers import buyer_registries, end_of_day, provider_of, read_buyer
+from bilateral.api.buyers import buyer_registries, end_of_day, provider_of, read_buyer, read_buyer_everywhere
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
 from bilateral.buyers.discounts import BuyerIncentives, discount_for, discounted
@@ -46,6 +46,10 @@ _PROOF_SECONDS: Final = 600
 
 _Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
 _Chain = Annotated[int | None, Query(ge=1, lt=2**63, description="The chain; the service's first one if missing.")]
+_AnyChain = Annotated[
+    Annotated[int, Field(ge=1, lt=2**63)] | Literal["all"] | None,
+    Query(description="The chain, or all; the service's first one if missing."),
+]
 _Policy = Annotated[str | None, Query(max_length=64, description="The scoring policy, such as brp-1.0.")]
 
 
@@ -109,7 +113,7 @@ class Batch(BaseModel):
 def read_profile(
     request: Request,
     address: _Buyer,
-    chainId: _Chain = None,
+    chainId: _AnyChain = None,
     policy: _Policy = None,
     expand: Annotated[str | None, Query(max_length=40, description="recentTransactions or messages")] = None,
 ) -> Response:
@@ -120,10 +124,13 @@ def read_profile(
         detail = f"expand {expand!r} is unknown: use recentTransactions or messages"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
     with service.reader.connect() as connection:
-        standing = read_buyer(connection, address, chainId, name)
+        if chainId == "all":
+            standing = read_buyer_everywhere(connection, address, name, is_expanded=expand is not None)
+        else:
+            standing = read_buyer(connection, address, chainId, name)
         key = standing.chain_id, standing.buyer
         profile = profile_of(standing)
-        records = read_registry_records(connection, key[0], buyer_registries(service, key[0]), key[1])
+        records = read_registry_records(connection, key[1], buyer_registries(service, key[0]))
         if expand is None:
             return tagged(request, encode(Profile(**vars(profile), registryRecords=records)), JSON)
         _require_consent(request, profile)

@@ -1,0 +1,125 @@
+"""Shared funders, extreme reviewers, and payments on several chains, by each policy."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import delete, insert, select
+
+from bilateral.buyers.metrics import MOST_FUNDED, Dealings
+from bilateral.buyers.policies import BRP, weigh
+from bilateral.buyers.records import Standing, profile_of
+from bilateral.identifiers import checksummed
+from bilateral.index.analysis.schema import funding
+from bilateral.index.database import open_database
+from bilateral.index.payments.schema import payment, payment_cursor
+from tests.buyers.service.world import BOB, CHAIN, DAY, SELLER, STRANGER
+
+
+@pytest.fixture
+def fund(buyers_database):
+    """Store what an analysis finds about the funders of accounts; it is forgotten after the test."""
+    engine = open_database(buyers_database)
+
+    def store(funders):
+        rows = [
+            {"chain_id": CHAIN, "account": account, "state": "found", "source": source, "block_number": 1}
+            for account, source in funders.items()
+        ]
+        with engine.begin() as connection:
+            connection.execute(insert(funding), rows)
+
+    yield store
+    with engine.begin() as connection:
+        connection.execute(delete(funding))
+    engine.dispose()
+
+
+def crowd(number):
+    return {checksummed(f"0x{index:040x}"): STRANGER.address for index in range(1, number + 1)}
+
+
+COMMON = {BOB.address: STRANGER.address, SELLER.address: STRANGER.address}
+
+
+@pytest.mark.parametrize(
+    ("funders", "is_tied"),
+    [
+        (COMMON, True),
+        ({SELLER.address: BOB.address}, True),
+        ({BOB.address: SELLER.address}, True),
+        ({BOB.address: STRANGER.address}, False),
+        ({BOB.address: STRANGER.address, SELLER.address: "0x" + "12" * 20}, False),
+        ({**COMMON, **crowd(MOST_FUNDED - 2)}, True),
+        ({**COMMON, **crowd(MOST_FUNDED - 1)}, False),
+        ({SELLER.address: BOB.address, **dict.fromkeys(crowd(MOST_FUNDED), BOB.address)}, True),
+    ],
+    ids=[
+        *("one funder", "the buyer funded the seller", "the seller funded the buyer", "one known funder"),
+        *("two funders", "a funder of 100", "a funder of 101", "a buyer that funded 101"),
+    ],
+)
+def test_seller_with_a_common_funder_counts_by_the_formula_alone(buyers, fund, funders, is_tied):
+    fund(funders)
+    plain, strict = (
+        buyers.get(f"/api/buyer/{BOB.address}", params={"policy": policy}).json()
+        for policy in ("brp-1.0", "independent-1.0")
+    )
+    assert plain["metrics"]["paymentCount"] == 2
+    assert strict["metrics"]["paymentCount"] == (0 if is_tied else 2)
+    assert ("shared_funder" in strict["reputation"]["reasons"]) is is_tied
+
+
+@pytest.mark.parametrize(
+    ("reviews", "is_flagged"),
+    [([0] * 4, False), ([0] * 5, True), ([10] * 5, True), ([11] * 5, False), ([94] * 5, False), ([95] * 5, True)],
+    ids=["four", "five", "10", "11", "94", "95"],
+)
+def test_extreme_reviewer_is_flagged(reviews, is_flagged):
+    dealings = {("0x", 1): Dealings(payments=5, micros=1, reviews=reviews)}
+    found = profile_of(Standing(CHAIN, BOB.address, weigh(BRP, dealings, 0), BRP, 1)).reputation
+    assert (found.flags == ("extreme-reviews",)) is is_flagged
+
+
+@pytest.fixture
+def second_chain(buyers_database):
+    """Payments of the same buyer to the same seller on another chain, which go after the test."""
+    engine = open_database(buyers_database)
+    with engine.begin() as connection:
+        (first, *_) = connection.execute(select(payment).where(payment.c.payer == BOB.address)).mappings().all()
+        earlier = {**first, "chain_id": 8453, "block_time": first["block_time"] - 10 * DAY}
+        connection.execute(insert(payment).values(**earlier))
+        cursor = connection.execute(select(payment_cursor)).mappings().one()
+        connection.execute(insert(payment_cursor).values(**{**cursor, "chain_id": 8453}))
+    yield earlier
+    with engine.begin() as connection:
+        for table in (payment, payment_cursor):
+            connection.execute(delete(table).where(table.c.chain_id == 8453))
+    engine.dispose()
+
+
+@pytest.mark.parametrize("policy", ["brp-1.0", "independent-1.0"])
+def test_all_chains_add_up(buyers, second_chain, policy):
+    path = f"/api/buyer/{BOB.address}"
+    found = {
+        chain: buyers.get(path, params={"chainId": chain, "policy": policy}).json() for chain in (CHAIN, 8453, "all")
+    }
+    counts = {chain: it["metrics"]["paymentCount"] for chain, it in found.items()}
+    assert counts == {CHAIN: 2, 8453: 1, "all": 3}
+    assert found["all"]["metrics"]["totalVolumeUsdc"] == 3 + second_chain["micros"] / 1_000_000
+    assert found["all"]["metrics"]["accountAgeDays"] == found[8453]["metrics"]["accountAgeDays"]
+    assert found["all"]["metrics"]["distinctSellers"] == 2
+    assert (found["all"]["buyerId"], found["all"]["asOfBlock"]) == (f"eip155:all:{BOB.address}", None)
+
+
+@pytest.mark.parametrize(
+    ("address", "parameters", "status", "code"),
+    [
+        (BOB.address, {"chainId": "some"}, 400, "invalid_argument"),
+        (BOB.address, {"chainId": "all", "expand": "messages"}, 400, "invalid_argument"),
+        (f"eip155:{CHAIN}:{BOB.address}", {"chainId": "all"}, 400, "invalid_argument"),
+    ],
+    ids=["another word", "with messages", "of an id with a chain"],
+)
+def test_all_chains_are_not_asked_for_like_this(buyers, address, parameters, status, code):
+    response = buyers.get(f"/api/buyer/{address}", params=parameters)
+    assert (response.status_code, response.json()["code"]) == (status, code)
