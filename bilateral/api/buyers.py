@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from sqlalchemy import Connection
 
-    from bilateral.api.service import Service
     from bilateral.buyers.errors import BuyerRefusalError
+    from bilateral.index.queries.registries import Registries
 
 _MOST_DEPTH: Final = 16
 
@@ -117,14 +117,14 @@ def end_of_day(now: int) -> datetime:
     return day + timedelta(days=1) - timedelta(seconds=1)
 
 
-def buyer_registries(service: Service, chain_id: int) -> tuple[tuple[int, str], ...]:
+def buyer_registries(registries: Registries, chain_id: int) -> tuple[tuple[int, str], ...]:
     """Return the chain and the address of each indexed registry of buyers.
 
     Args:
-        service: The service.
+        registries: All indexed registries.
         chain_id: The chain, or `ALL_CHAINS`.
     """
-    known = service.registries().by_chain
+    known = registries.by_chain
     chains = known if chain_id == ALL_CHAINS else (chain_id,)
     return tuple((chain, it.address) for chain in chains for it in known.get(chain, ()) if it.kind == Registry.BUYERS)
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, case, func, literal, null, select, text, union_all
 
-from bilateral.index.columns import python_integer
 from bilateral.index.payments.schema import agent_review, buyer_dispute, buyer_feedback, payment, payment_return
-from bilateral.index.statements import PreparedStatement
+from bilateral.index.queries.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +82,7 @@ def read_dealings(
     values = {"chain_id": chain_id, "buyer": buyer, "until": block}
     rows = _statement(with_messages=until is None).all(connection, values)
     for kind, registry, agent_id, count, total, first, last, own in rows:
-        it = found[registry, python_integer(agent_id)]
+        it = found[registry, agent_id]
         if kind == "payment":
             it.payments, it.micros, it.first_at, it.last_at, it.own = count, int(total), first or 0, last or 0, own
         elif kind == "review":
@@ -100,7 +99,7 @@ def read_dealings(
 
 
 @cache
-def _statement(*, with_messages: bool) -> PreparedStatement:
+def _statement(*, with_messages: bool) -> Prepared:
     """Return the statement that reads payments and messages about a buyer. It is made once."""
     paid, is_counted = payment.c, payment.c.kinship.is_(None)
     payments = (
@@ -123,7 +122,7 @@ def _statement(*, with_messages: bool) -> PreparedStatement:
     )
 
     if not with_messages:
-        return PreparedStatement(payments)
+        return Prepared(payments)
 
     def about(kind: Any, table: Table, total: Any) -> Any:
         """Messages count as long as their payment is in the chain."""
@@ -145,7 +144,7 @@ def _statement(*, with_messages: bool) -> PreparedStatement:
         )
 
     counted = (buyer_dispute.c.state == "filed") | (buyer_dispute.c.state == "upheld")
-    return PreparedStatement(
+    return Prepared(
         union_all(
             payments,
             about(literal("review"), agent_review, agent_review.c.score),

@@ -19,6 +19,7 @@ from bilateral.buyers.score import DOLLAR, break_down, tier_of
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import AccountId, checksummed
 from bilateral.index.payments.schema import agent_review, payment, payment_cursor
+from bilateral.index.queries.prepared import Prepared
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -232,10 +233,12 @@ def read_cursors(connection: Connection) -> dict[int, int]:
     Args:
         connection: The database.
     """
-    return {row.chain_id: row.block_number for row in connection.execute(_CURSORS)}
+    return {row[0]: row[1] for row in _CURSORS.all(connection, {})}
 
 
-_CURSORS: Final = select(payment_cursor.c.chain_id, payment_cursor.c.block_number).order_by(payment_cursor.c.chain_id)
+_CURSORS: Final = Prepared(
+    select(payment_cursor.c.chain_id, payment_cursor.c.block_number).order_by(payment_cursor.c.chain_id)
+)
 
 
 def profile_of(standing: Standing) -> BuyerProfile:

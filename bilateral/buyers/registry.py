@@ -18,6 +18,7 @@ from bilateral.buyers.records import Number, dollars, iso, rounded
 from bilateral.events import Anchored, FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested, RoleTaken
 from bilateral.index import schema
 from bilateral.index.payments.schema import buyer_anchor
+from bilateral.index.queries.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -93,12 +94,13 @@ class RegistryRecords:
     attested: AttestedRecord
 
 
-def _statement(table: Table, key: Iterable[Any], *columns: Any) -> Any:
-    """Return the statement that reads events of a registry about a buyer, the newest first."""
-    return (
+def _newest(table: Table, key: Iterable[Any], *columns: Any, most: int = MOST_EVENTS) -> Prepared:
+    """Return the statement that reads events of a registry, the newest first."""
+    return Prepared(
         select(*columns)
         .where(table.c.chain_id == bindparam("chain_id"), table.c.registry == bindparam("registry"), *key)
         .order_by(table.c.block_number.desc(), table.c.log_index.desc())
+        .limit(most)
     )
 
 
@@ -106,20 +108,26 @@ _PAID, _SAID, _VOTED, _REVIEWED = (
     schema.EVENT_TABLES[event] for event in (PaymentSettled, PaymentAttested, FeedbackAttested, ReviewsAttested)
 )
 _IS_BUYER: Final[Any] = bindparam("buyer")
-_SETTLED: Final = _statement(
-    _PAID, (_PAID.c.buyer == _IS_BUYER,), _PAID.c.seller_id, _PAID.c.amount, _PAID.c.block_time
-).limit(MOST_EVENTS)
-_ATTESTED: Final = _statement(
-    _SAID, (_SAID.c.payment >= bindparam("low"), _SAID.c.payment <= bindparam("high")), _SAID.c.payment
-).limit(MOST_EVENTS)
-_VOTES: Final = _statement(_VOTED, (_VOTED.c.buyer == _IS_BUYER,), _VOTED.c.seller, _VOTED.c.score).limit(MOST_EVENTS)
-_REVIEWS: Final = _statement(
+_SETTLED: Final = _newest(_PAID, (_PAID.c.buyer == _IS_BUYER,), _PAID.c.seller_id, _PAID.c.amount, _PAID.c.block_time)
+_ATTESTED: Final = _newest(
+    _SAID,
+    (
+        _SAID.c.payment >= bindparam("low", type_=_SAID.c.payment.type),
+        _SAID.c.payment <= bindparam("high", type_=_SAID.c.payment.type),
+    ),
+    _SAID.c.payment,
+)
+_VOTES: Final = _newest(_VOTED, (_VOTED.c.buyer == _IS_BUYER,), _VOTED.c.seller, _VOTED.c.score)
+_REVIEWS: Final = _newest(
     _REVIEWED,
     (_REVIEWED.c.buyer == _IS_BUYER,),
-    _REVIEWED.c.reviews,
-    _REVIEWED.c.review_sum,
-    _REVIEWED.c.disputes,
-).limit(1)
+    *(_REVIEWED.c.reviews, _REVIEWED.c.review_sum, _REVIEWED.c.disputes),
+    most=1,
+)
+_ROLE: Final = schema.EVENT_TABLES[RoleTaken].c
+_ATTESTORS: Final = _newest(
+    schema.EVENT_TABLES[RoleTaken], (_ROLE.role == int(BuyerRole.ATTESTOR),), _ROLE.holder, most=1
+)
 
 
 def read_registry_records(
@@ -144,30 +152,29 @@ def read_registry_records(
 
 def _settled(connection: Connection, key: dict[str, Any]) -> SettledRecord:
     """Read the payments that a registry made."""
-    rows = connection.execute(_SETTLED, key).all()
-    volume = sum(int(row.amount) for row in rows)
+    rows = _SETTLED.all(connection, key)
+    volume = sum(amount for _, amount, _ in rows)
     return SettledRecord(
         len(rows),
         dollars(volume),
         str(volume),
-        len({int(row.seller_id) for row in rows}),
-        iso(rows[-1].block_time) if rows else None,
-        iso(rows[0].block_time) if rows else None,
+        len({seller for seller, _, _ in rows}),
+        iso(rows[-1][2]) if rows else None,
+        iso(rows[0][2]) if rows else None,
     )
 
 
 def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
     """Read the statements of the attestor. Of votes of one seller, and of reviews, the last one holds."""
     low = int(key["buyer"], 16) << 96
-    words = connection.execute(_ATTESTED, {**key, "low": low, "high": low + (1 << 96) - 1}).scalars()
-    payments = [AttestedPayment.from_word(int(word)) for word in words]
+    words = _ATTESTED.all(connection, {**key, "low": low, "high": low + (1 << 96) - 1})
+    payments = [AttestedPayment.from_word(word) for (word,) in words]
     times = [it.paid_at for it in payments]
     volume = sum(it.amount for it in payments)
     votes: dict[str, int] = {}
-    for seller, score in connection.execute(_VOTES, key):
+    for seller, score in _VOTES.all(connection, key):
         votes.setdefault(seller, score)
-    reviews = connection.execute(_REVIEWS, key).one_or_none()
-    count = 0 if reviews is None else reviews.reviews
+    count, review_sum, disputes = _REVIEWS.first(connection, key) or (0, 0, 0)
     return AttestedRecord(
         len(payments),
         dollars(volume),
@@ -175,10 +182,10 @@ def _attested(connection: Connection, key: dict[str, Any]) -> AttestedRecord:
         iso(min(times)) if times else None,
         iso(max(times)) if times else None,
         count,
-        rounded(reviews.review_sum, count) if reviews is not None and count else None,
+        rounded(review_sum, count) if count else None,
         len(votes),
         rounded(sum(votes.values()), len(votes)) if votes else None,
-        0 if reviews is None else reviews.disputes,
+        disputes,
     )
 
 
@@ -190,10 +197,8 @@ def read_attestor(connection: Connection, chain_id: int, registry: str) -> str |
         chain_id: The chain.
         registry: The registry.
     """
-    taken = schema.EVENT_TABLES[RoleTaken]
-    is_role = (taken.c.role == int(BuyerRole.ATTESTOR),)
-    query = _statement(taken, is_role, taken.c.holder).limit(1)
-    return connection.execute(query, {"chain_id": chain_id, "registry": registry}).scalar_one_or_none()
+    found = _ATTESTORS.first(connection, {"chain_id": chain_id, "registry": registry})
+    return None if found is None else found[0]
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,7 @@ def _last_anchor(service: Service, connection: Connection) -> tuple[PostedAnchor
     Raises:
         ProblemError: There is none.
     """
-    for chain_id, registry in buyer_registries(service, ALL_CHAINS):
+    for chain_id, registry in buyer_registries(service.registries(), ALL_CHAINS):
         posted = read_last_anchor(connection, chain_id, registry)
         if posted is not None:
             return posted, (chain_id, registry)
@@ -239,7 +239,7 @@ def _attested_by(service: Service, connection: Connection, chain_id: int, key: s
     Raises:
         ProblemError: There is none.
     """
-    for _, registry in buyer_registries(service, chain_id):
+    for _, registry in buyer_registries(service.registries(), chain_id):
         if read_attestor(connection, chain_id, registry) == key:
             return registry
     detail = f"no registry of buyers on chain {chain_id} has {key}, the key of this service, as its attestor"

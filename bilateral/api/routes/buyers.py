@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from email.utils import format_datetime
 from http import HTTPStatus
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from eth_account import Account
 from eth_account.messages import encode_defunct
@@ -19,6 +20,7 @@ from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import buyer_registries, end_of_day, provider_of, read_buyer, read_buyer_everywhere
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
+from bilateral.api.shortcuts import Shortcut
 from bilateral.buyers.discounts import BuyerIncentives, discount_for, discounted
 from bilateral.buyers.moderation import MessageAbout, messages_about
 from bilateral.buyers.records import (
@@ -34,6 +36,14 @@ from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.sellers import read_offers
 from bilateral.index.queries.registries import AgentKey
+
+if TYPE_CHECKING:
+    from re import Match
+
+    from sqlalchemy import Connection
+
+    from bilateral.buyers.records import Standing
+    from bilateral.index.queries.registries import Registries
 
 router = APIRouter(tags=["buyers"])
 
@@ -129,15 +139,40 @@ def read_profile(
         else:
             standing = read_buyer(connection, address, chainId, name)
         key = standing.chain_id, standing.buyer
-        profile = profile_of(standing)
-        records = read_registry_records(connection, key[1], buyer_registries(service, key[0]))
+        profile = _with_records(connection, standing, service.registries())
         if expand is None:
-            return tagged(request, encode(Profile(**vars(profile), registryRecords=records)), JSON)
+            return tagged(request, encode(profile), JSON)
         _require_consent(request, profile)
         payments = recent_transactions(connection, *key) if expand == "recentTransactions" else None
         messages = messages_about(connection, *key) if expand == "messages" else None
-    found = ExpandedProfile(**vars(profile), registryRecords=records, recentTransactions=payments, messages=messages)
+    found = ExpandedProfile(**vars(profile), recentTransactions=payments, messages=messages)
     return tagged(request, encode(found), JSON)
+
+
+def _with_records(connection: Connection, standing: Standing, registries: Registries) -> Profile:
+    """Return the profile of a buyer with the records of registries."""
+    places = buyer_registries(registries, standing.chain_id)
+    records = read_registry_records(connection, standing.buyer, places) if places else ()
+    return Profile(**vars(profile_of(standing)), registryRecords=records)
+
+
+async def _profile_json(service: Service, match: Match[str], query: bytes) -> bytes | None:
+    """Return a profile as JSON; None for a query that the route has to check."""
+    asked = _PLAIN.fullmatch(query)
+    if asked is None:
+        return None
+    registries = await service.registries_briefly()
+    policy = (asked[1] or b"").decode() or service.settings.buyers.policy
+
+    def read(connection: Connection) -> Profile:
+        return _with_records(connection, read_buyer(connection, match[1], None, policy), registries)
+
+    return encode(await service.read_briefly(read))
+
+
+_PLAIN: Final = re.compile(rb"(?:policy=([a-z0-9.-]{1,64}))?")
+
+shortcuts = (Shortcut("/api/buyer/{address}", re.compile("/api/buyer/([^/]{1,200})"), _profile_json),)
 
 
 def consent_text(buyer_id: str, until: int) -> str:

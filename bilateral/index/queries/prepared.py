@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sqlalchemy import Connection, Dialect, Select
+    from sqlalchemy import Connection, Dialect, SelectBase
     from sqlalchemy.sql.compiler import SQLCompiler
 
     Convert = Callable[[Any], Any]
@@ -22,7 +22,7 @@ class Prepared:
         statement: The statement. It has no parameter for a list (`IN`), whose text depends on the length.
     """
 
-    def __init__(self, statement: Select[Any]) -> None:
+    def __init__(self, statement: SelectBase) -> None:
         """See the class."""
         self._statement = statement
         self._compiled: dict[str, _Compiled] = {}
@@ -53,7 +53,7 @@ class Prepared:
 class _Compiled:
     """A statement as the driver of one kind of database takes it."""
 
-    def __init__(self, statement: Select[Any], dialect: Dialect) -> None:
+    def __init__(self, statement: SelectBase, dialect: Dialect) -> None:
         compiled: SQLCompiler = statement.compile(dialect=dialect)
         self._text = compiled.string
         self._places = compiled.positiontup

@@ -162,3 +162,16 @@ def test_profile_has_an_etag(buyers):
     first = buyers.get(f"/api/buyer/{STRANGER.address}")
     again = buyers.get(f"/api/buyer/{STRANGER.address}", headers={"If-None-Match": first.headers["etag"]})
     assert again.status_code == 304
+
+
+@pytest.mark.parametrize("query", ["", "policy=independent-1.0", "policy=unknown"])
+@pytest.mark.parametrize(
+    "text",
+    [SAMPLE.address, f"eip155:31337:{WASHER.address}", f"eip155:5:{SAMPLE.address}", "0x12", "x" * 200],
+    ids=["address", "global id", "another chain", "short", "long"],
+)
+def test_a_profile_is_the_same_with_and_without_the_router(buyers, text, query):
+    short, routed = (buyers.get(f"/api/buyer/{text}?{it}") for it in (query, f"{query}&unknown=1"))
+    assert (short.status_code, short.content) == (routed.status_code, routed.content)
+    for name in ("content-type", "etag", "cache-control"):
+        assert short.headers.get(name) == routed.headers.get(name)
