@@ -59,10 +59,10 @@ def messages(buyers, buyer):
 @pytest.fixture
 def given(buyers, buyers_database):
     """Feedback about the last payment of the sample's buyer, removed after the test."""
-    transaction, _ = payments_of(buyers_database, SAMPLE)[-1]
+    transaction, _ = payments_of(buyers_database, SAMPLE)[-2]
     body = signed(FeedbackBody, feedback(transaction, buyer=SAMPLE), SELLER_ID, SELLER)
     assert buyers.post("/api/buyer/feedback", json=body).json()["isNew"]
-    (message,) = [it for it in messages(buyers, SAMPLE) if it["txHash"] == transaction]
+    (message,) = [it for it in messages(buyers, SAMPLE) if it["kind"] == "feedback"]
     yield message, body
     engine = open_database(buyers_database)
     with suppress(InvalidArgumentError):  # the test removed it
@@ -82,7 +82,8 @@ def test_buyer_sees_feedback_and_answers_it_once(buyers, given):
     assert (message["text"], message["reply"]) == ("Great client, clear task description", None)
     taken = [buyers.post("/api/buyer/replies", json=reply_to(message)).json() for _ in range(2)]
     assert [(it["success"], it["isNew"]) for it in taken] == [(True, True), (True, False)]
-    assert messages(buyers, SAMPLE)[0]["reply"] == "I paid at once."
+    (shown,) = [it for it in messages(buyers, SAMPLE) if it["id"] == message["id"]]
+    assert shown["reply"] == "I paid at once."
     other = buyers.post("/api/buyer/replies", json=reply_to(message, "And more."))
     assert (other.status_code, other.json()["code"]) == (409, "already_given")
 
