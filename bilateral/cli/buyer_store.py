@@ -26,9 +26,9 @@ def add_commands(app: typer.Typer) -> None:
         "anchor-states",
         "bilateral buyer anchor-states --account anchorer",
         "bilateral buyer anchor-states --policy brp-1.0 --policy independent-1.0 --account anchorer",
-        writes=True,
+        signs=True,
     )(anchor)
-    command(app, "decide", f"bilateral buyer decide {_ID} upheld", is_local=True)(decide)
+    command(app, "decide", f"bilateral buyer decide {_ID} --as upheld", is_local=True)(decide)
     command(app, "remove", f"bilateral buyer remove {_ID}", f"bilateral buyer remove {_ID} --whole", is_local=True)(
         remove
     )
@@ -56,7 +56,7 @@ def anchor(
 def decide(
     invocation: Invocation,
     dispute: Message,
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="upheld or rejected.", show_default=False)],
+    decision: Annotated[str, typer.Option("--as", metavar="DECISION", help="upheld or rejected.", show_default=False)],
     database: Database = None,
 ) -> None:
     """Decide a dispute of a seller about a buyer, as the operator of the service."""

@@ -44,7 +44,7 @@ def stored(url):
 
 
 def test_dispute_is_decided(done, database):
-    told = done("buyer", "decide", DISPUTE, "upheld", "--database", database)
+    told = done("buyer", "decide", DISPUTE, "--as", "upheld", "--database", database)
     assert told == {"dispute": DISPUTE, "state": "upheld"}
     assert stored(database) == [("upheld", "Charged back")]
 
@@ -57,7 +57,7 @@ def test_texts_are_removed_and_then_the_whole_message(done, database):
 
 
 @pytest.mark.parametrize(
-    "words", [("decide", "00", "upheld"), ("decide", DISPUTE, "won"), ("remove", "00")], ids=" ".join
+    "words", [("decide", "00", "--as", "upheld"), ("decide", DISPUTE, "--as", "won"), ("remove", "00")], ids=" ".join
 )
 def test_unknown_message_and_decision_are_refused(refused, database, words):
     assert refused(3, "buyer", *words, "--database", database)["reason"] == "invalid_argument"

@@ -99,7 +99,11 @@ def test_reply_needs_a_message(buyers):
     assert (response.status_code, response.json()["code"]) == (404, "message_not_found")
 
 
-@pytest.mark.parametrize(("text", "code"), [("", "invalid_body"), ("x" * 1001, "invalid_body"), ("<b>", "markup")])
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("", "invalid_body"), ("x" * 1001, "invalid_body"), ("<b>", "markup")],
+    ids=["empty", "long", "markup"],
+)
 def test_reply_out_of_its_limits_is_refused(buyers, given, text, code):
     response = buyers.post("/api/buyer/replies", json=reply_to(given[0], text))
     assert (response.status_code, response.json()["code"]) == (422, code)
