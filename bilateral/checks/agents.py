@@ -12,7 +12,7 @@ from sqlalchemy import LargeBinary, bindparam, cast, func, literal_column, null,
 from sqlalchemy.types import String
 
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.moments import evidence_of
+from bilateral.checks.moments import evidence_of, newest_first
 from bilateral.events import (
     AgentRegistered,
     AgentStates,
@@ -26,6 +26,7 @@ from bilateral.events import (
     URIUpdated,
 )
 from bilateral.index import schema
+from bilateral.index.queries.unindexed import unindexed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -187,9 +188,9 @@ def _newest(event: str, column: str) -> Any:
     table = schema.metadata.tables[schema.snake_case(event)]
     return (
         select(*_place(table), table.c[column].label("text"))
-        .where(table.c.chain_id == bindparam("chain_id"), table.c.block_number <= bindparam("block"))
+        .where(table.c.chain_id == bindparam("chain_id"), unindexed(table.c.block_number) <= bindparam("block"))
         .where(table.c.registry == bindparam("identity"), table.c.agent_id == bindparam("agent_id"))
-        .order_by(table.c.block_number.desc(), table.c.log_index.desc())
+        .order_by(*newest_first(table))
         .limit(1)
     )
 
@@ -207,7 +208,7 @@ def _changes() -> Any:
     def of(table: Table) -> Any:
         return (
             (table.c.chain_id == bindparam("chain_id"))
-            & (table.c.block_number <= bindparam("block"))
+            & (unindexed(table.c.block_number) <= bindparam("block"))
             & (table.c.registry == bindparam("identity"))
             & table.c.agent_id.in_(bindparam("agent_ids", expanding=True))
         )
@@ -300,7 +301,7 @@ def approved_accounts(
     )
     found: dict[str, tuple[tuple[int, int], EventEvidence]] = {}
     for name, query, table in queries:
-        newest = query.order_by(table.c.block_number.desc(), table.c.log_index.desc()).limit(limit)
+        newest = query.order_by(*newest_first(table)).limit(limit)
         for row in connection.execute(newest):
             place = row.block_number, row.log_index
             if row.account not in found or found[row.account][0] < place:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select
 
 from bilateral.checks.errors import FileNotHeldError
+from bilateral.checks.moments import newest_first
 from bilateral.checks.sights import Sight, sights
 from bilateral.index.files import schema
 from bilateral.index.files.hosts import secure_host
@@ -88,7 +89,7 @@ def registration_of(
         select(named.c.file_id)
         .where(named.c.chain_id == moment.chain_id, named.c.registry == identity, named.c.agent_id == agent_id)
         .where(named.c.kind == Kind.REGISTRATION, named.c.block_number <= moment.block)
-        .order_by(named.c.block_number.desc(), named.c.log_index.desc())
+        .order_by(*newest_first(named))
         .limit(1)
     )
     file_id = connection.execute(query).scalar_one_or_none()

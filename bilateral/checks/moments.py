@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, select, union_all
 from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, UnknownChainError
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.index import schema
+from bilateral.index.queries.unindexed import unindexed
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Table
@@ -45,7 +46,8 @@ class Moment:
 
     def covers(self, table: Table) -> ColumnElement[bool]:
         """Return the condition that a row of a table of events is of the chain, and not later than the block."""
-        return (table.c.chain_id == self.chain_id) & (table.c.block_number <= self.block)
+        # SQLite would rather look rows up by their block, which is before the end of the chain for nearly all.
+        return (table.c.chain_id == self.chain_id) & (unindexed(table.c.block_number) <= self.block)
 
     def days_since(self, time: int) -> int:
         """Return the whole days from a time to the moment."""
@@ -100,6 +102,15 @@ def moment_of(
     if history is not None and history != moment.history:
         raise OtherHistoryError(block)
     return moment
+
+
+def newest_first(table: Table) -> tuple[ColumnElement[Any], ...]:
+    """Return the order of events that an index without blocks finds. SQLite would take one with blocks, of all events.
+
+    Args:
+        table: Their table.
+    """
+    return unindexed(table.c.block_number).desc(), table.c.log_index.desc()
 
 
 def registries(connection: Connection, moment: Moment, identity: str) -> dict[str, str]:

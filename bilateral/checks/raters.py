@@ -11,11 +11,12 @@ from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.checks.agents import agents_at, agents_of_accounts
 from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of
+from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of, newest_first
 from bilateral.checks.proofs import with_payment_proof
 from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tallies, total
 from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback
 from bilateral.index import schema
+from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.summaries import DECIMALS
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ MOST_PAST_RATERS: Final = 200
 """Raters whose own lower bounds are computed for an earlier block."""
 
 _MOST_OPINIONS: Final = 1_000
+_ONE_BY_ONE: Final = 8
+"""The most accounts that are asked for one by one."""
+
 _LOOKED_AT: Final = 200
 _SHOWN: Final = 3
 _AT_ONCE: Final = 500
@@ -171,7 +175,7 @@ def _liked(connection: Connection, question: Question, asker: Asker) -> set[int]
             select(_CLIENT.c.client_id, _CLIENT.c.rating)
             .where(question.moment.covers(_CLIENT), _CLIENT.c.registry.in_(list(question.kinds)))
             .where(_CLIENT.c.server_id == asker.agent_id)
-            .order_by(_CLIENT.c.block_number.desc(), _CLIENT.c.log_index.desc())
+            .order_by(*newest_first(_CLIENT))
             .limit(_MOST_OPINIONS)
         )
         for agent_id, rating in connection.execute(query):
@@ -200,12 +204,19 @@ def given_by(
     """
     query = (
         select(_GIVEN, _is_revoked(moment).label("is_revoked"))
-        .where(moment.covers(_GIVEN), _GIVEN.c.client_address.in_(sorted(accounts)))
-        .where(_GIVEN.c.registry.in_(list(registries)))
-        .order_by(_GIVEN.c.block_number.desc(), _GIVEN.c.log_index.desc())
+        .where(moment.covers(_GIVEN), _GIVEN.c.registry.in_(list(registries)))
         .limit(limit)
     )
-    return list(connection.execute(query).all())
+    if len(accounts) > _ONE_BY_ONE:
+        many = query.where(_GIVEN.c.client_address.in_(sorted(accounts))).order_by(*newest_first(_GIVEN))
+        return list(connection.execute(many).all())
+    # The index of an account's feedback has blocks, so each query ends after its rows. Of two accounts none would.
+    by_place = query.order_by(_GIVEN.c.block_number.desc(), _GIVEN.c.log_index.desc())
+    found: list[Row[Any]] = []
+    for account in sorted(accounts):
+        found += connection.execute(by_place.where(_GIVEN.c.client_address == account)).all()
+    found.sort(key=lambda row: (row.block_number, row.log_index), reverse=True)
+    return found[:limit]
 
 
 def newest_ratings(
@@ -231,7 +242,8 @@ def newest_ratings(
         query = query.where(table.c.client_id == agent_id)
         query = query if few is None else query.where(table.c.server_id.in_([int(rater[6:]) for rater in few]))
     found = []
-    newest = query.order_by(table.c.block_number.desc(), table.c.log_index.desc()).limit(_LOOKED_AT)
+    by_place = (table.c.block_number.desc(), table.c.log_index.desc())  # the index of an agent's feedback has blocks
+    newest = query.order_by(*(by_place if question.side == SERVER else newest_first(table))).limit(_LOOKED_AT)
     for row in connection.execute(newest):
         rater = row.client_address if question.side == SERVER else f"agent {row.server_id}"
         if (raters is None or rater in raters) and rater not in but:
@@ -283,10 +295,12 @@ def _rows(connection: Connection, question: Question, column: Any, values: Colle
     """Return the agents with one of some values in a column, at the head."""
     table, wanted = schema.agent, sorted(values)
     found: list[Any] = []
+    # SQLite would rather look at all agents of the registry than at those of an account.
+    registry = table.c.identity_registry if column is table.c.agent_id else unindexed(table.c.identity_registry)
     for start in range(0, len(wanted), _AT_ONCE):
         query = select(table.c.agent_id, table.c.owner, table.c.wallet).where(
             table.c.chain_id == question.moment.chain_id,
-            table.c.identity_registry == question.identity,
+            registry == question.identity,
             column.in_(wanted[start : start + _AT_ONCE]),
         )
         found += connection.execute(query).all()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select
 
-from bilateral.checks.moments import VALIDATION, evidence_of
+from bilateral.checks.moments import VALIDATION, evidence_of, newest_first
 from bilateral.checks.verdicts import Code
 from bilateral.events import ValidationResponse
 from bilateral.index import schema
@@ -44,7 +44,7 @@ def judge_validations(
     query = (
         select(_ANSWERS)
         .where(moment.covers(_ANSWERS), _ANSWERS.c.registry.in_(addresses), _ANSWERS.c.agent_id == agent_id)
-        .order_by(_ANSWERS.c.block_number.desc(), _ANSWERS.c.log_index.desc())
+        .order_by(*newest_first(_ANSWERS))
         .limit(_MOST_ANSWERS)
     )
     if policy.validators:
