@@ -22,10 +22,10 @@ from ape.logging import LogLevel, logger
 from eth_utils.crypto import keccak
 from sqlalchemy import func, select
 
-from bench.api import load, processor_seconds
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Log, encoded
 from bench.index.measurement import databases, measured
+from bench.load import load, processor_seconds
 from bilateral.contracts import Deployment, Registry
 from bilateral.identifiers import checksummed
 from bilateral.index.database import open_database

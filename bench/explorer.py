@@ -17,7 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.api import agents, load, processor_seconds
+from bench.api import agents
+from bench.load import load, processor_seconds
 from scripts._browser import running_browser
 
 if TYPE_CHECKING:

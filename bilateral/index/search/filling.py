@@ -41,7 +41,10 @@ def _fill_words(connection: Connection, hashes: Sequence[bytes]) -> None:
     read = (files.registration_file, files.registration_service, files.registration_capability)
     of_content: dict[bytes, dict[Any, list[dict[str, Any]]]] = {it: {table: [] for table in read} for it in hashes}
     for table in read:
-        for row in connection.execute(select(table).where(table.c.content_hash.in_(hashes))).mappings():
+        # In the order of the file: the words are stored in the order in which they first appear, and only so many.
+        place = (table.c[name] for name in ("content_hash", "position") if name in table.c)
+        stored = select(table).where(table.c.content_hash.in_(hashes)).order_by(*place)
+        for row in connection.execute(stored).mappings():
             of_content[row["content_hash"]][table].append(dict(row))
     found = [{"content_hash": content, **search_words(rows)} for content, rows in of_content.items()]
     connection.execute(insert(registration_words), found)

@@ -147,7 +147,12 @@ def test_a_claim_matches_only_if_it_names_client_and_agent(story, found):
 def test_rebuilding_and_filling_anew_make_the_same_rows(story, server, rows, found):
     server.routes["/agent.json"] = Versioned(registration(name="Weather oracle"), ETag='"1"')
     story.block(*registered(f"{server.url}/agent.json"), *registered(data_uri(name="Chess tutor"), agent_id=2))
-    story.block(feedback_given(paid()), uri_updated(data_uri(name="Chess master"), agent_id=2))
+    services = [
+        {"name": "OASF", "endpoint": "https://chess.example", "skills": ["zugzwang", "gambit"]},
+        {"name": "MCP", "endpoint": "https://chess.example", "mcpTools": ["opening", "endgame"]},
+        {"name": "A2A", "endpoint": "https://chess.example", "a2aSkills": ["mate", "castling"]},
+    ]  # in another order than that of their kinds and names
+    story.block(feedback_given(paid()), uri_updated(data_uri(name="Chess master", services=services), agent_id=2))
     story.settle()
     before = rows()
     assert all(before.values())
