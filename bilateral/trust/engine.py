@@ -102,12 +102,32 @@ class Engine:
             trusted: As for `fit`.
         """
         changed = frozenset(name for name in COLUMNS if getattr(later, name).num_rows)
-        if changed & _OPINIONS:
-            changed |= _OPINIONS  # a row in one of them moves the positions of all opinions
         if not changed and reviews is None and not trusted:
             return self
+        return self._again(self.tables_.appended(later), changed, reviews, trusted)
+
+    def renew(self, tables: Tables, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> Self:
+        """Analyse tables in which rows came, changed or went since the last `fit`; without one, as `fit`.
+
+        Detectors run again as for `update`. The result equals that of `fit`.
+
+        Args:
+            tables: All tables.
+            reviews: As for `fit`.
+            trusted: As for `fit`.
+        """
+        if not hasattr(self, "tables_"):
+            return self.fit(tables, reviews, trusted)
+        changed = frozenset(name for name in COLUMNS if not getattr(tables, name).equals(getattr(self.tables_, name)))
+        return self._again(tables, changed, reviews, trusted)
+
+    def _again(self, tables: Tables, changed: frozenset[str], reviews: Reviews | None, trusted: Sequence[str]) -> Self:
+        """Analyse tables of which some changed."""
+        if not changed:
+            return self._analyse(tables, self.context_, reviews, trusted, changed)
+        if changed & _OPINIONS:
+            changed |= _OPINIONS  # a row in one of them moves the positions of all opinions
         before = (self.context_.ledger.addresses, self.context_.ledger.agent_ids.tolist())
-        tables = self.tables_.appended(later)
         ledger = Ledger.of(tables)
         same = before[0].equals(ledger.addresses) and before[1] == ledger.agent_ids.tolist()
         return self._analyse(tables, Context.of(ledger), reviews, trusted, changed if same else frozenset(COLUMNS))

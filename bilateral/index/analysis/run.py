@@ -84,22 +84,48 @@ def analyse(
         InvalidArgumentError: The index lacks the registry, or knows none of the trusted addresses.
         AnalysisOutdatedError: Reorganisations replaced the analysed blocks again and again. Nothing was stored.
     """
-    for _ in range(_TRIES):
-        summary = _analyse_once(engine, key, reviews, trusted)
-        if summary is not None:
-            return summary
-    raise AnalysisOutdatedError(key.chain_id)
+    return Analyst(engine, key).analyse(reviews, trusted)
+
+
+class Analyst:
+    """Analyses an identity registry again and again. After new blocks it computes only what they touch.
+
+    A detector keeps its findings if none of the tables that it reads changed. Results equal those of a new analysis.
+
+    Args:
+        engine: The index's database.
+        key: The analysis.
+    """
+
+    def __init__(self, engine: Engine, key: AnalysisKey) -> None:
+        """See the class."""
+        self._engine = engine
+        self._key = key
+        self._trust = TrustEngine()
+
+    def analyse(self, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> AnalysisSummary:
+        """Analyse as of the index's last block, and replace the stored results. See `analyse`.
+
+        Args:
+            reviews: Cases that people decided. They override findings.
+            trusted: The addresses that the reader trusts, in checksum form. Trust spreads from them.
+        """
+        for _ in range(_TRIES):
+            summary = _analyse_once(self._engine, self._key, self._trust, reviews, trusted)
+            if summary is not None:
+                return summary
+        raise AnalysisOutdatedError(self._key.chain_id)
 
 
 def _analyse_once(
-    engine: Engine, key: AnalysisKey, reviews: Reviews | None, trusted: Sequence[str]
+    engine: Engine, key: AnalysisKey, trust: TrustEngine, reviews: Reviews | None, trusted: Sequence[str]
 ) -> AnalysisSummary | None:
     """Analyse and store; return None, and store nothing, if a reorganisation replaced the analysed block meanwhile."""
     with snapshot(engine) as connection:
         state = _state(connection, key)
         found = read_tables(connection, key.chain_id, key.identity_registry)
         unfunded = len(accounts_without_funding(connection, key))
-    fitted = TrustEngine().fit(found.tables, reviews, trusted)
+    fitted = trust.renew(found.tables, reviews, trusted)
     results = Results.of(fitted)
     summary = AnalysisSummary(
         chain_id=key.chain_id,

@@ -13,13 +13,14 @@ from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.index.analysis import schema
 from bilateral.index.analysis.proofs import Proofs
-from bilateral.index.analysis.run import analyse
+from bilateral.index.analysis.run import Analyst, analyse
 from bilateral.index.analysis.tables import read_tables
 from bilateral.index.database import snapshot
 from bilateral.index.payments.schema import payment, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.trust.engine import all_detectors
 from tests.index.analysis.conftest import DEPLOYMENT, KEY
 from tests.index.payments.world import TOKEN, Payments, account, transfer
 
@@ -54,17 +55,24 @@ def story(emitter_code):
         world.mine(*(world.pay(it, owner(5), DOLLAR + n) for n, it in enumerate(WASHERS)))
         world.mine(*(transfer(owner(5), it, DOLLAR + n) for n, it in enumerate(WASHERS)))
         world.mine(*(feedback(5, it, 100) for it in WASHERS))
+        return world
 
     return tell
 
 
 @pytest.fixture
-def paid(engine, event_chain, story):
-    """The indexed story."""
-    story(event_chain)
+def catch_up(engine, event_chain):
+    """Index the chain with its payments to its head."""
     chain = ChainSettings((event_chain.url,), (DEPLOYMENT,), payments=PaymentTerms({TOKEN: 6}))
     settings = IndexSettings((chain,), files=FileSettings(workers=0))
-    follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+    return lambda: follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+
+
+@pytest.fixture
+def paid(engine, event_chain, story, catch_up):
+    """The indexed story."""
+    story(event_chain)
+    catch_up()
     return engine
 
 
@@ -90,6 +98,41 @@ def test_money_that_comes_back_is_found_with_its_payments(paid):
         table = schema.suspicion
         suspects = connection.execute(select(table.c.account, table.c.parts)).all()
     assert {it.account for it in suspects if json.loads(it.parts).get("wash_payments")} == {*WASHERS, owner(5)}
+
+
+def stored(engine):
+    """Return all stored results, without the time at which they were made."""
+    with snapshot(engine) as connection:
+        made = connection.execute(select(schema.analysis)).mappings().one()
+        rows = {it.name: connection.execute(select(it).order_by(*it.primary_key)).all() for it in schema.RESULT_TABLES}
+    return {name: value for name, value in made.items() if name != "made_at"}, rows
+
+
+def test_after_new_blocks_only_what_they_touch_is_computed_again_and_the_results_equal_a_full_run(
+    engine, event_chain, story, catch_up, monkeypatch
+):
+    world = story(event_chain)
+    catch_up()
+    analyst, ran = Analyst(engine, KEY), []
+    analyst.analyse()
+    find = {kind: kind._find for kind in map(type, all_detectors())}
+    for kind, found in find.items():
+        monkeypatch.setattr(
+            kind, "_find", lambda self, context, found=found: ran.append(self.name) or found(self, context)
+        )
+    for logs, touched in (
+        ([], set()),
+        ([world.pay(CLIENTS[0], owner(1), DOLLAR)], {it.name for it in all_detectors() if "payments" in it.reads}),
+        ([feedback(2, CLIENTS[0], 90)], {it.name for it in all_detectors() if "feedback" in it.reads}),
+    ):
+        world.mine(*logs)
+        catch_up()
+        ran.clear()
+        analyst.analyse()
+        assert set(ran) == touched
+        renewed = stored(engine)
+        analyse(engine, KEY)
+        assert stored(engine) == renewed
 
 
 def payments(*rows):
