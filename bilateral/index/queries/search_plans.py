@@ -7,6 +7,7 @@ all words in their names, then among those with one word less.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,6 +87,21 @@ def find(  # noqa: PLR0913, PLR0917  # the parts of a search
         if len(rows) >= count:
             break
     return rows
+
+
+@contextmanager
+def _without_sorting(connection: Connection) -> Iterator[None]:
+    """Keep PostgreSQL from sorting all that passes. It expects few agents to have the words, and gets many.
+
+    Args:
+        connection: The connection, in a transaction.
+    """
+    if connection.dialect.name != "postgresql":
+        yield
+        return
+    connection.exec_driver_sql("SET LOCAL enable_sort = off")
+    yield
+    connection.exec_driver_sql("SET LOCAL enable_sort = on")
 
 
 def among(table: Table, keys: Sequence[tuple[Any, ...]]) -> list[ColumnElement[bool]]:
@@ -174,8 +190,9 @@ class _Plans:
             relevance: The number of words that the names have; None for any number, in the order of the bound alone.
         """
         rows: list[Row[Any]] = []
-        for chain_id in self._chains:
-            rows += self._connection.execute(self._walk(chain_id, place, relevance).limit(count))
+        with _without_sorting(self._connection):
+            for chain_id in self._chains:
+                rows += self._connection.execute(self._walk(chain_id, place, relevance).limit(count))
         rows.sort(key=lambda row: (-row.first_rank, -row.second_rank, *row[:3]))
         return rows[:count]
 
