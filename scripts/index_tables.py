@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, String, inspect
 
 from bilateral.index import schema
+from bilateral.index.activity import agent_activity
 from bilateral.index.columns import WideInteger
 from bilateral.index.database import open_database
 from bilateral.index.payments import schema as payments
@@ -57,7 +58,7 @@ def page() -> str:
             f"Each begins with the place of the event: {place}.\n",
             *_rows("columns behind the place", ((it.name, _columns(list(it.c)[_PLACES:])) for it in events)),
             "\n## Derived tables\n",
-            *_rows("columns", ((it.name, _columns(it.c)) for it in schema.DERIVED_TABLES)),
+            *_rows("columns", ((it.name, _columns(it.c)) for it in (*schema.DERIVED_TABLES, agent_activity))),
             "\n## Views\n",
             *_rows("columns", _views()),
             "\n## State of the index\n",

@@ -23,7 +23,7 @@ from bilateral.index.rows import picker
 from bilateral.index.text import key_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from bilateral.events import Event
     from bilateral.index.extraction import EventRows
@@ -77,12 +77,15 @@ class AgentTables:
         self._primary_agents = DerivedTable(schema.primary_agent, journal)
         self._states: dict[str, AgentStates] = {}
 
-    def derive(self, rows: Rows, events: EventRows) -> None:
+    def derive(self, rows: Rows, events: EventRows) -> Mapping[Row, Row | None]:
         """Bring the tables up to date with further events.
 
         Args:
             rows: The access to rows.
             events: The rows of the events of some blocks.
+
+        Returns:
+            The rows of the agents that the events are about, by their keys; None for agents that are burnt.
         """
         changes: list[_Change] = [
             (row[_BLOCK], row[_BLOCK + 1], kind, row)
@@ -90,7 +93,7 @@ class AgentTables:
             for row in events.get(schema.EVENT_TABLES[kind], ())
         ]
         if not changes:
-            return
+            return {}
         changes.sort(key=itemgetter(0, 1))
         self._load(rows, changes)
         for number, in_block in groupby(changes, key=itemgetter(0)):
@@ -98,6 +101,7 @@ class AgentTables:
             self._apply(list(in_block))
         for table in (self._agents, self._metadata, self._primary_agents):
             table.write(rows)
+        return self._agents.loaded
 
     def _load(self, rows: Rows, changes: Iterable[_Change]) -> None:
         """Read the rows that changes may change."""

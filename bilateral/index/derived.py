@@ -12,7 +12,7 @@ from bilateral.index.columns import WideInteger, python_integer, sqlite_integer
 from bilateral.index.rows import Row, Rows, Writes, key_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection
 
@@ -35,6 +35,11 @@ class DerivedTable:
         self._key_length = len(key_columns(table))
         self._rows: dict[Row, Row | None] = {}
         self._former: dict[Row, Row | None] = {}  # as the table holds them, of the rows that have changed
+
+    @property
+    def loaded(self) -> Mapping[Row, Row | None]:
+        """The rows that are known, as they are now, by their keys; None where there is none."""
+        return self._rows
 
     def load(self, rows: Rows, keys: Iterable[Row]) -> None:
         """Read the rows with some primary keys, unless they are known already."""

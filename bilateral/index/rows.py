@@ -176,7 +176,7 @@ def _names(columns: Iterable[str]) -> str:
 @cache
 def _temporary_table(table: Table, columns: tuple[str, ...], dialect: Dialect, suffix: str) -> tuple[str, str]:
     """Return the name of a temporary table with some columns of another, and the statement that creates it."""
-    name = f"{table.name}_{suffix}"
+    name = f"{table.name}_{suffix}_{len(columns)}"  # a table is looked up by keys of several lengths
     types = ", ".join(f'"{column}" {table.c[column].type.compile(dialect)}' for column in columns)
     end = " ON COMMIT DELETE ROWS" if dialect.name == "postgresql" else ""
     return name, f"CREATE TEMPORARY TABLE IF NOT EXISTS {name} ({types}){end}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, select, update
 
 from bilateral.index import schema
+from bilateral.index.activity import ActivityTable
 from bilateral.index.agents import IDENTITY_EVENTS, AgentTables
 from bilateral.index.analysis.storage import forget_blocks
 from bilateral.index.derived import Journal, undo
@@ -151,8 +152,10 @@ class ChainStore:
             if journal_from > cursor.number + 1:  # some blocks of the batch are not in the journal
                 values["journal_from"] = min(journal_from, batch.end.number + 1)
             stored = self._move(connection, cursor, values)  # first: it makes another worker wait, and then give way
-            AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from)).derive(rows, batch.rows)
+            agents = AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from))
+            changed = agents.derive(rows, batch.rows)
             journal.write(rows)
+            ActivityTable(self.chain_id, connection, rows).derive(batch.rows, changed)
             forget_files(connection, self.chain_id, left_files(batch.rows))
             SummaryTables(self.chain_id, rows).derive(batch.rows)
             for table, new in batch.rows.items():
@@ -199,6 +202,8 @@ class ChainStore:
                 SummaryTables(self.chain_id, rows).derive(found, sign=-1)
                 progress(block)
             left = left_files_after(connection, self.chain_id, target.number)
+            activity = ActivityTable(self.chain_id, connection, rows)
+            touched = activity.touched_after(target.number)
             after = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
             removed = sum(rows.delete_after(table, self.chain_id, target.number) for table in after)
             rows.delete_after(schema.block, self.chain_id, target.number)
@@ -210,6 +215,7 @@ class ChainStore:
             else:
                 self._rebuild_agents(connection, rows, progress)
                 floor = target.number + 1
+            activity.renew(touched)
             find_files(connection, self.chain_id, left)
             now = int(time.time())
             values: dict[Any, Any] = {
@@ -240,6 +246,7 @@ class ChainStore:
             rows = rows_of(connection)
             self._rebuild_agents(connection, rows, progress)
             self._rebuild_summaries(connection, rows, progress)
+            ActivityTable(self.chain_id, connection, rows).rebuild()
             find_files(connection, self.chain_id)
             find_payments_of_chain(connection, self.chain_id)
 

@@ -6,6 +6,7 @@ from sqlalchemy import select
 
 from bench.index.generator import ADDRESSES
 from bilateral.index import schema
+from bilateral.index.activity import agent_activity
 from tests.index.model import Model, stored_tables
 
 
@@ -30,7 +31,8 @@ def derived_rows(engine):
     """Return all rows of the derived tables."""
     with engine.connect() as connection:
         return {
-            table.name: sorted(map(repr, connection.execute(select(table)).all())) for table in schema.DERIVED_TABLES
+            table.name: sorted(map(repr, connection.execute(select(table)).all()))
+            for table in (*schema.DERIVED_TABLES, agent_activity)
         }
 
 

@@ -16,6 +16,7 @@ from bilateral.events import (
     AgentRegistered,
     AgentStates,
     AgentUpdated,
+    Approval,
     ClientRated,
     FeedbackRevoked,
     MetadataSet,
@@ -31,6 +32,7 @@ from bilateral.events import (
     decode_logs,
 )
 from bilateral.index import schema
+from bilateral.index.activity import agent_activity
 from bilateral.text import ChainText
 from bilateral.values import STANDARD_TAGS
 
@@ -66,6 +68,7 @@ class Model:
         decoded = [event for _, event in events if not isinstance(event, UndecodedLog)]
         self._agents([it for it in decoded if isinstance(it, IDENTITY_EVENTS)])
         self._summaries(decoded)
+        self._activity(decoded)
         self.tables = {name: sorted(map(repr, rows)) for name, rows in self.tables.items()}
 
     def _event_row(self, log, event):
@@ -98,6 +101,7 @@ class Model:
                 for agent in {it.agent_id for it in changes if not isinstance(it, PrimaryAgentSet)}:
                     mine = [it for it in changes if it.agent_id == agent and not isinstance(it, PrimaryAgentSet)]
                     self._change_agent(agents, states[registry], (registry, agent), number, mine)
+        self.agents = agents
         self.tables["agent"] = [(self.chain_id, *key, *row) for key, row in agents.items()]
         self.tables["agent_metadata"] = [(self.chain_id, *key, value) for key, value in metadata.items()]
         self.tables["primary_agent"] = [
@@ -118,6 +122,23 @@ class Model:
             if isinstance(event, AgentRegistered | AgentUpdated):
                 domain = stored_text(event.agent_domain)
         agents[key] = (owner, state.wallets.get(key[1]), uri, domain, *registered[:2], number, time)
+
+    def _activity(self, events):
+        feedback, others = defaultdict(int), defaultdict(int)
+        for event in events:
+            time = self.times[event.position.block_number]
+            if isinstance(event, NewFeedback):
+                feedback[event.agent_id] = max(feedback[event.agent_id], time)
+            elif isinstance(event, FeedbackRevoked | Approval):
+                others[event.agent_id] = max(others[event.agent_id], time)
+        self.tables["agent_activity"] = [
+            (
+                *(self.chain_id, registry, agent, str(agent), row[5]),
+                max(row[7], feedback[agent], others[agent]),
+                max(row[5], feedback[agent]),
+            )
+            for (registry, agent), row in self.agents.items()
+        ]
 
     def _summaries(self, events):
         given, live = {}, defaultdict(list)
@@ -189,7 +210,7 @@ def stored_tables(engine):
     """Return all rows of the tables of events and of the derived tables, in the form of the model."""
     found = {}
     with engine.connect() as connection:
-        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log, *schema.DERIVED_TABLES):
+        for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log, *schema.DERIVED_TABLES, agent_activity):
             rows = [tuple(row) for row in connection.execute(select(table))]
             if table is schema.summary:
                 rows = [(*row[:-1], rounded(row[-1])) for row in rows]

@@ -12,7 +12,7 @@ from sqlalchemy import insert, inspect, select, text
 import bilateral.index.migrate
 from bilateral.contracts import Registry
 from bilateral.events import EVENTS, Approval, MetadataSet
-from bilateral.index import schema
+from bilateral.index import activity, schema
 from bilateral.index.database import connect_engine
 from bilateral.index.files import schema as files
 from bilateral.index.files.schema import State
@@ -69,7 +69,7 @@ def test_old_database_gets_the_present_views(database_url):
     engine.dispose()
 
 
-FILLED = (files.registration_card, search.agent_file, search.known_word)
+FILLED = (files.registration_card, search.agent_file, search.known_word, activity.agent_activity)
 """Tables that migrations fill from the files and events of an old index."""
 
 
@@ -83,6 +83,7 @@ def return_to_0006(connection):
         for name in ("registration_words_inserted", "registration_words_deleted"):
             connection.exec_driver_sql(f"DROP TRIGGER {name}")
         connection.exec_driver_sql("DROP TABLE agent_words")
+    activity.metadata.drop_all(connection)
     payments.metadata.drop_all(connection)
     search.metadata.drop_all(connection)
     files.registration_card.drop(connection)
@@ -113,6 +114,7 @@ def old_database(database_url):
     engine = connect_engine(database_url)
     with engine.begin() as connection:
         upgrade_within(connection)
+        activity.metadata.drop_all(connection)
         for statement in (
             "DROP INDEX summary_by_lower_bound",
             "CREATE INDEX summary_by_lower_bound ON summary (chain_id, side, tag, lower_bound)",

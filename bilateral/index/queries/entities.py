@@ -143,8 +143,10 @@ class _Assembly:
     def listed(self, rows: Rows, selection: Sequence[Selected], page: Page, level: int = 1) -> ScalarSelect[Any]:
         """Return a list of entities as JSON."""
         keys = [column.label(f"key{at}") for at, column in enumerate(rows.key)]
-        found = _rows_of(rows, select(*keys)).where(*rows.conditions, _condition(rows, page.where))
-        found = found.order_by(*_order(rows, page)).limit(page.first).offset(page.skip)
+        # Filters and orders come first: they may join tables to the rows.
+        condition, order = _condition(rows, page.where), _order(rows, page)
+        found = _rows_of(rows, select(*keys)).where(*rows.conditions, condition)
+        found = found.order_by(*order).limit(page.first).offset(page.skip)
         numbered = found.subquery()
         item = self._by_key(rows, list(numbered.c), selection, level)
         return select(self._scope.dialect.json_list(item)).select_from(numbered).scalar_subquery()

@@ -19,8 +19,9 @@ from sqlalchemy import (
     select,
 )
 
-from bilateral.events import Approval, FeedbackRevoked, MetadataSet, NewFeedback
+from bilateral.events import Approval, MetadataSet
 from bilateral.index import schema
+from bilateral.index.activity import agent_activity
 from bilateral.index.files.reading import listed
 from bilateral.index.queries.entities_lists import has_all
 from bilateral.index.queries.entities_rows import ENTITIES, Rows, lowered, parsed_agent, text_of
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, FromClause
+    from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
     from bilateral.index.queries.entities_rows import Scope
 
@@ -100,6 +102,7 @@ class AgentRows(Rows):
         """See the class."""
         super().__init__(scope)
         self.source = self.agent = agent = schema.agent.alias()
+        self._activity: FromClause | None = None
         self.conditions = [scope.of("identity", agent.c.chain_id, agent.c.identity_registry)]
         self.key = (agent.c.chain_id, agent.c.identity_registry, agent.c.agent_id)
         self.block = agent.c.updated_block
@@ -118,9 +121,9 @@ class AgentRows(Rows):
             "agentWallet": lambda: Address(it.wallet, is_nullable=True),
             "operators": self._operators,
             "createdAt": lambda: Whole(it.registered_at),
-            "updatedAt": lambda: Whole(self._updated_at()),
+            "updatedAt": lambda: Whole(self._times().updated_at),
             "totalFeedback": lambda: Whole(self._total_feedback()),
-            "lastActivity": lambda: Whole(self._last_activity()),
+            "lastActivity": lambda: Whole(self._times().last_activity),
         }
 
     @property
@@ -147,12 +150,24 @@ class AgentRows(Rows):
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
         """See `Rows.order`."""
+        if not self.scope.is_one_chain:
+            return None
         # The id of an agent begins with its chain.
-        return (
-            [self.scope.dialect.ordered(self.scope.dialect.whole(self.agent.c.agent_id))]
-            if (name == "id" and self.scope.is_one_chain)
-            else None
-        )
+        columns = {"id": "id_text", "createdAt": "registered_at", "updatedAt": "updated_at"}
+        column = columns.get(name, "last_activity" if name == "lastActivity" else None)
+        return None if column is None else [self._times()[column]]
+
+    def _times(self) -> ReadOnlyColumnCollection[str, Any]:
+        """Return the columns of the agent's times, and join their table to the rows. Each agent has one row in it."""
+        if self._activity is None:
+            agent = self.agent
+            self._activity = activity = agent_activity.alias()
+            names = (it.name for it in agent_activity.primary_key)
+            # The constants of the first condition hold for both: an index of either table may lead.
+            known = self.scope.of("identity", activity.c.chain_id, activity.c.identity_registry)
+            same = and_(known, *(activity.c[it] == agent.c[it] for it in names))
+            self.source = agent.join(activity, same)
+        return self._activity.c
 
     def _events(self, table: FromClause, kind: str) -> list[Condition]:
         """Return the conditions that events of a registry are about the agent."""
@@ -161,28 +176,6 @@ class AgentRows(Rows):
             table.c.registry == self.scope.registry(kind, self.agent.c.chain_id),
             table.c.agent_id == self.agent.c.agent_id,
         ]
-
-    def _latest(self, event: Any, kind: str) -> ColumnElement[int]:
-        """Return the time of the last event of a type about the agent; 0 without one."""
-        table = schema.EVENT_TABLES[event].alias()
-        # Blocks are not sorted here: SQLite would walk through all blocks to find the last one with such an event.
-        found = select(func.max(table.c.block_time)).where(*self._events(table, kind))
-        return func.coalesce(found.correlate(self.agent).scalar_subquery(), 0)
-
-    def _last_activity(self) -> ColumnElement[int]:
-        return self.scope.dialect.greatest(self.agent.c.registered_at, self._last_feedback())
-
-    def _last_feedback(self) -> ColumnElement[int]:
-        """Return the time of the last feedback to the agent; 0 without any. An index sorts an agent's feedback."""
-        table = schema.EVENT_TABLES[NewFeedback].alias()
-        found = select(table.c.block_time).where(*self._events(table, "reputation"))
-        last = found.order_by(table.c.block_number.desc(), table.c.log_index.desc()).limit(1)
-        return func.coalesce(last.correlate(self.agent).scalar_subquery(), 0)
-
-    def _updated_at(self) -> ColumnElement[int]:
-        events = ((FeedbackRevoked, "reputation"), (Approval, "identity"))
-        latest = (self._last_feedback(), *(self._latest(*it) for it in events))
-        return self.scope.dialect.greatest(self.agent.c.updated_at, *latest)
 
     def _total_feedback(self) -> ColumnElement[int]:
         table = schema.summary.alias()

@@ -85,7 +85,7 @@ class EntityDialect(ABC):
         """Return an integer of any size as its decimal digits."""
 
     @abstractmethod
-    def hexadecimal(self, expression: ColumnElement[Any]) -> ColumnElement[str]:
+    def hexadecimal(self, expression: ColumnElement[Any], *, is_nullable: bool = True) -> ColumnElement[str]:
         """Return bytes as `0x…` in lower case."""
 
     @abstractmethod
@@ -167,17 +167,18 @@ class SqliteDialect(EntityDialect):
         """See `EntityDialect.flag`."""
         true, false = (func.json(_quoted(it)) for it in ("true", "false"))
         value: ColumnElement[Any] = type_coerce(expression, Numeric)
-        return case((value == 1, true), (value == 0, false))
+        return case({1: true, 0: false}, value=value)
 
     def whole(self, expression: ColumnElement[Any]) -> ColumnElement[str]:
         """See `EntityDialect.whole`."""
         is_text = func.typeof(expression) == literal_column("'text'")
         return case((is_text, func.bilateral_digits(expression, type_=Text)), else_=cast(expression, Text))
 
-    def hexadecimal(self, expression: ColumnElement[Any]) -> ColumnElement[str]:
+    def hexadecimal(self, expression: ColumnElement[Any], *, is_nullable: bool = True) -> ColumnElement[str]:
         """See `EntityDialect.hexadecimal`."""
         text = literal_column("'0x'", Text) + func.lower(func.hex(expression), type_=Text)
-        return case((expression.is_not(None), text))  # hex(NULL) is an empty text
+        # hex(NULL) is an empty text. SQLite computes an expression as often as it stands in the statement.
+        return case((expression.is_not(None), text)) if is_nullable else text
 
     def greatest(self, *expressions: ColumnElement[Any]) -> ColumnElement[Any]:
         """See `EntityDialect.greatest`."""
@@ -260,7 +261,7 @@ class PostgresDialect(EntityDialect):
         """See `EntityDialect.whole`."""
         return cast(expression, Text)
 
-    def hexadecimal(self, expression: ColumnElement[Any]) -> ColumnElement[str]:
+    def hexadecimal(self, expression: ColumnElement[Any], *, is_nullable: bool = True) -> ColumnElement[str]:  # noqa: ARG002  # see the base
         """See `EntityDialect.hexadecimal`."""
         return literal_column("'0x'", Text) + func.encode(expression, literal_column("'hex'"), type_=Text)
 

@@ -8,6 +8,7 @@ from sqlalchemy import Text, and_, cast, exists, false, func, or_, select, tuple
 
 from bilateral.events import FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index import schema
+from bilateral.index.activity import agent_activity, id_prefix
 from bilateral.index.files import schema as files
 from bilateral.index.files.reading import listed
 from bilateral.index.queries.entities_agents import AgentRows, agent_id_text, uri_type
@@ -95,6 +96,7 @@ class FeedbackRows(Rows):
         """See the class."""
         super().__init__(scope)
         self.source = self.given = given = _GIVEN.alias()
+        self._is_of_agent = False
         agents = AgentRows(scope).of(given)
         self.conditions = [
             scope.of("reputation", given.c.chain_id, given.c.registry),
@@ -105,6 +107,8 @@ class FeedbackRows(Rows):
 
     def of(self, rows: FromClause) -> FeedbackRows:
         """See `Rows.of`: the row is an agent."""
+        self._is_of_agent = True
+        del self.conditions[1]  # the agent is registered
         registry = self.scope.registry("reputation", rows.c.chain_id)
         self.conditions += [self.given.c.chain_id == rows.c.chain_id, self.given.c.registry == registry]
         self.conditions += [self.given.c.agent_id == rows.c.agent_id]
@@ -150,8 +154,23 @@ class FeedbackRows(Rows):
 
     def order(self, name: str) -> list[ColumnElement[Any]] | None:
         """See `Rows.order`."""
-        is_by_block = name == "createdAt" and self.scope.is_one_chain
-        return [self.given.c.block_number, self.given.c.log_index] if is_by_block else None
+        given = self.given
+        if name == "createdAt" and self.scope.is_one_chain:
+            return [given.c.block_number, given.c.log_index]
+        if name != "id" or not (self._is_of_agent or self.scope.is_one_chain):
+            return None
+        # The parts of the id one by one: an index gives the agents in their order, so only an agent's rows are sorted.
+        dialect = self.scope.dialect
+        parts = [dialect.ordered(it) for it in (lowered(given.c.client_address), dialect.whole(given.c.feedback_index))]
+        return parts if self._is_of_agent else [self._agent_prefix(), *parts]
+
+    def _agent_prefix(self) -> ColumnElement[str]:
+        """Return the agent's digits and the colon behind them in the id, from a joined table with an index of them."""
+        given, activity = self.given, agent_activity.alias()
+        registry = self.scope.registry("identity", given.c.chain_id)
+        same = [activity.c.chain_id == given.c.chain_id, activity.c.identity_registry == registry]
+        self.source = given.join(activity, and_(*same, activity.c.agent_id == given.c.agent_id))
+        return id_prefix(activity.c.id_text)
 
     def _revoked(self) -> tuple[FromClause, list[Condition]]:
         """Return the revocations that revoke the feedback: later ones, before other feedback with its index."""

@@ -159,7 +159,7 @@ class RegistrationFileRows(Rows):
         return file_id(self.file.c.uri, self._transaction(), self.named.c.log_index)
 
     def _transaction(self) -> ColumnElement[str]:
-        return self.scope.dialect.hexadecimal(self._event("transaction_hash"))
+        return self.scope.dialect.hexadecimal(self._event("transaction_hash"), is_nullable=False)
 
 
 def file_cid(uri: ColumnElement[str], transaction: ColumnElement[str], log_index: ColumnElement[int]) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from sqlalchemy import Text, and_, case, false, func, literal, literal_column, null, or_
 
 from bilateral.contracts import Registry
+from bilateral.index.activity import shown_feedback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -100,12 +101,9 @@ def chains_of(registries: Registries, chain_id: int | None = None) -> tuple[Chai
         if chain_id not in (None, chain) or not any(it.kind == Registry.IDENTITY for it in known):
             continue
         identity = registries.identity_of(chain)
-        kinds: dict[str, str] = {}
-        for it in known:
-            if it.identity_registry == identity:
-                kinds.setdefault(it.kind, it.address)
-        reputation = kinds.get(Registry.REPUTATION) or kinds.get(Registry.BIDIRECTIONAL)
-        found.append(ChainRegistries(chain, identity, reputation, kinds.get(Registry.VALIDATION)))
+        related = [(it.kind, it.address) for it in known if it.identity_registry == identity]
+        validation = next((address for kind, address in related if kind == Registry.VALIDATION), None)
+        found.append(ChainRegistries(chain, identity, shown_feedback(related), validation))
     return tuple(found)
 
 

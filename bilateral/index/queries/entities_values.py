@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from eth_utils.address import to_checksum_address
-from sqlalchemy import Text, and_, false, func, literal, or_, true
+from sqlalchemy import Text, and_, cast, false, func, literal, or_, true
+
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import checksummed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -142,7 +144,7 @@ class Whole(Value):
     def shown(self, dialect: EntityDialect) -> ColumnElement[Any]:
         """See `Value.shown`."""
         shown = self.expression if self.unit == 1 else self.expression * self.unit
-        return dialect.whole(shown) if self._is_text else shown
+        return cast(shown, Text) if self._is_text else shown
 
     def equals(self, dialect: EntityDialect, operands: Sequence[Any]) -> Condition:
         """See `Value.equals`."""
@@ -346,13 +348,13 @@ class Entries(MatchedValue):
 
 
 def checksum_address(text: str) -> str | None:
-    """Return an address in checksum form; None for another text."""
+    """Return an address in checksum form, whatever its case; None for another text."""
     digits = text[2:] if text[:2] in ("0x", "0X") else text
     if len(digits) != _ADDRESS_DIGITS:
         return None
     try:
-        return str(to_checksum_address(f"0x{digits}"))
-    except ValueError:
+        return checksummed(f"0x{digits.lower()}")
+    except MalformedIdentifierError:
         return None
 
 
