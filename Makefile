@@ -49,20 +49,20 @@ test-interop: compile ## Ask the service through the published SDKs of ERC-8004,
 bench: compile ## Measure gas with real transactions, print the table and write it to bench/gas.json.
 	@$(BIN)/python -m bench
 
-bench-search: setup ## Measure searches and checks on an index of 100,000 agents in DATABASE, which is filled if it is empty.
+bench-search: setup ## Measure searches, checks and GraphQL on an index of 100,000 agents in DATABASE, which is filled if it is empty.
 	@$(BIN)/python -m bench.search --database $(DATABASE)
 	@$(BIN)/python -m bench.api --database $(DATABASE)
 	@$(BIN)/python -m bench.checks --database $(DATABASE)
+	@$(BIN)/python -m bench.graphql --database $(DATABASE)
 
 bench-search-large: setup ## Measure searches on 1,000,000 agents in DATABASE, of PostgreSQL. It takes hours to fill.
 	@$(BIN)/python -m bench.search --database $(DATABASE) --agents 1000000 --ratings 10000000 --limit 150
 
-bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, paid requests and GraphQL. Takes minutes.
+bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop and paid requests. Takes minutes.
 	@$(BIN)/python -m bench.writes
 	@$(BIN)/python -m bench.reads
 	@$(BIN)/python -m bench.index
 	@$(BIN)/python -m bench.x402
-	@$(BIN)/python -m bench.graphql
 
 evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust.md.
 	@$(BIN)/python -m bench.trust $(DATA)

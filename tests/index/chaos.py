@@ -22,7 +22,6 @@ from sqlalchemy import select
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
 from bilateral.index import pool, schema
-from bilateral.index.database import open_database
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.follow import Follower, Outcome
@@ -30,7 +29,7 @@ from bilateral.index.pool import Pool
 from bilateral.index.source import Source
 from bilateral.index.store import JOURNAL_BLOCKS, ChainStore
 from scripts._anvil import running_anvil
-from tests.index.comparison import assert_equals_model, derived_rows
+from tests.index.comparison import assert_equals_model, derived_rows, open_with_registries
 from tests.index.proxy import Answer, Proxy, range_of, refusal
 from tests.index.schemas import make_schema
 
@@ -70,7 +69,7 @@ def followers_of(engine, *urls):
 
 def work(database, urls):
     """Follow the chain in a process of its own, until it is killed."""
-    engine = open_database(database)
+    engine = open_with_registries(database)
     follower = followers_of(engine, *urls)
     while True:
         try:
@@ -93,7 +92,7 @@ class Round:
         self._chain = event_chain
         self._proxy = proxy
         self._urls = (proxy.url, event_chain.url)
-        self._engine = open_database(database)
+        self._engine = open_with_registries(database)
         self._follower = followers_of(self._engine, *self._urls)
         self.happened = Counter()
         self._acts = {
@@ -174,7 +173,7 @@ class Round:
 
     def _restart(self):
         self._engine.dispose()
-        self._engine = open_database(self._database)
+        self._engine = open_with_registries(self._database)
         urls = self._random.sample(self._urls, 2)
         self._follower = followers_of(self._engine, *urls)
 

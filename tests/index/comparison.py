@@ -5,9 +5,22 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from bench.index.generator import ADDRESSES
+from bilateral.contracts import Registry
 from bilateral.index import schema
 from bilateral.index.activity import agent_activity
+from bilateral.index.database import open_database
+from bilateral.index.rows import rows_of
 from tests.index.model import Model, stored_tables
+
+
+def open_with_registries(url):
+    """Open a database, and write down the registries of the tests as a worker does."""
+    engine, columns = open_database(url), schema.registry.c.keys()
+    with engine.begin() as connection:
+        for kind, address in ADDRESSES.items():
+            row = (31337, address, kind.value, ADDRESSES[Registry.IDENTITY], 0)
+            rows_of(connection).insert_unless_known(schema.registry, dict(zip(columns, row, strict=True)))
+    return engine
 
 
 def chain_keys(event_chain, first_block=0):

@@ -8,13 +8,13 @@ import pytest
 
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
-from bilateral.index.database import open_database
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.follow import Follower, Outcome
 from bilateral.index.pool import Pool
 from bilateral.index.source import Source
 from bilateral.index.store import ChainStore
 from scripts._anvil import running_anvil
+from tests.index.comparison import open_with_registries
 from tests.index.proxy import Proxy
 from tests.index.schemas import administer, make_schema
 
@@ -96,7 +96,7 @@ def fresh_postgres(postgres, tmp_path):
 
 @pytest.fixture
 def engine(database_url):
-    engine = open_database(database_url)
+    engine = open_with_registries(database_url)
     yield engine
     engine.dispose()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from graphql import (
@@ -48,6 +49,12 @@ if TYPE_CHECKING:
 
 _MAX_ERRORS: Final = 5
 
+_REMEMBERED: Final = 128
+"""Texts of queries that stay parsed and validated. Programs send few texts, with many variables."""
+
+_REMEMBERED_LENGTH: Final = 4_000
+"""The most characters of a text that stays."""
+
 
 @dataclass(frozen=True)
 class GraphqlRequest:
@@ -77,9 +84,10 @@ class Checked:
     def __init__(self, request: GraphqlRequest) -> None:
         """See the class."""
         check_variables(request.variables)
-        self._document = parsed(request.query)
+        is_short = len(request.query) <= _REMEMBERED_LENGTH
+        self._document = (_known_document if is_short else parsed)(request.query)
         SizeOfQuery(self._document, request.variables).check()
-        errors = validate(graphql_schema(), self._document, RULES, max_errors=_MAX_ERRORS, hide_suggestions=True)
+        errors = _known_errors(request.query) if is_short else _errors(self._document)
         if errors:
             raise InvalidQueryError(errors)
         self._operation = _operation(self._document, request.operation)
@@ -252,6 +260,23 @@ class InvalidQueryError(GraphQLError):
         """Take over the errors."""
         super().__init__(errors[0].message)
         self.errors = tuple(errors)
+
+
+def _errors(document: DocumentNode) -> tuple[GraphQLError, ...]:
+    """Return the first errors of a document."""
+    return tuple(validate(graphql_schema(), document, RULES, max_errors=_MAX_ERRORS, hide_suggestions=True))
+
+
+@lru_cache(_REMEMBERED)
+def _known_document(text: str) -> DocumentNode:
+    """Return a document, which nothing changes. See `parsed` for its errors."""
+    return parsed(text)
+
+
+@lru_cache(_REMEMBERED)
+def _known_errors(text: str) -> tuple[GraphQLError, ...]:
+    """Return the first errors of a document that is within the limits."""
+    return _errors(_known_document(text))
 
 
 def _operation(document: DocumentNode, name: str | None) -> OperationDefinitionNode:

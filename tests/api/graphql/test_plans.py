@@ -1,0 +1,52 @@
+"""Pages of agents and feedback are read from indexes: SQLite sorts no table to answer them."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import event
+
+
+@pytest.fixture
+def plan(api_reader, query):
+    """Return the steps by which SQLite finds the page of a query with one field at its root."""
+    if api_reader.dialect != "sqlite":
+        pytest.skip("PostgreSQL sorts small tables")
+
+    def explain(text):
+        seen = []
+        engine = api_reader._engine  # the statement is the thing under test
+
+        def note(connection, cursor, statement, parameters, context, many):
+            seen.append((statement, parameters))
+
+        event.listen(engine, "before_cursor_execute", note)
+        try:
+            query(text)
+        finally:
+            event.remove(engine, "before_cursor_execute", note)
+        statement, parameters = next(it for it in seen if "json_group_array" in it[0])
+        with api_reader.connect() as connection:
+            found = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+        return [row[3] for row in found]
+
+    return explain
+
+
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+@pytest.mark.parametrize("order", ["id", "createdAt", "updatedAt", "lastActivity"])
+def test_agents_are_read_in_the_order_of_an_index(plan, order, direction):
+    found = plan(f"{{ agents(orderBy: {order}, orderDirection: {direction}, skip: 1) {{ id }} }}")
+    assert any("USING COVERING INDEX agent_activity_by" in it for it in found)
+    assert not any("TEMP B-TREE" in it for it in found)
+
+
+@pytest.mark.parametrize("name", ["updatedAt", "lastActivity"])
+def test_filters_on_times_of_agents_use_their_index(plan, name):
+    found = plan(f"{{ agents(where: {{{name}_gte: 1700000000}}, orderBy: {name}) {{ id }} }}")
+    assert any("INDEX agent_activity_by" in it and ">?" in it for it in found)
+
+
+def test_feedback_is_sorted_within_one_agent_only(plan):
+    found = plan("{ feedbacks(first: 3) { id } }")
+    assert any("agent_activity_by_prefix" in it for it in found)
+    assert not any("USE TEMP B-TREE FOR ORDER BY" in it for it in found)
