@@ -18,12 +18,9 @@ from sqlalchemy import (
     MetaData,
     PrimaryKeyConstraint,
     Table,
-    Text,
     delete,
     func,
-    literal_column,
     select,
-    text,
 )
 
 from bilateral.contracts import Registry
@@ -36,7 +33,7 @@ from bilateral.index.rows import Writes, key_columns, picker
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import Connection
 
     from bilateral.index.extraction import EventRows
     from bilateral.index.rows import Row, Rows
@@ -59,8 +56,6 @@ agent_activity: Final = Table(
         Index(f"agent_activity_by_{name}", "chain_id", "identity_registry", name, "id_text")
         for name in ("registered_at", "updated_at", "last_activity")
     ),
-    # Ids of feedback begin with it, and are sorted as texts: "10:" comes before "1:".
-    Index("agent_activity_by_prefix", "chain_id", "identity_registry", text("(id_text || ':')")),
     sqlite_with_rowid=False,
 )
 """The times of each agent that is registered, and its id as decimal digits."""
@@ -92,11 +87,6 @@ def shown_feedback(registries: Iterable[tuple[str, str]]) -> str | None:
     for kind, address in registries:
         kinds.setdefault(kind, address)
     return kinds.get(Registry.REPUTATION) or kinds.get(Registry.BIDIRECTIONAL)
-
-
-def id_prefix(id_text: ColumnElement[str]) -> ColumnElement[str]:
-    """Return an agent's digits and a colon, as the index `agent_activity_by_prefix` has them."""
-    return id_text.op("||")(literal_column("':'", Text))
 
 
 class ActivityTable:
@@ -180,7 +170,7 @@ class ActivityTable:
         """
         rows = []
         for key, (registered, updated) in agents.items():
-            feedback, last = times.get(key[1:], _NEVER)  # type: ignore[arg-type]  # the key without its chain
+            feedback, last = times.get(key[1:], _NEVER)
             rows.append((*key, str(key[2]), registered, max(updated, last), max(registered, feedback)))
         self._rows.insert(agent_activity, rows)
 

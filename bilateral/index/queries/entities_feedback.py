@@ -8,7 +8,6 @@ from sqlalchemy import Text, and_, cast, exists, false, func, or_, select, tuple
 
 from bilateral.events import FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index import schema
-from bilateral.index.activity import agent_activity, id_prefix
 from bilateral.index.files import schema as files
 from bilateral.index.files.reading import listed
 from bilateral.index.queries.entities_agents import AgentRows, agent_id_text, uri_type
@@ -157,20 +156,11 @@ class FeedbackRows(Rows):
         given = self.given
         if name == "createdAt" and self.scope.is_one_chain:
             return [given.c.block_number, given.c.log_index]
-        if name != "id" or not (self._is_of_agent or self.scope.is_one_chain):
+        if name != "id" or not self._is_of_agent:
             return None
-        # The parts of the id one by one: an index gives the agents in their order, so only an agent's rows are sorted.
-        dialect = self.scope.dialect
-        parts = [dialect.ordered(it) for it in (lowered(given.c.client_address), dialect.whole(given.c.feedback_index))]
-        return parts if self._is_of_agent else [self._agent_prefix(), *parts]
-
-    def _agent_prefix(self) -> ColumnElement[str]:
-        """Return the agent's digits and the colon behind them in the id, from a joined table with an index of them."""
-        given, activity = self.given, agent_activity.alias()
-        registry = self.scope.registry("identity", given.c.chain_id)
-        same = [activity.c.chain_id == given.c.chain_id, activity.c.identity_registry == registry]
-        self.source = given.join(activity, and_(*same, activity.c.agent_id == given.c.agent_id))
-        return id_prefix(activity.c.id_text)
+        # The feedback of one agent: the rest of the id sorts it.
+        dialect, columns = self.scope.dialect, given.c
+        return [dialect.ordered(it) for it in (lowered(columns.client_address), dialect.whole(columns.feedback_index))]
 
     def _revoked(self) -> tuple[FromClause, list[Condition]]:
         """Return the revocations that revoke the feedback: later ones, before other feedback with its index."""

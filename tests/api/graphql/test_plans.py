@@ -1,4 +1,4 @@
-"""Pages of agents and feedback are read from indexes: SQLite sorts no table to answer them."""
+"""Pages of agents are read from indexes: SQLite sorts no table to answer them."""
 
 from __future__ import annotations
 
@@ -44,9 +44,3 @@ def test_agents_are_read_in_the_order_of_an_index(plan, order, direction):
 def test_filters_on_times_of_agents_use_their_index(plan, name):
     found = plan(f"{{ agents(where: {{{name}_gte: 1700000000}}, orderBy: {name}) {{ id }} }}")
     assert any("INDEX agent_activity_by" in it and ">?" in it for it in found)
-
-
-def test_feedback_is_sorted_within_one_agent_only(plan):
-    found = plan("{ feedbacks(first: 3) { id } }")
-    assert any("agent_activity_by_prefix" in it for it in found)
-    assert not any("USE TEMP B-TREE FOR ORDER BY" in it for it in found)
