@@ -139,6 +139,7 @@ def test_older_index_gets_the_tables_of_buyer_registries(database_url):
     with engine.begin() as connection:
         upgrade_within(connection)
         connection.execute(insert(schema.chain).values(**_values(schema.chain, chain_id=7, block_number=9)))
+        activity.metadata.drop_all(connection)
         schema.metadata.drop_all(connection, tables=of_buyers)
         payments.metadata.drop_all(connection, tables=others)
         connection.execute(text("UPDATE alembic_version SET version_num = '0011'"))
