@@ -42,11 +42,21 @@ def sponsor(enrich):
     return enrich()
 
 
+@pytest.fixture(scope="session")
+def paid_by(rpc, deployment, token):
+    """Make settings of the one chain, whose gas a sponsor pays."""
+
+    def make(sponsor):
+        return SponsoredChain(
+            rpc, deployment, sponsor, {token.address: 1000}, budget=10**18, confirmations=1, poll_seconds=0.02
+        )
+
+    return make
+
+
 @pytest.fixture
-def chain_settings(rpc, deployment, sponsor, token):
-    return SponsoredChain(
-        rpc, deployment, sponsor, {token.address: 1000}, budget=10**18, confirmations=1, poll_seconds=0.02
-    )
+def chain_settings(paid_by, sponsor):
+    return paid_by(sponsor)
 
 
 @pytest.fixture

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
-from tests.api.test_serve import COMMAND, serving, wait_until
+from bilateral.cli.app import app
+from tests.api.test_serve import serving, wait_until
 from tests.x402.aggregator.process import write_settings
 
 FEEDBACK = "/v1/aggregator/feedback"
@@ -51,7 +53,10 @@ def test_one_command_sponsors_feedback_in_several_processes(file, sqlite_url, re
 )
 def test_mistake_in_the_file_ends_the_command_before_anything_is_served(file, sqlite_url, change, problem):
     file.write_text(file.read_text().replace(*change))
-    arguments = ["--no-index", "--aggregator", str(file), "--database", sqlite_url]
-    ran = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=120)  # noqa: S603
-    assert (ran.returncode, problem in ran.stderr) == (3, True), ran.stderr
-    assert "listening" not in ran.stderr
+    arguments = ["serve", "--port", "0", "--no-index", "--aggregator", str(file), "--database", sqlite_url]
+    with CliRunner().isolation() as (_, error, _):
+        with pytest.raises(SystemExit) as end:
+            get_command(app).main(arguments, prog_name="bilateral")
+        said = error.getvalue().decode()
+    assert (end.value.code, problem in said) == (3, True), said
+    assert "listening" not in said

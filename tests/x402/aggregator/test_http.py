@@ -28,6 +28,7 @@ from bilateral.x402.aggregator.client import (
 )
 from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
+from bilateral.x402.aggregator.settings import AggregatorSettings
 from tests.api.world import served
 from tests.x402.aggregator.waiting import until
 from tests.x402.aggregator.world import Review
@@ -57,6 +58,19 @@ def serve(sqlite_url, settings_with):
 @pytest.fixture
 def http(serve):
     with serve() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory, paid_by, enrich):
+    """A client of an aggregator that takes nothing: one serves all tests of hostile questions."""
+    database = f"sqlite:///{tmp_path_factory.mktemp('quiet') / 'index.sqlite'}"
+    open_database(database).dispose()
+    settings = AggregatorSettings((paid_by(enrich()),), allow_private=True)
+    with (
+        served(ApiSettings(database=database, rate=None, aggregator=settings)) as url,
+        httpx.Client(base_url=url, timeout=60) as client,
+    ):
         yield client
 
 
@@ -224,8 +238,8 @@ def test_log_shows_all_feedback_page_by_page(http, review):
         (f"{FEEDBACK}?limit=0", 400),
     ],
 )
-def test_wrong_question_is_a_problem(http, path, status):
-    assert http.get(path).status_code == status
+def test_wrong_question_is_a_problem(quiet, path, status):
+    assert quiet.get(path).status_code == status
 
 
 def test_terms_and_tally_are_public(http, review, token, sponsor, deployment):
@@ -349,6 +363,6 @@ def damaged(web3, token, enrich, seller, agent, deployment):
     ],
     ids=["brackets", "objects", "twice", "large", "nan", "surrogate", "utf-16", "digits"],
 )
-def test_hostile_json_is_refused(http, content):
-    answer = http.post(FEEDBACK, content=content)
+def test_hostile_json_is_refused(quiet, content):
+    answer = quiet.post(FEEDBACK, content=content)
     assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_PAYLOAD")
