@@ -54,6 +54,7 @@ STORAGE = {
     "AuthorizedRecords.t.sol": "AuthorizedReputationRegistry",
     "ValidationWords.t.sol": "ValidationRegistry",
     "CompanionDirectory.t.sol": "CompanionDirectory",
+    "BuyerRecords.t.sol": "BuyerReputationRegistry",
 }
 """The contract whose storage a file reads by constants such as `DOMAINS_SLOT`, the slot of `_domains`."""
 

@@ -15,6 +15,7 @@ INVARIANTS = [
     ("AuthorizedReputationRegistry", "AuthorizedRecords.t.sol", {"addsToRecord"}),
     ("ValidationRegistry", "ValidationWords.t.sol", {"keepsPlaces"}),
     ("CompanionDirectory", "CompanionDirectory.t.sol", {"changesOnly"}),
+    ("BuyerReputationRegistry", "BuyerRecords.t.sol", {"changesAttested", "changesSettled", "changesNoRecord"}),
 ]
 """Of each registry: the file of its proofs, and the modifiers that state an invariant."""
 

@@ -251,4 +251,5 @@ def test_sequences_of_calls_agree_with_the_model(world):
     outcomes = world.outcomes
     assert outcomes["accepted"] >= outcomes.total() / 4, f"the sequences mostly revert: {outcomes}"
     assert set(outcomes) <= {"accepted", *REASONS}
-    assert len(REASONS - set(outcomes)) <= 2, "the sequences miss refusals"
+    # The seeded sequences do not meet this one; test_attestations.py does.
+    assert REASONS - set(outcomes) <= {"ReviewSumTooHigh"}, "the sequences miss refusals"

@@ -7,6 +7,10 @@ interface ICheats {
     /// @param caller The account.
     function prank(address caller) external;
 
+    /// @notice Sets the time of the block.
+    /// @param time The time, in Unix time.
+    function warp(uint256 time) external;
+
     /// @notice Writes a word of a contract's storage.
     /// @param target The contract.
     /// @param slot The slot.

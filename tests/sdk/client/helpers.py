@@ -7,10 +7,21 @@ import inspect
 import json
 import threading
 
+from eth_account.messages import encode_typed_data
+
+from bilateral.buyer_terms import SignedPayment
 from bilateral.client import AsyncClient, AsyncHandle, AsyncSignalBatch
 from bilateral.contracts import abi
 
 CHAIN_ID = 31337
+PAYMENT_FIELDS = {
+    "from": "address",
+    "to": "address",
+    "value": "uint256",
+    "validAfter": "uint256",
+    "validBefore": "uint256",
+    "nonce": "bytes32",
+}
 
 
 def deploy(web3, container, *arguments):
@@ -24,6 +35,15 @@ def deploy(web3, container, *arguments):
 def abi_of(container):
     """Return the ABI of a compiled contract, as web3.py takes it."""
     return json.loads(container.contract_type.model_dump_json(by_alias=True, exclude_none=True))["abi"]
+
+
+def signed_payment(buyer, payee, amount, nonce, token, chain_id=CHAIN_ID):
+    """Sign a payment in the test token, as a client of x402 does (EIP-3009)."""
+    terms = (buyer.address, payee, amount, 0, 2**32, nonce)
+    domain = {"name": "Test Dollar", "version": "2", "chainId": chain_id, "verifyingContract": token}
+    types = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in PAYMENT_FIELDS.items()]}
+    message = encode_typed_data(domain, types, dict(zip(PAYMENT_FIELDS, terms, strict=True)))
+    return SignedPayment(*terms, bytes(buyer.sign_message(message).signature), token)
 
 
 def plain(web3, registry, address):

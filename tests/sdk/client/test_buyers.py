@@ -9,7 +9,6 @@ from itertools import count
 import pytest
 from eth_abi import encode
 from eth_account import Account
-from eth_account.messages import encode_typed_data
 from eth_utils.crypto import keccak
 
 from bilateral.buyer_terms import (
@@ -30,18 +29,10 @@ from bilateral.contracts import Deployment, Registry
 from bilateral.errors import InvalidArgumentError, MissingRegistryError, UnexpectedAnswerError
 from bilateral.identifiers import AgentId
 from bilateral.reverts import ContractRevertError
-from tests.sdk.client.helpers import deploy, plain
+from tests.sdk.client.helpers import deploy, plain, signed_payment
 
 BASE_CHAIN = 8453
 PAID_AT = 1_700_000_000
-FIELDS = {
-    "from": "address",
-    "to": "address",
-    "value": "uint256",
-    "validAfter": "uint256",
-    "validBefore": "uint256",
-    "nonce": "bytes32",
-}
 numbers = count(1)
 
 
@@ -83,22 +74,9 @@ def buyer(web3, token):
 
 
 @pytest.fixture
-def signed(web3, token):
+def signed(token):
     """Signs a payment."""
-
-    def sign(buyer, payee, amount):
-        terms = (buyer.address, payee, amount, 0, 2**32, new_hash())
-        domain = {
-            "name": "Test Dollar",
-            "version": "2",
-            "chainId": web3.eth.chain_id,
-            "verifyingContract": token.address,
-        }
-        types = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in FIELDS.items()]}
-        message = encode_typed_data(domain, types, dict(zip(FIELDS, terms, strict=True)))
-        return SignedPayment(*terms, bytes(buyer.sign_message(message).signature), token.address)
-
-    return sign
+    return lambda buyer, payee, amount: signed_payment(buyer, payee, amount, new_hash(), token.address)
 
 
 def test_a_payment_is_settled_and_counts(connect, web3, deployment, reviewer, buyer, agent, owner, signed):

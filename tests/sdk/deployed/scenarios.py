@@ -8,7 +8,6 @@ from decimal import Decimal
 
 from eth_abi import encode
 from eth_account import Account
-from eth_account.messages import encode_typed_data
 from eth_utils import keccak
 
 from bilateral.buyer_terms import (
@@ -19,7 +18,6 @@ from bilateral.buyer_terms import (
     BuyerState,
     BuyerTier,
     PaymentRecord,
-    SignedPayment,
     TierCredential,
     policy_hash,
 )
@@ -27,18 +25,10 @@ from bilateral.buyers.anchors import leaf_of
 from bilateral.client import Signal
 from bilateral.documents import RegistrationFile
 from bilateral.errors import MissingFunctionError, MissingRegistryError
+from tests.sdk.client.helpers import signed_payment
 from tests.sdk.deployed.world import CHAIN_ID, CHECKER, OWNER, REVIEWER
 
 SCENARIOS = {}
-PAYMENT_FIELDS = {
-    "from": "address",
-    "to": "address",
-    "value": "uint256",
-    "validAfter": "uint256",
-    "validBefore": "uint256",
-    "nonce": "bytes32",
-}
-PAYMENT = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in PAYMENT_FIELDS.items()]}
 FILE = RegistrationFile.new("Agent", "It works", "https://agent.example/i.png")
 
 
@@ -432,10 +422,7 @@ def settle_payment(world):
         world.web3.eth.send_transaction({"from": world.web3.eth.accounts[0], "to": token, "data": mint}),
         poll_latency=0.01,
     )
-    terms = (buyer.address, OWNER.address, 100, 0, 2**32, keccak(text=buyer.address))
-    domain = {"name": "Test Dollar", "version": "2", "chainId": CHAIN_ID, "verifyingContract": token}
-    signed = buyer.sign_message(encode_typed_data(domain, PAYMENT, dict(zip(PAYMENT_FIELDS, terms, strict=True))))
-    payment = SignedPayment(*terms, bytes(signed.signature), token)
+    payment = signed_payment(buyer, OWNER.address, 100, keccak(text=buyer.address), token, CHAIN_ID)
     assert world.payer.settle_payment(payment).wait().amount == 100
 
 
