@@ -25,7 +25,7 @@ SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo test test-interop bench bench-search bench-search-large bench-speed evaluate audit prove prove-quickly fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables pictures lock clean
+.PHONY: help setup compile demo play test test-interop bench bench-search bench-search-large bench-explorer bench-speed evaluate audit prove prove-quickly fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables pictures lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -38,6 +38,9 @@ compile: setup ## Compile the contracts.
 
 demo: compile ## Start a local chain, deploy every registry, and play one whole story.
 	@$(BIN)/ape run demo
+
+play: compile ## Run a local chain with an economy that goes on, and show it on web pages. Ctrl-C stops all.
+	@$(BIN)/ape run play
 
 test: compile ## Run the whole test suite.
 	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(TESTS)
@@ -58,6 +61,10 @@ bench-search: setup ## Measure searches, checks and GraphQL on an index of 100,0
 bench-search-large: setup ## Measure searches on 1,000,000 agents in DATABASE, of PostgreSQL. It takes hours to fill.
 	@$(BIN)/python -m bench.search --database $(DATABASE) --agents 1000000 --ratings 10000000 --limit 150
 
+bench-explorer: setup ## Measure the web pages on DATABASE, which bench-search fills, and on an agent with a million ratings.
+	@$(BIN)/python -m bench.explorer --database $(DATABASE)
+
+bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, paid requests and GraphQL. Takes minutes.
 bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop and paid requests. Takes minutes.
 	@$(BIN)/python -m bench.writes
 	@$(BIN)/python -m bench.reads

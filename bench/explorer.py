@@ -2,51 +2,139 @@
 
     python -m bench.explorer --database sqlite:////path/world.sqlite
 
-It starts one process of the service. It asks for pages of agents drawn at random, opens pages in the browser of the
-lock file, and prints seconds, bytes, and the processor time of the service, which other programs disturb least.
+It starts one process of the service and asks for one page after the other: pages of agents drawn at random, and of what
+they have. It prints the time of an answer and the processor time of the service for it, which other programs disturb
+least. It opens pages in the browser of the lock file, and compares all with the bounds. A second, small database holds
+an agent with a million ratings, and a dense network.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import re
 import subprocess
 import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import httpx
+
 from bench.api import agents
-from bench.load import load, processor_seconds
+from bench.popular import popular_world
 from scripts._browser import running_browser
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from playwright.sync_api import Browser
 
 _PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 _SIZES: Final = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
   .map((it) => [it.name, it.encodedBodySize])"""
 _ROUNDS: Final = 5
+_MILLISECONDS: Final = 50
+_BYTES: Final = 200_000
+_SCRIPT_BYTES: Final = 20_000
+_PAINTED: Final = 600
+_DRAWN: Final = 1_000
 
 
-def server_times(url: str, pid: int, paths: dict[str, list[str]]) -> None:
+@dataclass(frozen=True)
+class Service:
+    """A running service.
+
+    Attributes:
+        url: Its address.
+        pid: Its process.
+    """
+
+    url: str
+    pid: int
+
+    def processor_milliseconds(self) -> float:
+        """Return the processor time that all of its threads have used."""
+        tasks = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        return sum(int(it.read_text(encoding="ascii").split()[0]) for it in tasks) / 1e6
+
+
+@contextmanager
+def serving(database: str) -> Iterator[Service]:
+    """Run the service over a database."""
+    command = [str(Path(sys.executable).with_name("bilateral")), "serve", "--no-index", "--port", "0"]
+    arguments = ["--rate", "1000000/second", "--database", database]
+    with subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # ours
+        try:
+            told = process.stderr.readline() if process.stderr else ""
+            listening = re.search(r"listening on (\S+)", told)
+            if listening is None:
+                raise SystemExit(f"the service ended: {told}")
+            yield Service(listening[1], process.pid)
+        finally:
+            process.terminate()
+
+
+def verdict(measured: float, bound: float) -> str:
+    """Return the cells of a bound and of its verdict."""
+    return f"{bound:,} | {'holds' if measured <= bound else 'fails'}"
+
+
+def server_times(service: Service, paths: dict[str, list[str]]) -> None:
     """Print how long the service takes for each kind of page.
 
     Args:
-        url: The service.
-        pid: Its process.
+        service: The service.
         paths: The paths of each kind.
     """
-    print("| page | p50 ms | p95 ms | processor ms |")
-    print("| --- | --- | --- | --- |")
-    for name, wanted in paths.items():
-        asyncio.run(load(url, wanted[:20]))
-        before = processor_seconds(pid)
-        took = asyncio.run(load(url, wanted))
-        used = (processor_seconds(pid) - before) / len(took) * 1000
-        p50, p95 = (took[int(len(took) * share)] * 1000 for share in (0.5, 0.95))
-        print(f"| {name} | {p50:.1f} | {p95:.1f} | {used:.1f} |")
+    print("| page | requests | p50 ms | p95 ms | processor p50 ms | processor p95 ms | bound of it | verdict |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    with httpx.Client(base_url=service.url, timeout=60, headers={"accept": "text/html"}) as client:
+        for name, wanted in paths.items():
+            took, used = [], []
+            for path in (*wanted[:5], *wanted):  # the first ones warm it
+                before, began = service.processor_milliseconds(), time.perf_counter()
+                client.get(path).raise_for_status()
+                took.append((time.perf_counter() - began) * 1000)
+                used.append(service.processor_milliseconds() - before)
+            wall, work = sorted(took[5:]), sorted(used[5:])
+            shown = [values[int(len(values) * share)] for values in (wall, work) for share in (0.5, 0.95)]
+            cells = " | ".join(f"{it:.1f}" for it in shown)
+            print(f"| {name} | {len(wanted)} | {cells} | {verdict(shown[-1], _MILLISECONDS)} |", flush=True)
+
+
+def paths_of(service: Service, ids: list[str]) -> dict[str, list[str]]:
+    """Return the paths of each kind of page, of agents and of what they have.
+
+    Args:
+        service: The service.
+        ids: The agents, such as `31337/247`.
+    """
+    network = ids[0].partition("/")[0]
+    accounts, ratings, validations = [], [], []
+    with httpx.Client(base_url=service.url, timeout=60) as client:
+        for it in ids[:100]:
+            content = client.get(f"/{it}.json").raise_for_status().json()
+            accounts.append(f"/accounts/{content['agent']['owner']}")
+            accounts += [f"/accounts/{row['client']}" for row in content["feedback"][:1]]
+            ratings += [f"/{network}/ratings/{row['block']}-{row['log_index']}" for row in content["feedback"][:2]]
+            validations += [f"/{network}/validations/{row['request_hash']}" for row in content["validations"][:1]]
+    return {
+        "home": ["/"] * len(ids),
+        "agent": [f"/{it}" for it in ids],
+        "account": accounts,
+        "rating": ratings,
+        "validation": validations,
+        "compare": [f"/compare?first={one}&second={two}" for one, two in pairwise(ids)],
+        "search, a gate": ["/search?side=server&tag=starred&clients=3"] * 100,
+        "neighbourhood": [f"/{it}/network" for it in ids[:100]],
+        "network": [f"/{network}/network"] * 100,
+        "analysis": [f"/{network}/analysis"] * 100,
+        "method": ["/method"] * 100,
+    }
 
 
 def first_view(browser: Browser, url: str, path: str) -> tuple[float, int, int]:
@@ -70,60 +158,59 @@ def first_view(browser: Browser, url: str, path: str) -> tuple[float, int, int]:
     return sorted(found)[_ROUNDS // 2]
 
 
-def drawn(browser: Browser, url: str, path: str) -> tuple[int, Any]:
-    """Return the milliseconds until a network is drawn first, and its numbers of nodes and links.
+def first_views(browser: Browser, service: Service, paths: dict[str, list[str]]) -> None:
+    """Print the weight of first views, and how soon something is seen."""
+    bound = "bound | verdict"
+    print(f"\n| page | first contentful paint ms | {bound} | bytes | {bound} | of it scripts | {bound} |")
+    print(f"{'| --- ' * 10}|")
+    for name, wanted in paths.items():
+        if "network" not in name and name != "neighbourhood":
+            paint, size, scripts = first_view(browser, service.url, wanted[0])
+            cells = f"{paint:.0f} | {verdict(paint, _PAINTED)} | {size:,} | {verdict(size, _BYTES)}"
+            print(f"| {name} | {cells} | {scripts:,} | {verdict(scripts, _SCRIPT_BYTES)} |", flush=True)
+
+
+def drawn(browser: Browser, service: Service, path: str) -> None:
+    """Print how long it takes until a network is drawn first.
 
     Args:
         browser: The browser.
-        url: The service.
+        service: The service.
         path: The page of the network.
     """
-    page = browser.new_context(base_url=url).new_page()
+    page = browser.new_context(base_url=service.url).new_page()
+    before = service.processor_milliseconds()
     page.goto(path)
     page.wait_for_selector("#graph[data-drawn]", timeout=60_000)
-    numbers = page.locator("p.lede").inner_text()
-    return int(page.locator("#graph").get_attribute("data-drawn") or 0), re.findall(
-        r"[\d,]+(?= agents| links)", numbers
+    milliseconds = int(page.locator("#graph").get_attribute("data-drawn") or 0)
+    numbers: list[Any] = re.findall(r"[\d,]+(?= agents| links)", page.locator("p.lede").inner_text())
+    used = service.processor_milliseconds() - before
+    cells = f"{' | '.join(numbers)} | {milliseconds:,} | {used:.0f} | {verdict(milliseconds, _DRAWN)}"
+    print(
+        f"\n| nodes | links | first drawn ms | of it processor of the service ms | bound | verdict |\n{'| --- ' * 6}|"
     )
+    print(f"| {cells} |", flush=True)
 
 
 def main() -> None:
     """Measure, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--database", required=True)
-    parser.add_argument("--requests", type=int, default=500)
+    parser.add_argument("--requests", type=int, default=300)
     options = parser.parse_args()
     ids = [it.replace(":", "/") for it in agents(options.database, options.requests)]
-    network = ids[0].partition("/")[0]
-    paths = {
-        "home": ["/"] * options.requests,
-        "agent": [f"/{it}" for it in ids],
-        "compare": [f"/compare?first={one}&second={two}" for one, two in pairwise(ids)],
-        "search, a gate": ["/search?side=server&tag=starred&clients=3"] * (options.requests // 5),
-        "neighbourhood": [f"/{it}/network" for it in ids[: options.requests // 5]],
-    }
-    command = [str(Path(sys.executable).with_name("bilateral")), "serve", "--no-index", "--port", "0"]
-    arguments = ["--rate", "1000000/second", "--database", options.database]
-    with subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True) as service:  # noqa: S603  # ours
-        try:
-            told = service.stderr.readline() if service.stderr else ""
-            listening = re.search(r"listening on (\S+)", told)
-            if listening is None:
-                raise SystemExit(f"the service ended: {told}")
-            url = listening[1]
-            server_times(url, service.pid, paths)
-            with running_browser() as browser:
-                print("\n| page | first contentful paint ms | bytes | of it scripts |")
-                print("| --- | --- | --- | --- |")
-                for name, path in (("home", "/"), ("agent", f"/{ids[0]}"), ("search", paths["search, a gate"][0])):
-                    paint, size, scripts = first_view(browser, url, path)
-                    print(f"| {name} | {paint:.0f} | {size:,} | {scripts:,} |")
-                milliseconds, numbers = drawn(browser, url, f"/{network}/network")
-                print(
-                    f"\nA network of {' agents and accounts, and '.join(numbers)} links: first drawn {milliseconds} ms."
-                )
-        finally:
-            service.terminate()
+    with serving(options.database) as service, running_browser() as browser:
+        paths = paths_of(service, ids)
+        server_times(service, paths)
+        first_views(browser, service, paths)
+    with tempfile.TemporaryDirectory() as folder:
+        database = f"sqlite:///{Path(folder) / 'popular.sqlite'}"
+        agent = popular_world(database)
+        print("\nAn agent with a million ratings by a million clients:\n")
+        with serving(database) as service, running_browser() as browser:
+            around = {name: [f"/{agent}{end}"] * 20 for name, end in (("agent", ""), ("neighbourhood", "/network"))}
+            server_times(service, around)
+            drawn(browser, service, f"/{agent.partition('/')[0]}/network")
 
 
 if __name__ == "__main__":

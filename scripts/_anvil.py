@@ -65,7 +65,7 @@ def running_anvil(*options: str) -> Iterator[str]:
             [ANVIL, "--port", "0", *options], stdout=subprocess.PIPE, text=True, start_new_session=True
         )
         try:
-            with _ended_after_us(anvil):
+            with ended_after_us(anvil):
                 release()
                 address = next((line for line in anvil.stdout or () if line.startswith(LISTENING)), None)
                 if address is None:
@@ -117,7 +117,7 @@ def await_empty_pool(provider: TestProviderAPI) -> None:
 
 
 @contextmanager
-def _ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
+def ended_after_us(process: subprocess.Popen[str]) -> Iterator[None]:
     """End a process when this one is killed: that breaks the pipe at which a shell waits."""
     command = ["sh", "-c", "read -r _; kill $0", str(process.pid)]
     watcher = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603  # ours

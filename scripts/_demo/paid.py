@@ -133,7 +133,7 @@ def play(stage: Stage) -> None:
     with ExitStack() as stack:
         app = facilitator_app(stage.url, secret.private_key, f"eip155:{stage.chain_id}")
         market = Market(stage, deployment, token, stack.enter_context(serving(app)))
-        _open(market)
+        open_shop(market)
         honest = declare_8004_reputation(market.agent, deployment)
         url = stack.enter_context(serving(market.shop(stage.account("forecaster"), honest))) + "/weather"
         verifier = stack.enter_context(RecordingVerifier({stage.url: deployment}))
@@ -142,7 +142,7 @@ def play(stage: Stage) -> None:
         _cheat(market, url, verifier)
 
 
-def _open(market: Market) -> None:
+def open_shop(market: Market) -> None:
     """Register the seller with its signing key, and fund the buyer."""
     stage, identity = market.stage, market.stage.registry("IdentityRegistry")
     with stage.step("A forecaster registers an agent whose file lists the key that signs its answers.") as step:
@@ -161,7 +161,7 @@ def _open(market: Market) -> None:
         step.check("balance", market.token.balanceOf(stage.account("client")), FUNDS)
 
 
-def _session(market: Market, verifier: Verifier) -> requests.Session:
+def session(market: Market, verifier: Verifier) -> requests.Session:
     """Return the client's HTTP session, which checks, pays and verifies."""
     payer = x402ClientSync().set_spend_controls(False)
     register_exact_evm_client(payer, EthAccountSigner(market.key("client")))
@@ -180,7 +180,7 @@ def _trade(market: Market, url: str, verifier: Verifier) -> None:
         step.check("price", required.accepts[0].amount, str(PRICE))
         step.check("agent", declared, str(market.agent))
     with stage.step("The client compares payTo with the agent's wallet, signs the payment, and is served.") as step:
-        response = _session(market, verifier).get(url)
+        response = session(market, verifier).get(url)
         verification = verification_of(response)
         step.check("status", response.status_code, 200)
         step.check("weather", response.json()["weather"], "snow")
@@ -212,7 +212,7 @@ def _trade(market: Market, url: str, verifier: Verifier) -> None:
 
 def _review(market: Market, url: str, verifier: RecordingVerifier) -> None:
     """Buy another forecast, and review it without paying gas."""
-    verification = verification_of(_session(market, verifier).get(url))
+    verification = verification_of(session(market, verifier).get(url))
     if verification is not None:
         sponsored.review(market, verifier.seen[-1], verification)
 
@@ -236,7 +236,7 @@ def _cheat(market: Market, url: str, verifier: RecordingVerifier) -> None:
     with stage.step("Somebody changes the answer on its way.") as step:
         step.check("failed", _failed(verifier, replace(paid, response=b'{"weather":"sun"}')), "interaction_hash")
     with stage.step("The server repeats an old proof instead of signing the new answer.") as step:
-        _session(market, verifier).get(url)
+        session(market, verifier).get(url)
         newer, settlement = verifier.seen[-1], dict(paid.settlement or {})
         replayed = replace(newer, settlement={**(newer.settlement or {}), "extensions": settlement["extensions"]})
         step.check("failed", _failed(verifier, replayed), "task_ref, payment")
@@ -246,7 +246,7 @@ def _refusal(market: Market, app: FastAPI, verifier: Verifier) -> str:
     """Return the code with which the client refuses to pay a server."""
     with serving(app) as url:
         try:
-            _session(market, verifier).get(url + "/weather")
+            session(market, verifier).get(url + "/weather")
         except Exception as error:  # noqa: BLE001  # the SDK raises its own errors around ours
             return str(error).rpartition("aborted: ")[2].partition(":")[0]
     return "not refused"

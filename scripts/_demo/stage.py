@@ -97,6 +97,7 @@ class Stage:
 
     Attributes:
         agents: The id of each role's agent, filled in by the chapters.
+        record: The deployment record, a file.
         tallies: The counts by chapter.
     """
 
@@ -108,6 +109,7 @@ class Stage:
             web3: The connection to the chain.
         """
         self.agents: dict[str, int] = {}
+        self.record = Path()
         self.tallies: list[Tally] = []
         self._console = console
         self._web3 = web3
@@ -116,23 +118,25 @@ class Stage:
 
     @classmethod
     @contextmanager
-    def opened(cls, console: Console) -> Iterator[Stage]:
+    def opened(cls, console: Console, *options: str) -> Iterator[Stage]:
         """Start a chain, connect to it and deploy the registries; stop the chain in the end.
 
         Args:
             console: The console to print to.
+            *options: Further options of anvil.
 
         Yields:
             The stage.
         """
         with ExitStack() as stack:
-            url = stack.enter_context(running_anvil("--accounts", str(ACCOUNTS)))
+            url = stack.enter_context(running_anvil("--accounts", str(ACCOUNTS), *options))
             local = ape.networks.ethereum.local
             provider = stack.enter_context(local.use_provider("foundry", provider_settings={"host": url}))
             use_explorer(provider.network, None)
             records = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             stage = cls(console, provider.web3)
             stage._deploy(Records(records), url)
+            stage.record = Records(records).path(stage.chain_id)
             yield stage
 
     @property
