@@ -90,7 +90,7 @@ def shares(
     def of(condition: Callable[[RecentFeedback], bool]) -> float | None:
         return sum(map(condition, recent)) / len(recent) if recent else None
 
-    independent = {it.side: it.effective / it.raters for it in scores if it.raters}
+    independent = {it.side: min(1.0, it.effective / it.raters) for it in scores if it.raters}
     return (
         Share("Payment claimed", of(lambda it: it.is_paid), None),
         Share("Independent raters", independent.get("server"), independent.get("client")),

@@ -47,7 +47,7 @@ METHOD: Final = MethodPage(
             (
                 "Raters by their mean",
                 "Each rater of the shown tag is counted in the tenth of the scale in which its mean lies. Of more than "
-                "20,000 raters, the first 20,000 in the order of their addresses are counted.",
+                "10,000 raters, the first 10,000 in the order of their addresses are counted.",
             ),
             (
                 "Which tag stands for a side",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TENTHS: Final = 10
 """The number of parts of a scale."""
 
-MAX_COUNTERPARTS: Final = 20_000
+MAX_COUNTERPARTS: Final = 10_000
 """The largest number of counterparts that are counted, or looked at for those with the most ratings."""
 
 
