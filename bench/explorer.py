@@ -2,8 +2,8 @@
 
     python -m bench.explorer --database sqlite:////path/world.sqlite
 
-It starts one process of the service and asks for one page after the other: pages of agents drawn at random, and of what
-they have. It prints the time of an answer and the processor time of the service for it, which other programs disturb
+It starts one process of the service and asks for one page after the other: agents drawn at random, their accounts and
+their records. It prints the time of an answer and the processor time of the service for it, which other programs disturb
 least. It opens pages in the browser of the lock file, and compares all with the bounds. A second, small database holds
 an agent with a million ratings, and a dense network.
 """
@@ -95,19 +95,20 @@ def server_times(service: Service, paths: dict[str, list[str]]) -> None:
     with httpx.Client(base_url=service.url, timeout=60, headers={"accept": "text/html"}) as client:
         for name, wanted in paths.items():
             took, used = [], []
-            for path in (*wanted[:5], *wanted):  # the first ones warm it
+            warm = wanted[:5]
+            for path in (*warm, *wanted):
                 before, began = service.processor_milliseconds(), time.perf_counter()
                 client.get(path).raise_for_status()
                 took.append((time.perf_counter() - began) * 1000)
                 used.append(service.processor_milliseconds() - before)
-            wall, work = sorted(took[5:]), sorted(used[5:])
+            wall, work = sorted(took[len(warm) :]), sorted(used[len(warm) :])
             shown = [values[int(len(values) * share)] for values in (wall, work) for share in (0.5, 0.95)]
             cells = " | ".join(f"{it:.1f}" for it in shown)
             print(f"| {name} | {len(wanted)} | {cells} | {verdict(shown[-1], _MILLISECONDS)} |", flush=True)
 
 
 def paths_of(service: Service, ids: list[str]) -> dict[str, list[str]]:
-    """Return the paths of each kind of page, of agents and of what they have.
+    """Return the paths of each kind of page: agents, and their accounts and records.
 
     Args:
         service: The service.
@@ -122,7 +123,7 @@ def paths_of(service: Service, ids: list[str]) -> dict[str, list[str]]:
             accounts += [f"/accounts/{row['client']}" for row in content["feedback"][:1]]
             ratings += [f"/{network}/ratings/{row['block']}-{row['log_index']}" for row in content["feedback"][:2]]
             validations += [f"/{network}/validations/{row['request_hash']}" for row in content["validations"][:1]]
-    return {
+    found = {
         "home": ["/"] * len(ids),
         "agent": [f"/{it}" for it in ids],
         "account": accounts,
@@ -135,6 +136,7 @@ def paths_of(service: Service, ids: list[str]) -> dict[str, list[str]]:
         "analysis": [f"/{network}/analysis"] * 100,
         "method": ["/method"] * 100,
     }
+    return {name: wanted for name, wanted in found.items() if wanted}
 
 
 def first_view(browser: Browser, url: str, path: str) -> tuple[float, int, int]:

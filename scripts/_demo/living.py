@@ -132,7 +132,7 @@ class Economy:
         self._rate(self._ring[-1], _PRAISED, 100, "starred")
 
     def _buy(self) -> None:
-        """Let servers rate the buyers, each one once: the good one, and the one that pays late."""
+        """Let servers rate the buyers, each one once: the good one, and the late payer."""
         for (buyer, quality), server in itertools.product(_BUYERS.items(), _SERVERS):
             if (buyer, server) not in self._rated:
                 self._rate_client(server, buyer, min(100, max(0, round(self._random.gauss(quality, 4)))))
