@@ -64,7 +64,6 @@ bench-search-large: setup ## Measure searches on 1,000,000 agents in DATABASE, o
 bench-explorer: setup ## Measure the web pages on DATABASE, which bench-search fills, and on an agent with a million ratings.
 	@$(BIN)/python -m bench.explorer --database $(DATABASE)
 
-bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, paid requests and GraphQL. Takes minutes.
 bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop and paid requests. Takes minutes.
 	@$(BIN)/python -m bench.writes
 	@$(BIN)/python -m bench.reads

@@ -3,9 +3,9 @@
     python -m bench.explorer --database sqlite:////path/world.sqlite
 
 It starts one process of the service and asks for one page after the other: agents drawn at random, their accounts and
-their records. It prints the time of an answer and the processor time of the service for it, which other programs disturb
-least. It opens pages in the browser of the lock file, and compares all with the bounds. A second, small database holds
-an agent with a million ratings, and a dense network.
+their records. It prints the time of an answer and the processor time of the service for it, which other programs
+disturb least. It opens pages in the browser of the lock file, and compares all with the bounds. A second, small
+database holds an agent with a million ratings, and a dense network.
 """
 
 from __future__ import annotations
