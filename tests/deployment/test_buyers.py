@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import ape
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -17,6 +16,7 @@ from scripts.deploy import cli
 from tests.calls import encoded
 from tests.deployment.conftest import BASE_SEPOLIA, run_ape
 from tests.deployment.etherscan import KEY, block_explorer
+from tests.deployment.installing import install_token
 
 PARAMETERS = ROOT / "deployments" / "buyers.yaml"
 ATTESTOR = "0x000000000000000000000000000000000000dEaD"
@@ -34,14 +34,6 @@ def deploy(tmp_path):
         return CliRunner().invoke(cli, arguments)
 
     return run
-
-
-def install_token(network):
-    """Deploy a payment token by plain creation, and return its address."""
-    creation = bytes(ape.project.MockPaymentToken.contract_type.get_deployment_bytecode())
-    created = network.send({"from": network.account.address, "data": f"0x{creation.hex()}", "gas": 10_000_000})
-    address = network.request("eth_getTransactionReceipt", created)["contractAddress"]
-    return network.provider.web3.to_checksum_address(address)
 
 
 def asked(network, to, *call):

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 
-import ape
 import pytest
 import yaml
 from click.testing import CliRunner
 
 from bilateral.contracts import Deployment
-from bilateral.deployment_records import address_book
 from scripts._anvil import running_anvil
 from scripts._build import ROOT
 from scripts._deployment.parameters import load_parameters
 from scripts._deployment.plan import make_plan
 from scripts.deploy import cli
 from tests.calls import encoded
-from tests.deployed import IMPLEMENTATION_SLOT
 from tests.deployment.conftest import BASE_SEPOLIA, connected, run_ape
 from tests.deployment.etherscan import KEY, block_explorer
+from tests.deployment.installing import CANONICAL, install_stand_in
 
 PARAMETERS = ROOT / "deployments" / "companion.yaml"
-CANONICAL = address_book()[BASE_SEPOLIA].contracts["IdentityRegistry"].address
 CONTRACTS = list(load_parameters(PARAMETERS))
 LOCAL = 31337
 NOBODY = "0x000000000000000000000000000000000000dEaD"
@@ -37,17 +34,6 @@ def deploy(tmp_path):
         return CliRunner().invoke(cli, ["--network", network, "--account", "TEST::0", "--yes", *where, *options])
 
     return run
-
-
-def install_stand_in(network):
-    """Put the stand-in at the canonical address, behind a proxy."""
-    creation = bytes(ape.project.MockDeployedIdentityRegistry.contract_type.get_deployment_bytecode())
-    created = network.send({"from": network.account.address, "data": f"0x{creation.hex()}", "gas": 10_000_000})
-    implementation = network.request("eth_getTransactionReceipt", created)["contractAddress"]
-    proxy = bytes(ape.project.MockDeployedProxy.contract_type.get_runtime_bytecode())
-    network.request("anvil_setCode", CANONICAL, f"0x{proxy.hex()}")
-    word = f"0x{bytes(12).hex()}{implementation[2:]}"
-    network.request("anvil_setStorageAt", CANONICAL, f"0x{IMPLEMENTATION_SLOT:064x}", word)
 
 
 def test_companion_and_registries_are_deployed_at_known_addresses_and_work(deploy, network, tmp_path):
