@@ -22,7 +22,7 @@ _EXPLORERS: Final = {
     84532: "https://sepolia.basescan.org",
     11155111: "https://sepolia.etherscan.io",
 }
-"""Sites that show transactions of a chain, as the public lists of chains and of Etherscan's explorers name them."""
+"""Sites that show transactions of a chain: those of Etherscan and its kind. A chain without one gets no links."""
 
 
 @cache
