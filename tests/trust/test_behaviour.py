@@ -75,6 +75,16 @@ def test_young_unpaid_raters_of_one_agent_are_found(market):
     assert names(context, strongest.subjects) == {"target owner"}
 
 
+@pytest.mark.parametrize(("step", "told"), [(5, "within 55 seconds."), (10, "within 1.8 minutes.")])
+def test_a_burst_is_told_with_the_time_that_it_took(market, step, told):
+    paying_market(market)
+    market.agent(99, "target owner", ts=40000.0)
+    for number in range(12):
+        market.feedback(f"fresh{number}", 99, 100, 50000.0 + step * number)
+    sentences = [one.sentence for one in Lockstep().fit(market.context()).findings_]
+    assert f"12 of 12 raters of one subject come {told}" in sentences
+
+
 def test_a_crowd_of_paying_newcomers_carries_little_weight(market):
     paying_market(market)
     market.agent(99, "launcher", ts=40000.0)

@@ -176,22 +176,30 @@ class Lockstep(Detector):
                 times[low:high] <= opinions.ts[found].max() + reach
             )
             found = order[low:high][inside]
+            together = f"{len(found)} of {judged[number]} raters"
+            span = _duration(float(opinions.ts[found].max() - opinions.ts[found].min()))
             thin = float((context.activity[opinions.rater[found]] <= THIN).mean())
             findings.append(
                 Finding(
                     detector=self.name,
-                    statistic=f"{len(found)} of {judged[number]} raters within {reach / 3600:.1f} hours",
+                    statistic=f"{together} within {span}",
                     q_value=float(q_values[row]),
                     actors=np.unique(opinions.rater[found]),
                     subjects=np.array([ledger.subject_account[number]]),
                     opinions=found,
                     weight=(0.2 + 0.5 * thin) * _oddness(context, found),
-                    sentence=(
-                        f"{len(found)} of {judged[number]} raters of one subject come within {reach / 3600:.1f} hours."
-                    ),
+                    sentence=f"{together} of one subject come within {span}.",
                 )
             )
         return findings
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in the largest unit of which it has more than one."""
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds > length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def _oddness(context: Context, rows: Ints) -> float:
