@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.bounds import scale_of_tag
 from bilateral.explorer.agent_figures import Activity, Share, TagValues, activity, shares, values_by_tag
+from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.index.queries.accounts import Account
 from bilateral.index.queries.accounts import account as read_account
 from bilateral.index.queries.agents import Agent, RatingSummary
@@ -22,6 +23,7 @@ from bilateral.index.queries.names import names_of
 from bilateral.index.queries.neighbourhood import Edge, neighbourhood
 from bilateral.index.queries.ratings import Direction, Rating, ratings_of
 from bilateral.index.queries.recent import rating_times, recent_feedback
+from bilateral.index.queries.registries import agent_key
 from bilateral.index.queries.search_filters import Side
 from bilateral.index.queries.search_leaders import Leader, leaderboard
 from bilateral.index.queries.validations import Validation, validations_by, validations_of
@@ -116,6 +118,7 @@ class AgentPage:
         others: The agents that its file names as the same one.
         findings: The findings of trust analysis that name its accounts.
         scores: Its scores without false ratings.
+        buyers: The records of its owner and wallet as buyers.
         names: The names of the agents on the page, by short id.
         progress: The chain's progress: all figures are as of its block.
     """
@@ -135,6 +138,7 @@ class AgentPage:
     others: tuple[OtherIdentity, ...]
     findings: tuple[AgentFinding, ...]
     scores: tuple[TrustScore, ...]
+    buyers: tuple[BuyerRecord, ...]
     names: dict[str, str]
     progress: ChainProgress
 
@@ -146,6 +150,8 @@ class AccountPage:
     Attributes:
         account: The account and its agents.
         given: The newest feedback that it gave on each chain.
+        received: The newest ratings by servers of the agents that it owns or is the wallet of.
+        buyers: Its records as a buyer.
         validations: The newest requests to it as a validator.
         names: The names of the agents on the page, by short id.
         chains: The indexed chains.
@@ -153,6 +159,8 @@ class AccountPage:
 
     account: Account
     given: tuple[Feedback, ...]
+    received: tuple[Rating, ...]
+    buyers: tuple[BuyerRecord, ...]
     validations: tuple[Validation, ...]
     names: dict[str, str]
     chains: tuple[ChainProgress, ...]
@@ -225,6 +233,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         others=other_identities(connection, key, agent.owner),
         findings=tuple(AgentFinding(*it) for it in findings_about(*place, accounts)),
         scores=scores,
+        buyers=buyer_records(connection, (progress,), accounts),
         names=names_of(connection, registries, named),
         progress=progress,
     )
@@ -242,9 +251,27 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     given = [it for chain in chain_ids for it in feedback_by(connection, chain, address, wanted, limit=_ROWS).items]
     asked = [it for chain in chain_ids for it in validations_by(connection, chain, address, limit=_ROWS).items]
     account = read_account(connection, address, chain_ids)
-    ids = {it.id for it in account.agents} | {it.agent for it in given} | {it.agent for it in asked}
-    names = names_of(connection, registries, ids)
-    return AccountPage(account, tuple(given), tuple(asked), names, chains(connection))
+    received = _received(connection, registries, account)
+    rated = {it.agent for it in received} | {it.server for it in received}
+    ids = {it.id for it in account.agents} | {it.agent for it in given} | {it.agent for it in asked} | rated
+    indexed = chains(connection)
+    return AccountPage(
+        account=account,
+        given=tuple(given),
+        received=received,
+        buyers=buyer_records(connection, indexed, [address]),
+        validations=tuple(asked),
+        names=names_of(connection, registries, ids),
+        chains=indexed,
+    )
+
+
+def _received(connection: Connection, registries: Registries, account: Account) -> tuple[Rating, ...]:
+    """Return the newest ratings by servers of the agents that an account owns or is the wallet of."""
+    keys = [agent_key(registries, it.global_id) for it in account.agents[:_ROWS] if it.is_owner or it.is_wallet]
+    found = [it for key in keys for it in ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items]
+    found.sort(key=lambda it: (it.time, it.block, it.log_index), reverse=True)
+    return tuple(found[:_ROWS])
 
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:
