@@ -1,8 +1,24 @@
-"""Reputation of buyers, which payments prove (Buyer Reputation Protocol)."""
+"""Reputation of buyers, which payments prove (Buyer Reputation Protocol).
+
+The names load on first use (PEP 562), so that the package's errors can be imported without the score.
+"""
 
 from __future__ import annotations
 
-from bilateral.buyer_terms import BuyerTier
-from bilateral.buyers.score import BuyerMetrics, ScoreBreakdown, break_down, score_of, tier_of
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from bilateral.buyer_terms import BuyerTier
+    from bilateral.buyers.score import BuyerMetrics, ScoreBreakdown, break_down, score_of, tier_of
 
 __all__ = ["BuyerMetrics", "BuyerTier", "ScoreBreakdown", "break_down", "score_of", "tier_of"]
+
+_TERMS: Final = ("BuyerTier",)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of the package when it is first asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("bilateral.buyer_terms" if name in _TERMS else "bilateral.buyers.score"), name)

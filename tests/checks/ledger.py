@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import time
 
-from sqlalchemy import insert
-
 from bench.index.generator import ADDRESSES, encoded
 from bilateral.checks import check_client, check_server, snapshot
 from bilateral.contracts import Registry
 from bilateral.identifiers import checksummed
-from bilateral.index import schema
 from bilateral.index.extraction import Extraction
 from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.logs import BlockLogs, LogEntry
 from bilateral.index.store import Batch, Block
+from tests.index.comparison import know_registries
 
 CHAIN_ID = 31337
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
@@ -42,12 +40,7 @@ class Ledger:
         self.extraction = Extraction(CHAIN_ID, REGISTRIES)
         self.fork = 0
         store.begin(self._block(0))
-        rows = [
-            {"chain_id": CHAIN_ID, "address": it, "kind": str(kind), "identity_registry": IDENTITY, "first_block": 1}
-            for kind, it in ADDRESSES.items()
-        ]
-        with engine.begin() as connection:
-            connection.execute(insert(schema.registry), rows)
+        know_registries(engine)
 
     @property
     def head(self):

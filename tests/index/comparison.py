@@ -14,13 +14,19 @@ from tests.index.model import Model, stored_tables
 
 
 def open_with_registries(url):
-    """Open a database, and write down the registries of the tests as a worker does."""
-    engine, columns = open_database(url), schema.registry.c.keys()
+    """Open a database, and write down the registries of the tests."""
+    engine = open_database(url)
+    know_registries(engine)
+    return engine
+
+
+def know_registries(engine):
+    """Write down the registries of the tests, as a worker does, unless they are there."""
+    columns = schema.registry.c.keys()
     with engine.begin() as connection:
         for kind, address in ADDRESSES.items():
             row = (31337, address, kind.value, ADDRESSES[Registry.IDENTITY], 0)
             rows_of(connection).insert_unless_known(schema.registry, dict(zip(columns, row, strict=True)))
-    return engine
 
 
 def chain_keys(event_chain, first_block=0):

@@ -8,13 +8,11 @@ from base64 import b64encode
 import pytest
 from sqlalchemy import delete, select
 
-from bench.index.generator import ADDRESSES, encoded
+from bench.index.generator import encoded
 from bilateral.contracts import Registry
-from bilateral.index import schema as events
 from bilateral.index.files import schema as files
 from bilateral.index.queries.search import search_agents
 from bilateral.index.queries.search_filters import AgentSearch, Gate, Payment
-from bilateral.index.rows import rows_of
 from bilateral.index.search import schema
 from bilateral.index.search.filling import fill
 from bilateral.index.store import ChainStore
@@ -61,15 +59,6 @@ def rows(story):
     return read
 
 
-@pytest.fixture
-def registry_known(story):
-    """Write down which identity registry the registries of the story belong to, as a worker does."""
-    identity = ADDRESSES[Registry.IDENTITY]
-    with story.engine.begin() as connection:
-        known = [(CHAIN_ID, address, kind.value, identity, 0) for kind, address in ADDRESSES.items()]
-        rows_of(connection).insert(events.registry, known)
-
-
 def test_a_refreshed_file_is_found_by_its_new_words_only(story, server, found):
     server.routes["/agent.json"] = versioned = Versioned(registration(name="Weather oracle"), ETag='"1"')
     story.block(*registered(f"{server.url}/agent.json"))
@@ -112,7 +101,6 @@ def test_a_reorganisation_brings_the_former_file_back(story, found, rows, is_sca
     assert rows()["agent_file"] == before
 
 
-@pytest.mark.usefixtures("registry_known")
 def test_a_claimed_payment_counts_until_its_feedback_is_revoked_or_reorganised(story, found):
     gate = Gate(payment=Payment.MATCHING)
     story.block(*registered(data_uri(name="Weather oracle")))
@@ -128,7 +116,6 @@ def test_a_claimed_payment_counts_until_its_feedback_is_revoked_or_reorganised(s
     assert story.rows(schema.payment_claim) == []
 
 
-@pytest.mark.usefixtures("registry_known")
 def test_a_claim_matches_only_if_it_names_client_and_agent(story, found):
     story.block(*registered(""))
     stranger = "0x" + "99" * 20
@@ -143,7 +130,6 @@ def test_a_claim_matches_only_if_it_names_client_and_agent(story, found):
     assert found(gates=(Gate(payment=Payment.MATCHING, count=1, maximum_count=1),)) == [1]
 
 
-@pytest.mark.usefixtures("registry_known")
 def test_rebuilding_and_filling_anew_make_the_same_rows(story, server, rows, found):
     server.routes["/agent.json"] = Versioned(registration(name="Weather oracle"), ETag='"1"')
     story.block(*registered(f"{server.url}/agent.json"), *registered(data_uri(name="Chess tutor"), agent_id=2))
