@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from bilateral.errors import BilateralError
 from bilateral.index.files.worker import FileWorkers
 from bilateral.index.worker import Worker
 
@@ -33,16 +32,16 @@ def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
         WrongChainError: A deployment is of another chain.
         DatabaseUnavailableError: The database cannot be written.
     """
-    failures: list[BilateralError] = []
+    failures: list[Exception] = []
 
-    def fail(failure: BilateralError) -> None:
+    def fail(failure: Exception) -> None:
         failures.append(failure)
         stop.set()
 
     def follow(worker: Worker) -> None:
         try:
             worker.run(until_head=until_head)
-        except BilateralError as failure:
+        except Exception as failure:  # noqa: BLE001  # it is raised when all threads have ended
             fail(failure)
 
     workers = [Worker(engine, chain, stop=stop, poll_seconds=settings.poll_seconds) for chain in settings.chains]

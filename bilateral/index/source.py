@@ -108,8 +108,8 @@ class Source:
         name = hex(block) if isinstance(block, int) else block
         found = self.endpoint.request("eth_getBlockByNumber", (name, False), HeaderEntry | None)  # type: ignore[arg-type]
         header = None if found is None else _header(found)
-        if header is not None and isinstance(block, int) and header.block.number != block:
-            raise EndpointLiesError(self.name, f"asked for block {block}, it answers with block {header.block.number}")
+        if header is not None and isinstance(block, int):
+            self._require_number(block, header)
         return header
 
     def headers(self, first: int, last: int) -> list[Header]:
@@ -120,11 +120,6 @@ class Source:
             EndpointLiesError: The blocks do not form a chain: a reorganisation is under way, or the endpoint lies.
         """
         found = self.headers_of(range(first, last + 1))
-        for number, header in zip(range(first, last + 1), found, strict=True):
-            if header.block.number != number:
-                raise EndpointLiesError(
-                    self.name, f"asked for block {number}, it answers with block {header.block.number}"
-                )
         for before, after in pairwise(found):
             if after.parent_hash != before.block.hash:
                 raise EndpointLiesError(
@@ -137,11 +132,19 @@ class Source:
 
         Raises:
             MalformedNodeAnswerError: A block is missing.
+            EndpointLiesError: A header is of another block.
         """
         found: list[Header] = []
         for start in range(0, len(numbers), HEADERS_AT_ONCE):
             found += self._headers_at_once(numbers[start : start + HEADERS_AT_ONCE])
+        for number, header in zip(numbers, found, strict=True):
+            self._require_number(number, header)
         return found
+
+    def _require_number(self, number: int, header: Header) -> None:
+        """Refuse a header of another block than the one that was asked for."""
+        if header.block.number != number:
+            raise EndpointLiesError(self.name, f"asked for block {number}, it answers with block {header.block.number}")
 
     def logs(self, first: int, last: int) -> tuple[list[BlockLogs], int]:
         """Return the registries' logs from the beginning of a range of blocks, as many blocks as the endpoint gives.

@@ -41,7 +41,8 @@ class Reservations:
 
         Args:
             key: The authorization, see `payment_key`.
-            holder: The request's payment object. Only the same object can release it.
+            holder: The request's payment object. Only the same object can release it, or take it again: several
+                extensions of one server reserve the payment of one request.
 
         Returns:
             False if another request has it, or if there are too many reservations.
@@ -52,7 +53,9 @@ class Reservations:
                 if self._held[old][1] > now:
                     break
                 del self._held[old]
-            if key in self._held or len(self._held) >= self._limit:
+            if key in self._held:
+                return self._held[key][0] is holder
+            if len(self._held) >= self._limit:
                 return False
             self._held[key] = holder, now + self._seconds
             return True

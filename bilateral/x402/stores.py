@@ -178,6 +178,9 @@ class StoredReservations(Reservations):
         Raises:
             DatabaseUnavailableError: The database cannot be written.
         """
+        with self._own_lock:
+            if self._own.get(key) is holder:
+                return True
         now, it = self._clock(), _RESERVATION.c
         try:
             with named_database_errors(), self._engine.begin() as connection:

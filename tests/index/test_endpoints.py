@@ -72,6 +72,10 @@ LIES = {
         "eth_getLogs",
         lambda parameters, result: [] if range_of(parameters)[1] > LATEST else result,
     ),
+    "every second header of another block": (
+        "eth_getBlockByNumber",
+        lambda _, result: result | {"number": hex(int(result["number"], 16) | 1)},
+    ),
     "headers of other blocks": ("eth_getBlockByNumber", lambda _, result: result | {"number": "0x5"}),
     "headers that do not form a chain": ("eth_getBlockByNumber", lambda _, result: result | {"parentHash": WORD}),
 }

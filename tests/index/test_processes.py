@@ -11,7 +11,8 @@ import pytest
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
 from bilateral.contracts import Deployment, Registry
-from bilateral.index.settings import ChainSettings
+from bilateral.index.process import follow_chains
+from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.worker import Worker
 from scripts._anvil import running_anvil
 from tests.index.proxy import range_of, refusal
@@ -83,6 +84,17 @@ def test_one_chain_that_fails_ends_the_process_and_is_named(chains, records, dat
     code, _, told = bilateral("run", "--settings", path, "--until-head", "--no-files")
     assert code == 5
     assert "127.0.0.1:9: the node cannot be reached" in told
+
+
+def test_a_chain_that_meets_an_unknown_error_ends_the_run_with_it(settled_chain, engine, monkeypatch):
+    def fail(worker, *, until_head):
+        raise KeyError(worker.chain_id)
+
+    monkeypatch.setattr(Worker, "run", fail)
+    deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1)
+    settings = IndexSettings((ChainSettings((settled_chain.url,), (deployment,)),), files=FileSettings(workers=0))
+    with pytest.raises(KeyError, match="31337"):
+        follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
 
 def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine):

@@ -29,6 +29,8 @@ from bilateral.x402 import (
 )
 from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.requests import verification_of, verifying_session
+from bilateral.x402.reservations import Reservations
+from bilateral.x402.stores import StoredReservations
 from bilateral.x402.wsgi import protect_flask
 from scripts._x402 import serving
 from tests.x402.examples import changed
@@ -186,6 +188,15 @@ def test_server_may_sign_in_both_profiles(open_draft, declared, verifier, buyer,
     assert verification.is_verified, verification.problems
     assert verification.profile == "reputation"
     assert [it.signed_responses for it in extensions] == [1, 1]
+
+
+@pytest.mark.parametrize("is_stored", [False, True], ids=["in memory", "in a database"])
+def test_both_profiles_reserve_a_payment_in_one_store(open_draft, declared, verifier, buyer, tmp_path, is_stored):
+    shared = StoredReservations(f"sqlite:///{tmp_path / 'reservations.sqlite'}") if is_stored else Reservations()
+    url = open_draft(declared, [kind(SIGNING_KEY, reservations=shared) for kind in EXTENSIONS])
+    assert verifier.verify(buy(url, buyer)).is_verified
+    headers = payment_for(url + "/weather", buyer)
+    assert [httpx.get(url + "/weather", headers=headers).status_code for _ in range(2)] == [200, 402]
 
 
 def test_answer_of_both_profiles_is_fetched_again(both_shop, buyer):

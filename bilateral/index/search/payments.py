@@ -1,6 +1,6 @@
 """Payments that feedback files claim: a row for each feedback whose file names a transaction.
 
-A claim is the word of whoever wrote the file. The index holds no transfers of tokens, so it proves no payment.
+A claim is the word of whoever wrote the file. It is not compared with the payments that the index learned.
 """
 
 from __future__ import annotations
