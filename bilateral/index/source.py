@@ -142,7 +142,7 @@ class Source:
         return found
 
     def _require_number(self, number: int, header: Header) -> None:
-        """Refuse a header of another block than the one that was asked for."""
+        """Refuse a header of a block that was not asked for."""
         if header.block.number != number:
             raise EndpointLiesError(self.name, f"asked for block {number}, it answers with block {header.block.number}")
 
