@@ -69,6 +69,12 @@ def waiting_blocks(web3):
     return hold
 
 
+def step_and_wait(web3, submitter):
+    """Take a step, and wait until what it sent is in a block: the node mines a moment after its answer."""
+    submitter.step()
+    until(lambda: int(web3.provider.make_request("txpool_status", [])["result"]["pending"], 16), lambda left: not left)
+
+
 def state_of(aggregator, taken):
     return aggregator.read(taken.id).state
 
@@ -105,10 +111,10 @@ def test_budget_is_kept_to_the_last_wei(any_engine, worker, review, clock):
     assert worker(any_engine, budget=costs[2])[0].submit(third.content)[1]
 
 
-def test_real_cost_frees_the_rest_of_the_budget(engine, worker, review, clock):
+def test_real_cost_frees_the_rest_of_the_budget(web3, engine, worker, review, clock):
     aggregator, submitter = worker()
     taken, _ = aggregator.submit(review().content)
-    submitter.step()
+    step_and_wait(web3, submitter)
     submitter.step()
     done = aggregator.read(taken.id)
     assert (done.state, cost_of_day(engine, clock)) == (State.CONFIRMED, done.cost)
@@ -137,7 +143,7 @@ def test_reorganised_feedback_comes_back(web3, worker, review, given, clock):
     asked = review()
     web3.provider.make_request("anvil_mine", ["0x3"])
     taken, _ = aggregator.submit(asked.content)
-    submitter.step()
+    step_and_wait(web3, submitter)
     submitter.step()
     included = aggregator.read(taken.id)
     assert (included.state, given(asked.reviewer)) == (State.INCLUDED, [95])
@@ -145,7 +151,7 @@ def test_reorganised_feedback_comes_back(web3, worker, review, given, clock):
     assert given(asked.reviewer) == []
     submitter.step()
     assert state_of(aggregator, taken) is State.SENT
-    submitter.step()
+    step_and_wait(web3, submitter)
     submitter.step()
     assert state_of(aggregator, taken) is State.INCLUDED
     web3.provider.make_request("anvil_mine", ["0x3"])
@@ -191,7 +197,7 @@ def test_nonce_that_another_program_used_is_replaced(web3, worker, review, given
 
 
 def test_feedback_whose_index_was_used_meanwhile_fails_and_can_be_sent_again(
-    rpc, deployment, worker, review, given, clock
+    web3, rpc, deployment, worker, review, given, clock
 ):
     aggregator, submitter = worker()
     asked = review()
@@ -204,7 +210,7 @@ def test_feedback_whose_index_was_used_meanwhile_fails_and_can_be_sent_again(
     assert "UnexpectedFeedbackIndex" in failed.problem
     again, is_new = aggregator.submit(asked.but(index=2).content)
     assert is_new
-    submitter.step()
+    step_and_wait(web3, submitter)
     submitter.step()
     assert (state_of(aggregator, again), given(asked.reviewer)) == (State.CONFIRMED, [50, 95])
 
@@ -220,7 +226,7 @@ def test_refused_feedback_with_a_nonce_uses_it_up_by_an_empty_transaction(
     with Client(rpc, signer=asked.reviewer, deployment=deployment, poll_interval=0.02) as client:
         client.give_feedback(int(asked.agent.agent), 50, "starred").wait()
     clock.now += 61
-    submitter.step()
+    step_and_wait(web3, submitter)
     submitter.step()
     failed = aggregator.read(taken.id)
     assert (failed.state, failed.gas_used) == (State.FAILED, 21_000)
