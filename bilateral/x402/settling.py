@@ -141,7 +141,7 @@ class SettlingSigner(FacilitatorWeb3Signer):
             following = [it for it in receipt["logs"] if it["logIndex"] == log["logIndex"] + 1]
             if not any(_is_transfer(it, token, payer, payee, amount) for it in following):
                 continue
-            if self._reservations.take(keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce), self):
+            if self._reservations.take(keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce), object()):
                 return "0x" + bytes(log["transactionHash"]).hex()
         return None
 
