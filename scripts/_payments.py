@@ -10,6 +10,7 @@ from eth_utils.crypto import keccak
 
 if TYPE_CHECKING:
     from ape.api import AccountAPI
+    from eth_account.messages import SignableMessage
 
 NEVER = 2**32 - 1
 """A time that no test reaches."""
@@ -73,8 +74,18 @@ def sign_payment(  # noqa: PLR0913, PLR0917  # the terms of a payment
         The payment.
     """
     terms = (str(payer or signer.address), str(payee), amount, *times, keccak(number.to_bytes(32)))
-    domain = {"name": "Test Dollar", "version": "2", "chainId": chain_id, "verifyingContract": token.address}
-    types = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in _FIELDS.items()]}
-    message = encode_typed_data(domain, types, dict(zip(_FIELDS, terms, strict=True)))
-    signature: Any = signer.sign_message(message)
+    signature: Any = signer.sign_message(payment_message(terms, token.address, chain_id))
     return Payment(terms, signature.encode_rsv())
+
+
+def payment_message(terms: tuple[str, str, int, int, int, bytes], token: str, chain_id: int) -> SignableMessage:
+    """Return the message that the payer signs (EIP-3009).
+
+    Args:
+        terms: See `Payment`.
+        token: The address of the test token.
+        chain_id: EIP-155 id of the chain.
+    """
+    domain = {"name": "Test Dollar", "version": "2", "chainId": chain_id, "verifyingContract": token}
+    types = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in _FIELDS.items()]}
+    return encode_typed_data(domain, types, dict(zip(_FIELDS, terms, strict=True)))

@@ -76,6 +76,18 @@ def approved(accounts):
 
 
 @pytest.fixture(scope="session")
+def attestor(accounts):
+    """States payments and feedback that happened elsewhere, in the registry of buyers."""
+    return accounts[10]
+
+
+@pytest.fixture(scope="session")
+def anchorer(accounts):
+    """Posts roots in the registry of buyers."""
+    return accounts[11]
+
+
+@pytest.fixture(scope="session")
 def stranger(accounts):
     """Has nothing to do with the agent under test."""
     return accounts[5]

@@ -318,7 +318,7 @@ def _message_row(connection: Connection, message_id: str) -> Any:
     """Return the feedback or the dispute with an id.
 
     Raises:
-        BuyerRefusalError: There is none.
+        BuyerRefusalError: The id is of neither.
     """
     for table in (buyer_feedback, buyer_dispute):
         row = connection.execute(select(table).where(table.c.id == message_id)).one_or_none()

@@ -25,7 +25,7 @@ from bilateral.reverts import ContractRevertError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import ColumnElement, Connection, Engine, Table
 
     from bilateral.client import Client
 
@@ -123,8 +123,7 @@ def read_tree(connection: Connection, chain_id: int, registry: str, epoch: int) 
         registry: The registry.
         epoch: The epoch.
     """
-    table = buyer_state
-    query = select(table).where(table.c.chain_id == chain_id, table.c.registry == registry, table.c.epoch == epoch)
+    query = select(buyer_state).where(*_of_epoch(buyer_state, (chain_id, registry, epoch)))
     states = [_state(row) for row in connection.execute(query)]
     return StateTree(states) if states else None
 
@@ -152,13 +151,15 @@ def _state(row: Any) -> BuyerState:
 
 def _prepared(engine: Engine, key: tuple[int, str, int]) -> bytes | None:
     """Return the root that an interrupted run stored for an epoch."""
-    table = buyer_anchor
     with engine.connect() as connection:
-        query = select(table.c.root).where(
-            table.c.chain_id == key[0], table.c.registry == key[1], table.c.epoch == key[2]
-        )
+        query = select(buyer_anchor.c.root).where(*_of_epoch(buyer_anchor, key))
         found = connection.execute(query).scalar_one_or_none()
     return None if found is None else bytes(found)
+
+
+def _of_epoch(table: Table, key: tuple[int, str, int]) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition that a row is of an epoch: its chain, registry and number."""
+    return tuple(table.c[name] == value for name, value in zip(("chain_id", "registry", "epoch"), key, strict=True))
 
 
 def _prepare(engine: Engine, key: tuple[int, str, int], policies: Sequence[str], now: int) -> bytes:

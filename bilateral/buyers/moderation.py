@@ -109,7 +109,7 @@ def decide_dispute(engine: Engine, dispute_id: str, decision: str) -> None:
         decision: `upheld` or `rejected`.
 
     Raises:
-        InvalidArgumentError: There is no such dispute, the seller withdrew it, or the decision is unknown.
+        InvalidArgumentError: The id is of no dispute, the seller withdrew it, or the decision is unknown.
     """
     if decision not in DECISIONS:
         raise InvalidArgumentError(f"the decision {decision[:20]!r} is unknown: use {' or '.join(DECISIONS)}")
@@ -134,7 +134,7 @@ def remove_message(engine: Engine, message_id: str, *, whole: bool = False) -> s
         The table that had the message.
 
     Raises:
-        InvalidArgumentError: There is no such message.
+        InvalidArgumentError: The id is of no message.
     """
     with engine.begin() as connection:
         connection.execute(delete(buyer_reply).where(buyer_reply.c.message_id == message_id))

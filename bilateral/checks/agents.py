@@ -12,7 +12,7 @@ from sqlalchemy import LargeBinary, bindparam, cast, func, literal_column, null,
 from sqlalchemy.types import String
 
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.moments import evidence_of, newest_first
+from bilateral.checks.moments import evidence_of
 from bilateral.events import (
     AgentRegistered,
     AgentStates,
@@ -26,7 +26,7 @@ from bilateral.events import (
     URIUpdated,
 )
 from bilateral.index import schema
-from bilateral.index.queries.unindexed import unindexed
+from bilateral.index.queries.unindexed import newest_first, unindexed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -190,7 +190,7 @@ def _newest(event: str, column: str) -> Any:
         select(*_place(table), table.c[column].label("text"))
         .where(table.c.chain_id == bindparam("chain_id"), unindexed(table.c.block_number) <= bindparam("block"))
         .where(table.c.registry == bindparam("identity"), table.c.agent_id == bindparam("agent_id"))
-        .order_by(*newest_first(table))
+        .order_by(*newest_first(table.c))
         .limit(1)
     )
 
@@ -301,7 +301,7 @@ def approved_accounts(
     )
     found: dict[str, tuple[tuple[int, int], EventEvidence]] = {}
     for name, query, table in queries:
-        newest = query.order_by(*newest_first(table)).limit(limit)
+        newest = query.order_by(*newest_first(table.c)).limit(limit)
         for row in connection.execute(newest):
             place = row.block_number, row.log_index
             if row.account not in found or found[row.account][0] < place:

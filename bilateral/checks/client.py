@@ -10,7 +10,7 @@ from sqlalchemy import select
 from bilateral.bounds import SHARES, scale_of_tag, share_of_scale
 from bilateral.checks.agents import AgentFacts, agents_at
 from bilateral.checks.entries import CLIENT
-from bilateral.checks.moments import evidence_of, identity_registries, moment_of, newest_first, registries
+from bilateral.checks.moments import evidence_of, identity_registries, moment_of, registries
 from bilateral.checks.parties import Party, asker_of, find_account, find_agent, is_account
 from bilateral.checks.policy import Policy
 from bilateral.checks.raters import Asker, Question, given_by, judge
@@ -28,6 +28,7 @@ from bilateral.checks.verdicts import Code
 from bilateral.events import ClientRated
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.index import schema
+from bilateral.index.queries.unindexed import newest_first
 from bilateral.index.summaries import DECIMALS
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _rating_by(
         select(_RATED)
         .where(moment.covers(_RATED), _RATED.c.registry.in_(list(kinds)))
         .where(_RATED.c.client_id == client_id, _RATED.c.server_id == asker.agent_id)
-        .order_by(*newest_first(_RATED))
+        .order_by(*newest_first(_RATED.c))
         .limit(1)
     )
     return connection.execute(query).one_or_none()
@@ -168,7 +169,7 @@ def _raters(connection: Connection, moment: Moment, kinds: Mapping[str, str], cl
     query = (
         select(_RATED)
         .where(moment.covers(_RATED), _RATED.c.registry.in_(list(kinds)), _RATED.c.client_id == client_id)
-        .order_by(*newest_first(_RATED))
+        .order_by(*newest_first(_RATED.c))
         .limit(20)
     )
     return [

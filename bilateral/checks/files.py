@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select
 
 from bilateral.checks.errors import FileNotHeldError
-from bilateral.checks.moments import newest_first
 from bilateral.checks.sights import Sight, sights
 from bilateral.index.files import schema
 from bilateral.index.files.hosts import secure_host
 from bilateral.index.files.schema import Kind, State
+from bilateral.index.queries.unindexed import newest_first
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -89,7 +89,7 @@ def registration_of(
         select(named.c.file_id)
         .where(named.c.chain_id == moment.chain_id, named.c.registry == identity, named.c.agent_id == agent_id)
         .where(named.c.kind == Kind.REGISTRATION, named.c.block_number <= moment.block)
-        .order_by(*newest_first(named))
+        .order_by(*newest_first(named.c))
         .limit(1)
     )
     file_id = connection.execute(query).scalar_one_or_none()

@@ -104,15 +104,6 @@ def moment_of(
     return moment
 
 
-def newest_first(table: Table) -> tuple[ColumnElement[Any], ...]:
-    """Return the order of events that an index without blocks finds. SQLite would take one with blocks, of all events.
-
-    Args:
-        table: Their table.
-    """
-    return unindexed(table.c.block_number).desc(), table.c.log_index.desc()
-
-
 def registries(connection: Connection, moment: Moment, identity: str) -> dict[str, str]:
     """Return the kind of each registry that belongs to an identity registry, by address.
 

@@ -11,12 +11,12 @@ from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.checks.agents import agents_at, agents_of_accounts
 from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of, newest_first
+from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of
 from bilateral.checks.proofs import with_payment_proof
 from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tallies, total
 from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback
 from bilateral.index import schema
-from bilateral.index.queries.unindexed import unindexed
+from bilateral.index.queries.unindexed import newest_first, unindexed
 from bilateral.index.summaries import DECIMALS
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _liked(connection: Connection, question: Question, asker: Asker) -> set[int]
             select(_CLIENT.c.client_id, _CLIENT.c.rating)
             .where(question.moment.covers(_CLIENT), _CLIENT.c.registry.in_(list(question.kinds)))
             .where(_CLIENT.c.server_id == asker.agent_id)
-            .order_by(*newest_first(_CLIENT))
+            .order_by(*newest_first(_CLIENT.c))
             .limit(_MOST_OPINIONS)
         )
         for agent_id, rating in connection.execute(query):
@@ -208,7 +208,7 @@ def given_by(
         .limit(limit)
     )
     if len(accounts) > _ONE_BY_ONE:
-        many = query.where(_GIVEN.c.client_address.in_(sorted(accounts))).order_by(*newest_first(_GIVEN))
+        many = query.where(_GIVEN.c.client_address.in_(sorted(accounts))).order_by(*newest_first(_GIVEN.c))
         return list(connection.execute(many).all())
     # The index of an account's feedback has blocks, so each query ends after its rows. Of two accounts none would.
     by_place = query.order_by(_GIVEN.c.block_number.desc(), _GIVEN.c.log_index.desc())
@@ -243,7 +243,7 @@ def newest_ratings(
         query = query if few is None else query.where(table.c.server_id.in_([int(rater[6:]) for rater in few]))
     found = []
     by_place = (table.c.block_number.desc(), table.c.log_index.desc())  # the index of an agent's feedback has blocks
-    newest = query.order_by(*(by_place if question.side == SERVER else newest_first(table))).limit(_LOOKED_AT)
+    newest = query.order_by(*(by_place if question.side == SERVER else newest_first(table.c))).limit(_LOOKED_AT)
     for row in connection.execute(newest):
         rater = row.client_address if question.side == SERVER else f"agent {row.server_id}"
         if (raters is None or rater in raters) and rater not in but:

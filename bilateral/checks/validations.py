@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select
 
-from bilateral.checks.moments import VALIDATION, evidence_of, newest_first
+from bilateral.checks.moments import VALIDATION, evidence_of
 from bilateral.checks.verdicts import Code
 from bilateral.events import ValidationResponse
 from bilateral.index import schema
+from bilateral.index.queries.unindexed import newest_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +45,7 @@ def judge_validations(
     query = (
         select(_ANSWERS)
         .where(moment.covers(_ANSWERS), _ANSWERS.c.registry.in_(addresses), _ANSWERS.c.agent_id == agent_id)
-        .order_by(*newest_first(_ANSWERS))
+        .order_by(*newest_first(_ANSWERS.c))
         .limit(_MOST_ANSWERS)
     )
     if policy.validators:

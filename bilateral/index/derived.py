@@ -38,7 +38,7 @@ class DerivedTable:
 
     @property
     def loaded(self) -> Mapping[Row, Row | None]:
-        """The rows that are known, as they are now, by their keys; None where there is none."""
+        """The rows that are known, as they are now, by their keys. A key without a row has None."""
         return self._rows
 
     def load(self, rows: Rows, keys: Iterable[Row]) -> None:

@@ -125,7 +125,7 @@ class Claim:
 
 
 def client_signature_of(file: FeedbackFile) -> bytes:
-    """Return the client's signature in a feedback file of either form; empty if there is none.
+    """Return the client's signature in a feedback file of either form; nothing from an unsigned file.
 
     Raises:
         ValueError: It is not in hexadecimal digits.

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import ape
 import requests
 
-from bilateral.buyer_terms import BuyerState, BuyerTier, policy_hash
+from bilateral.buyer_terms import BuyerTier, policy_hash
+from bilateral.buyers.anchoring import state_of
 from bilateral.buyers.anchors import StateTree
 from bilateral.buyers.credentials import issue_credential, sign_credential
 from bilateral.buyers.policies import BRP, INDEPENDENT
 from bilateral.buyers.records import read_cursors, read_standing
-from bilateral.buyers.score import score_of, tier_of
 from bilateral.index.database import open_database
 from bilateral.signatures import Domain
 from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
@@ -157,7 +157,7 @@ def _wash(bazaar: Bazaar) -> None:
 def _anchor(bazaar: Bazaar) -> None:
     """Anchor the states of all buyers, and verify one on chain."""
     stage, registry = bazaar.stage, bazaar.registry
-    states = [_state(it) for it in _standings(bazaar, (_BUYER, _WASHER))]
+    states = [state_of(it) for it in _standings(bazaar, (_BUYER, _WASHER))]
     tree = StateTree(states)
     epoch = registry.getNextEpoch()
     with stage.step("The service anchors its state: one root for all buyers and policies.") as step:
@@ -239,25 +239,3 @@ def _standings(bazaar: Bazaar, roles: tuple[str, ...]) -> list[Standing]:
         ]
     engine.dispose()
     return found
-
-
-def _state(standing: Standing) -> BuyerState:
-    """Return the state that a leaf commits to."""
-    weighed, metrics = standing.weighed, standing.weighed.metrics
-    return BuyerState(
-        standing.buyer,
-        standing.chain_id,
-        score_of(metrics),
-        tier_of(metrics),
-        metrics.payments,
-        metrics.volume,
-        weighed.first_at or 0,
-        weighed.last_at or 0,
-        metrics.reviews,
-        metrics.review_sum,
-        metrics.feedback_sellers,
-        metrics.feedback_sum,
-        metrics.disputes,
-        policy_hash(standing.policy.name),
-        standing.block or 0,
-    )

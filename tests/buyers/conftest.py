@@ -68,16 +68,6 @@ def identity(deployer, project):
 
 
 @pytest.fixture(scope="session")
-def attestor(accounts):
-    return accounts[10]
-
-
-@pytest.fixture(scope="session")
-def anchorer(accounts):
-    return accounts[11]
-
-
-@pytest.fixture(scope="session")
 def facilitator(accounts):
     """Submits payments. It has nothing to do with buyers and sellers."""
     return accounts[12]

@@ -69,16 +69,6 @@ def environment(record, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def attestor(accounts):
-    return accounts[10]
-
-
-@pytest.fixture(scope="session")
-def anchorer(accounts):
-    return accounts[11]
-
-
-@pytest.fixture(scope="session")
 def token(deployer, project):
     return deployer.deploy(project.MockPaymentToken)
 

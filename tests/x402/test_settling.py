@@ -14,6 +14,7 @@ from x402.schemas import PaymentPayload, PaymentRequired, PaymentRequirements
 from bilateral.client import Client
 from bilateral.contracts import Registry
 from bilateral.x402.settling import SettlingSigner
+from scripts._payments import payment_message
 from tests.sdk.client.helpers import deploy, plain, transact
 from tests.x402.conftest import account
 from tests.x402.world import NETWORK
@@ -202,24 +203,8 @@ def test_cancelled_payment_is_not_paid(rpc, web3, facilitator, buyer, requiremen
 def test_nonce_that_was_used_for_other_terms_is_not_paid(web3, facilitator, buyer, requirements, token):
     payload, nothing = paid(buyer, requirements), requirements.model_copy(update={"amount": "1"})
     cheap = paid(buyer, nothing)
-    domain = {
-        "name": "Test Dollar",
-        "version": "2",
-        "chainId": web3.eth.chain_id,
-        "verifyingContract": token.address,
-    }
-    kinds = {
-        "from": "address",
-        "to": "address",
-        "value": "uint256",
-        "validAfter": "uint256",
-        "validBefore": "uint256",
-        "nonce": "bytes32",
-    }
     values = (*terms(cheap)[:5], terms(payload)[5])
-    types = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in kinds.items()]}
-    signed = buyer.sign_typed_data(domain, types, dict(zip(kinds, values, strict=True)))
-    signature = bytes(signed.signature)
+    signature = bytes(buyer.sign_message(payment_message(values, token.address, web3.eth.chain_id)).signature)
     cheap.payload["authorization"]["nonce"] = "0x" + values[5].hex()
     cheap.payload["signature"] = "0x" + signature.hex()
     submit(web3, token, cheap, account(6))

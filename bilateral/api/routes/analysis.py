@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
@@ -29,6 +29,9 @@ from bilateral.index.queries.findings import (
 )
 from bilateral.index.queries.pages import Page
 from bilateral.index.queries.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 router = APIRouter(prefix="/v1", tags=["trust analysis"])
 
@@ -146,11 +149,22 @@ def read_cluster(
 def read_account_trust(request: Request, address: AddressPath, chain_id: ChainId) -> Response:
     """Return the judgement about an account with its parts, and the findings that name it."""
     service = service_of(request)
-    of, account = (chain_id, service.registries().identity_of(chain_id)), checksummed(address)
-    named = tuple(Involvement(*it) for it in service.read(findings_about, *of, [account]))
-    judgement = service.read(suspect, *of, account)
-    scores = service.read(trust_scores, *of, [account])
-    return answer(request, ExplainedAccount, ExplainedAccount(judgement, named, scores))
+    of = (chain_id, service.registries().identity_of(chain_id))
+    return answer(request, ExplainedAccount, service.read(explain_account, *of, checksummed(address)))
+
+
+def explain_account(connection: Connection, chain_id: int, identity: str, account: str) -> ExplainedAccount:
+    """Read the judgement about an account with its parts, and the findings that name it.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry of the analysis.
+        account: The account, in checksum form.
+    """
+    of = (connection, chain_id, identity)
+    named = tuple(Involvement(*it) for it in findings_about(*of, [account]))
+    return ExplainedAccount(suspect(*of, account), named, trust_scores(*of, [account]))
 
 
 @router.get("/agents/{agent}/trust", response_class=Response, responses=list_of(TrustScore, 404))

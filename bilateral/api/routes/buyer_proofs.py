@@ -176,7 +176,7 @@ def _last_anchor(service: Service, connection: Connection) -> tuple[PostedAnchor
     """Return the last root of this service on any chain, and the chain and the registry that have it.
 
     Raises:
-        ProblemError: There is none.
+        ProblemError: The index knows no root of this service.
     """
     for chain_id, registry in buyer_registries(service.registries(), ALL_CHAINS):
         posted = read_last_anchor(connection, chain_id, registry)
@@ -237,7 +237,7 @@ def _attested_by(service: Service, connection: Connection, chain_id: int, key: s
     """Return the registry of buyers whose attestor is this service.
 
     Raises:
-        ProblemError: There is none.
+        ProblemError: No registry of the chain has this service as its attestor.
     """
     for _, registry in buyer_registries(service.registries(), chain_id):
         if read_attestor(connection, chain_id, registry) == key:

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from bilateral.events import AgentUpdated, MetadataSet, Transfer, URIUpdated
 from bilateral.identifiers import checksummed
 from bilateral.index import schema
-from bilateral.index.queries.unindexed import unindexed
+from bilateral.index.queries.unindexed import newest_first
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -79,8 +79,7 @@ def _newest(connection: Connection, key: AgentKey, limit: int, it: Any, *columns
     )
     if "metadata_key" in it:
         query = query.where(it.metadata_key == _WALLET)
-    newest_first = (unindexed(it.block_number).desc(), it.log_index.desc())  # not by the key: it has all agents' events
-    rows = connection.execute(query.order_by(*newest_first).limit(limit))
+    rows = connection.execute(query.order_by(*newest_first(it)).limit(limit))
     return [(*row[:-1], f"0x{row[-1].hex()}") for row in rows]
 
 

@@ -45,7 +45,7 @@ class Prepared:
         return compiled.rows(connection, values)
 
     def first(self, connection: Connection, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        """Return the first row, of a statement that finds few; None if there is none. See `all`."""
+        """Return the first row of a statement that finds few, or None. See `all`."""
         rows = self.all(connection, values)
         return rows[0] if rows else None
 

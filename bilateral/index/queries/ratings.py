@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, bindparam, literal, select, union_all
 from bilateral.events import ClientRated, ValidatorRated
 from bilateral.index import schema
 from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
-from bilateral.index.queries.unindexed import unindexed
+from bilateral.index.queries.unindexed import newest_first
 from bilateral.index.queries.values import Wide
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ def _statement(direction: Direction, side: Side | None, *, has_cursor: bool) -> 
     """Return the statement for a page of ratings. To build it takes longer than to run it."""
     parts = [_part(it, direction, has_cursor=has_cursor) for it in Side if side in (None, it)]
     united = union_all(*(part.subquery().select() for part in parts)).subquery()
-    newest_first = (united.c.block_number.desc(), united.c.log_index.desc())
-    return select(united).order_by(*newest_first).limit(bindparam("limit", type_=BigInteger))
+    place = (united.c.block_number.desc(), united.c.log_index.desc())
+    return select(united).order_by(*place).limit(bindparam("limit", type_=BigInteger))
 
 
 def _part(side: Side, direction: Direction, *, has_cursor: bool) -> Select[Any]:
@@ -157,9 +157,7 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool) -> Select[Any]:
         place = (it.block_number, it.log_index)
         last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
         statement = after(statement, place, last, descending=True)
-    # SQLite would walk through the ratings of all agents by the table's key, only because that is in order.
-    newest_first = (unindexed(it.block_number).desc(), it.log_index.desc())
-    return statement.order_by(*newest_first).limit(bindparam("limit", type_=BigInteger))
+    return statement.order_by(*newest_first(it)).limit(bindparam("limit", type_=BigInteger))
 
 
 def _rating(row: Row[*tuple[Any, ...]]) -> Rating:

@@ -11,7 +11,7 @@ from sqlalchemy import and_, bindparam, exists, select
 from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index import schema
 from bilateral.index.files import schema as files
-from bilateral.index.queries.unindexed import unindexed
+from bilateral.index.queries.unindexed import newest_first
 from bilateral.index.queries.values import Exact, exact
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def rating_times(connection: Connection, key: AgentKey) -> tuple[int, ...]:
     rows = connection.execute(
         select(it.block_time)
         .where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.client_id == key.agent_id)
-        .order_by(unindexed(it.block_number).desc(), it.log_index.desc())
+        .order_by(*newest_first(it))
         .limit(MOST)
     )
     return tuple(rows.scalars())

@@ -9,6 +9,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement
+    from sqlalchemy.sql.base import ReadOnlyColumnCollection
     from sqlalchemy.sql.compiler import SQLCompiler
 
 
@@ -26,6 +27,15 @@ class unindexed(FunctionElement[Any]):  # noqa: N801  # a function of SQL
         """See the class."""
         super().__init__(column)
         self.type = column.type
+
+
+def newest_first(columns: ReadOnlyColumnCollection[str, Any]) -> tuple[ColumnElement[Any], ...]:
+    """Return the order of events that an index without blocks finds. SQLite would take one with blocks, of all events.
+
+    Args:
+        columns: The columns of their table.
+    """
+    return unindexed(columns.block_number).desc(), columns.log_index.desc()
 
 
 @compiles(unindexed)

@@ -7,7 +7,6 @@ from itertools import count
 
 import ape
 from eth_account import Account
-from eth_account.messages import encode_typed_data
 from eth_utils.crypto import keccak
 from web3 import HTTPProvider, Web3
 
@@ -18,6 +17,7 @@ from bilateral.index.database import open_database
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from scripts._payments import payment_message
 from tests.sdk.client.helpers import abi_of, deploy
 from tests.sdk.deployed.world import MNEMONIC, person
 
@@ -29,14 +29,6 @@ SELLER, FACILITATOR, SERVICE, BUYER = (person(number) for number in (2, 3, 4, 5)
 Account.enable_unaudited_hdwallet_features()
 assert MNEMONIC.startswith("test ")  # the chain's own accounts
 
-_FIELDS = {
-    "from": "address",
-    "to": "address",
-    "value": "uint256",
-    "validAfter": "uint256",
-    "validBefore": "uint256",
-    "nonce": "bytes32",
-}
 _numbers = count(1)
 
 
@@ -83,9 +75,7 @@ class RealMarket:
         """Return a payment that a buyer signed; of a contract wallet if `payer` names one."""
         nonce = keccak(text=f"payment {next(_numbers)}")
         terms = (payer or buyer.address, payee, amount, 0, 2**32, nonce)
-        domain = {"name": "Test Dollar", "version": "2", "chainId": CHAIN, "verifyingContract": self.token}
-        types = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in _FIELDS.items()]}
-        message = encode_typed_data(domain, types, dict(zip(_FIELDS, terms, strict=True)))
+        message = payment_message(terms, self.token, CHAIN)
         return SignedPayment(*terms, bytes(buyer.sign_message(message).signature), self.token)
 
     def settle(self, amount, **terms):

@@ -7,21 +7,12 @@ import inspect
 import json
 import threading
 
-from eth_account.messages import encode_typed_data
-
 from bilateral.buyer_terms import SignedPayment
 from bilateral.client import AsyncClient, AsyncHandle, AsyncSignalBatch
 from bilateral.contracts import abi
+from scripts._payments import payment_message
 
 CHAIN_ID = 31337
-PAYMENT_FIELDS = {
-    "from": "address",
-    "to": "address",
-    "value": "uint256",
-    "validAfter": "uint256",
-    "validBefore": "uint256",
-    "nonce": "bytes32",
-}
 
 
 def deploy(web3, container, *arguments):
@@ -40,9 +31,7 @@ def abi_of(container):
 def signed_payment(buyer, payee, amount, nonce, token, chain_id=CHAIN_ID):
     """Sign a payment in the test token, as a client of x402 does (EIP-3009)."""
     terms = (buyer.address, payee, amount, 0, 2**32, nonce)
-    domain = {"name": "Test Dollar", "version": "2", "chainId": chain_id, "verifyingContract": token}
-    types = {"TransferWithAuthorization": [{"name": name, "type": kind} for name, kind in PAYMENT_FIELDS.items()]}
-    message = encode_typed_data(domain, types, dict(zip(PAYMENT_FIELDS, terms, strict=True)))
+    message = payment_message(terms, token, chain_id)
     return SignedPayment(*terms, bytes(buyer.sign_message(message).signature), token)
 
 

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
-from bilateral.api.routes.analysis import ExplainedAccount, Involvement
+from bilateral.api.routes.analysis import ExplainedAccount
+from bilateral.api.routes.analysis import explain_account as explanation
 from bilateral.identifiers import checksummed
 from bilateral.index.errors import NotIndexedError
-from bilateral.index.queries.findings import findings_about, trust_scores
 from bilateral.index.queries.registries import read_registries
-from bilateral.index.queries.trusted import TrustedClients, suspect, trusted_clients
+from bilateral.index.queries.trusted import TrustedClients, trusted_clients
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -42,10 +42,8 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
         """
 
         def read(connection: Connection) -> ExplainedAccount:
-            of, account = (chain_id, read_registries(connection).identity_of(chain_id)), checksummed(address)
-            named = tuple(Involvement(*it) for it in findings_about(connection, *of, [account]))
-            scores = trust_scores(connection, *of, [account])
-            return ExplainedAccount(suspect(connection, *of, account), named, scores)
+            identity = read_registries(connection).identity_of(chain_id)
+            return explanation(connection, chain_id, identity, checksummed(address))
 
         with tool_errors():
             return untrusted(ExplainedAccount, await to_thread.run_sync(reader.read, read))
