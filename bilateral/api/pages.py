@@ -8,9 +8,11 @@ from fastapi import Response
 
 from bilateral.api.answers import answer, tagged
 from bilateral.api.problems import ProblemError, not_found, problem_of
+from bilateral.api.service import service_of
 from bilateral.errors import BilateralError
 from bilateral.explorer import rendering
 from bilateral.explorer.networks import chain_of
+from bilateral.index.queries.chains import chains
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from fastapi import Request
 
     from bilateral.api.service import Service
+    from bilateral.index.queries.chains import ChainProgress
 
 _HTML: Final = "text/html; charset=utf-8"
 SECURITY: Final = {
@@ -49,9 +52,17 @@ def page_answer(
         body = render(frame, read())
     except (ProblemError, BilateralError) as error:
         problem = error if isinstance(error, ProblemError) else problem_of(error)
-        body = rendering.render_problem(frame, problem.status, problem.detail)
+        body = rendering.render_problem(frame, problem.status, problem.detail, _progress(request))
         return Response(body, problem.status, {**SECURITY, **problem.headers, "Cache-Control": "no-store"}, _HTML)
     return html(request, body)
+
+
+def _progress(request: Request) -> tuple[ChainProgress, ...]:
+    """Return the progress of the chains; nothing if the database does not answer."""
+    try:
+        return service_of(request).read(chains)
+    except BilateralError:
+        return ()
 
 
 def html(request: Request, body: str) -> Response:

@@ -74,6 +74,7 @@ class Activity:
 
 def shares(
     recent: Sequence[RecentFeedback],
+    proven: Sequence[bool],
     edges: Sequence[Edge],
     summaries: Sequence[RatingSummary],
     scores: Sequence[TrustScore],
@@ -82,6 +83,7 @@ def shares(
 
     Args:
         recent: The agent's newest feedback.
+        proven: For each of it, true if its payment is proven.
         edges: The edges of its neighbourhood.
         summaries: The summaries of its ratings.
         scores: Its scores by trust analysis.
@@ -92,7 +94,8 @@ def shares(
 
     independent = {it.side: min(1.0, it.effective / it.raters) for it in scores if it.raters}
     return (
-        Share("Payment claimed", of(lambda it: it.is_paid), None),
+        Share("Payment proven", sum(proven) / len(recent) if recent else None, None),
+        Share("Payment claimed", of(lambda it: it.payment_transaction is not None), None),
         Share("Independent raters", independent.get("server"), independent.get("client")),
         Share("Not revoked", of(lambda it: not it.is_revoked), _never_revoked(summaries)),
         Share("Answered", of(lambda it: it.is_answered), None),

@@ -44,6 +44,7 @@ class Node:
         y: Its place from bottom to top.
         ratings: The number of ratings that it gave and received.
         role: `server` if clients rated it, else `client`.
+        group: The number of its group: those that rate each other most. The largest group is 1.
         is_flagged: True if trust analysis flags the account.
     """
 
@@ -53,6 +54,7 @@ class Node:
     y: float
     ratings: int
     role: str
+    group: int
     is_flagged: bool
 
 
@@ -169,11 +171,18 @@ def _nodes(
     servers = {it.target for it in links if it.side == "server"}
     order = [name for name, _ in sorted(ratings.items(), key=lambda it: (-it[1], it[0]))][:MAX_NODES]
     names = names_of(connection, registries, (it for it in order if ":" in it))
-    places = _places(order, _communities(order, links))
+    label = _communities(order, links)
+    members: dict[str, list[str]] = defaultdict(list)
+    for name in order:
+        members[label[name]].append(name)
+    groups = sorted(members.values(), key=lambda it: (-len(it), it[0]))
+    number = {it: place for place, group in enumerate(groups, 1) for it in group}
+    places = _places(groups)
     return tuple(
         Node(
             *(it, names.get(it), *places[it], ratings[it]),
             "server" if it in servers else "client",
+            number[it],
             it in flagged,
         )
         for it in order
@@ -201,13 +210,10 @@ def _communities(order: Sequence[str], links: Iterable[Link]) -> dict[str, str]:
     return label
 
 
-def _places(order: Sequence[str], label: dict[str, str]) -> dict[str, tuple[float, float]]:
-    """Return the places: communities on a spiral, the largest in the middle; in each, its nodes on a spiral."""
-    groups: dict[str, list[str]] = defaultdict(list)
-    for it in order:
-        groups[label[it]].append(it)
+def _places(groups: Iterable[Sequence[str]]) -> dict[str, tuple[float, float]]:
+    """Return the places: groups on a spiral, the largest in the middle; in each, its nodes on a spiral."""
     places, area = {}, 0.0
-    for number, group in enumerate(sorted(groups.values(), key=lambda it: (-len(it), it[0]))):
+    for number, group in enumerate(groups):
         radius = sqrt(len(group))
         distance = 0.0 if number == 0 else 1.35 * sqrt(area) + radius
         centre = distance * cos(number * _GOLDEN), distance * sin(number * _GOLDEN)

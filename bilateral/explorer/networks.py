@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Final
+from urllib.parse import urlencode
 
 from bilateral.deployment_records import address_book
 
@@ -86,6 +87,20 @@ def rating_path(chain_id: int, block: int, log_index: int) -> str:
         log_index: The event's place in the block.
     """
     return f"/{slug_of(chain_id)}/ratings/{block}-{log_index}"
+
+
+def ratings_path(agent: str, side: str = "server", tag: str | None = None, client: str | None = None) -> str:
+    """Return the path of the list of an agent's ratings.
+
+    Args:
+        agent: Its short id.
+        side: `server`, `client`, `validator`, `authorized`, or `given`.
+        tag: The tag of feedback; None for any.
+        client: The account that gave feedback; None for any.
+    """
+    given = {"side": None if side == "server" else side, "tag": tag, "client": client}
+    query = urlencode({name: value for name, value in given.items() if value is not None})
+    return f"{agent_path(agent)}/ratings{'?' if query else ''}{query}"
 
 
 def transaction_link(chain_id: int, transaction: str) -> str | None:

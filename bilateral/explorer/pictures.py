@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,8 @@ from bilateral.explorer.identicon import cells
 from bilateral.explorer.text import figure, plain
 
 if TYPE_CHECKING:
-    from bilateral.explorer.views import AgentPage, SideView
+    from bilateral.explorer.views import SideView
+    from bilateral.index.queries.agents import Agent
 
 _SIZE: Final = (1200, 630)
 _PAPER: Final = "#faf8f4"
@@ -25,6 +26,7 @@ _CLIENT: Final = "#b4490f"
 _LINE: Final = "#e6e1d8"
 _FACE: Final = 168
 _NAME: Final = 26
+_KEPT: Final = 512
 _SENTENCE: Final = "Who trusts whom: AI agents as servers and as clients"
 
 
@@ -37,23 +39,32 @@ def site_picture() -> bytes:
     return _png(image)
 
 
-def agent_picture(page: AgentPage) -> bytes:
+def agent_picture(agent: Agent, as_server: SideView, as_client: SideView) -> bytes:
     """Return the picture of an agent, as PNG.
 
     Args:
-        page: The content of its page.
+        agent: The agent.
+        as_server: The agent as a server.
+        as_client: The agent as a client.
     """
-    image, draw = _canvas()
-    agent = page.agent
     name = plain(agent.registration.name if agent.registration else None, _NAME) or f"Agent {agent.agent_id}"
-    _face(image, agent.id, (80, 120))
+    return _drawn(name, agent.id, _words(as_server), _words(as_client))
+
+
+@lru_cache(maxsize=_KEPT)
+def _drawn(name: str, id_: str, as_server: tuple[str, str], as_client: tuple[str, str]) -> bytes:
+    """Return the picture with these texts. Drawing takes longer than the queries behind it."""
+    image, draw = _canvas()
+    _face(image, id_, (80, 120))
     draw.text((284, 124), name, _INK, _font("serif", 84))
-    draw.text((288, 236), agent.id, _SOFT, _font("mono", 30))
-    for side, role, colour, left in (
-        (page.as_server, "As a server", _SERVER, 80),
-        (page.as_client, "As a client", _CLIENT, 640),
+    draw.text((288, 236), id_, _SOFT, _font("mono", 30))
+    for texts, role, colour, left in (
+        (as_server, "As a server", _SERVER, 80),
+        (as_client, "As a client", _CLIENT, 640),
     ):
-        _side(draw, side, role, colour, left)
+        draw.text((left, 330), role, colour, _font("sans", 32))
+        draw.text((left - 4, 360), texts[0], colour, _font("serif", 150))
+        draw.text((left, 545), texts[1], _SOFT, _font("sans", 28))
     draw.line([(600, 340), (600, 560)], _LINE, 2)
     return _png(image)
 
@@ -74,15 +85,13 @@ def _canvas() -> tuple[Image.Image, ImageDraw.ImageDraw]:
     return image, draw
 
 
-def _side(draw: ImageDraw.ImageDraw, side: SideView, role: str, colour: str, left: int) -> None:
-    """Draw one side of an agent."""
+def _words(side: SideView) -> tuple[str, str]:
+    """Return the figure of one side, and the words below it."""
     summary = side.summary
-    draw.text((left, 330), role, colour, _font("sans", 32))
-    draw.text((left - 4, 360), figure(summary.mean if summary else None), colour, _font("serif", 150))
-    words = "nobody rated it yet"
-    if summary:
-        words = f"{summary.count:,} by {summary.counterparts:,} raters, at least {figure(summary.lower_bound)}"
-    draw.text((left, 545), words, _SOFT, _font("sans", 28))
+    if summary is None:
+        return figure(None), "nobody rated it yet"
+    words = f"{summary.count:,} by {summary.counterparts:,} raters, at least {figure(summary.lower_bound)}"
+    return figure(summary.mean), words
 
 
 def _face(image: Image.Image, seed: str, place: tuple[int, int]) -> None:
@@ -105,7 +114,7 @@ def _font(name: str, size: int) -> ImageFont.FreeTypeFont:
 
 
 def _png(image: Image.Image) -> bytes:
-    """Return a picture as PNG with few colours: it is smaller so."""
+    """Return a picture as PNG with few colours: it is smaller so. The octree is six times as fast as the default."""
     written = BytesIO()
-    image.quantize(64).save(written, "PNG", optimize=True)
+    image.quantize(64, Image.Quantize.FASTOCTREE).save(written, "PNG")
     return written.getvalue()

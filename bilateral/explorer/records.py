@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.index.queries.authorized import AuthorizedFeedback
 from bilateral.index.queries.chains import ChainProgress, chains
 from bilateral.index.queries.feedback import Feedback, Response, responses_of
@@ -35,6 +36,7 @@ class RatingPage:
         chain_id: The chain.
         names: The names of the agents in it, by short id.
         file: The file of the feedback, and how it was checked; None if it names none.
+        evidence: The payment and the answer of the feedback, by the path of its page; empty for other ratings.
         responses: The newest responses to the feedback.
         progress: The chain's progress.
     """
@@ -45,6 +47,7 @@ class RatingPage:
     chain_id: int
     names: dict[str, str]
     file: FileEvidence | None
+    evidence: dict[str, Evidence]
     responses: tuple[Response, ...]
     progress: ChainProgress
 
@@ -98,6 +101,7 @@ def rating_page(
         chain_id=chain_id,
         names=names_of(connection, registries, [found.agent, rating.server if rating else None]),
         file=file_evidence(connection, chain_id, block, log_index),
+        evidence=evidence_of(connection, registries, [feedback] if feedback else []),
         responses=responses,
         progress=progress_of(connection, chain_id),
     )

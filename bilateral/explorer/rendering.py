@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
-from unicodedata import normalize
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -15,21 +13,26 @@ from bilateral.bounds import scale_of_tag
 from bilateral.explorer import charts, networks, text
 from bilateral.explorer.assets import asset
 from bilateral.explorer.identicon import identicon
+from bilateral.explorer.look_alikes import look_alikes
 from bilateral.explorer.neighbours import neighbours
 from bilateral.explorer.network import ROWS
+from bilateral.explorer.searching import ENDS, GATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from markupsafe import Markup
 
+    from bilateral.explorer.accounts import AccountPage
     from bilateral.explorer.analysis import AnalysisPage, FindingPage
     from bilateral.explorer.comparing import Compared, ComparePage
+    from bilateral.explorer.listing import RatingsPage
     from bilateral.explorer.method import MethodPage
     from bilateral.explorer.network import NetworkPage
     from bilateral.explorer.records import RatingPage, ValidationPage
     from bilateral.explorer.searching import SearchPage
-    from bilateral.explorer.views import AccountPage, AgentPage, HomePage
+    from bilateral.explorer.views import AgentPage, HomePage
+    from bilateral.index.queries.chains import ChainProgress
     from bilateral.index.queries.latest import LatestRating
 
 POLICY: Final = (
@@ -39,6 +42,16 @@ POLICY: Final = (
 """The content security policy of every page: only own files, nothing inline, and nothing from other hosts."""
 
 _FAN: Final = 8
+
+_SHARE_ANCHORS: Final = {
+    "Payment proven": "payment",
+    "Payment claimed": "payment",
+    "Independent raters": "independent",
+    "Not revoked": "shares",
+    "Answered": "shares",
+    "Beyond the top 5": "beyond",
+}
+"""The parts of the method's page that explain each share."""
 
 _PAGES: Final = (
     ("/search", "Search"),
@@ -71,7 +84,11 @@ def _environment() -> Environment:
         "moment": text.moment,
         "network": networks.slug_of,
         "plain": text.plain,
+        "dollars": text.dollars,
+        "gate_fields": lambda end: [f"{name}{end}" for name in GATE],
         "rating_path": networks.rating_path,
+        "ratings_path": networks.ratings_path,
+        "share_anchor": _SHARE_ANCHORS.__getitem__,
         "scale_of_tag": scale_of_tag,
         "short": text.short,
         "strip": charts.strip,
@@ -105,34 +122,39 @@ class Frame:
         return f"{path}?{self.query}" if self.query else path
 
 
-def render(name: str, frame: Frame, **values: Any) -> str:
+def render(name: str, frame: Frame, names: Mapping[str, str | None] | None = None, **values: Any) -> str:
     """Return a page as HTML.
 
     Args:
         name: The template, such as `home`.
         frame: The place of the page.
+        names: The names of the agents on the page, by short id: those that look alike are marked.
         **values: Its content.
     """
-    return _environment().get_template(f"{name}.html.j2").render(frame=frame, **values)
+    twins = look_alikes(names or {})
+    return _environment().get_template(f"{name}.html.j2").render(frame=frame, names=names, twins=twins, **values)
 
 
 def render_home(frame: Frame, page: HomePage) -> str:
     """Return the first page as HTML."""
-    return render("home", frame, page=page)
+    leaders = {it.id: it.name for board in page.leaders for it in board.leaders}
+    return render("home", frame, {**leaders, **page.names}, page=page)
 
 
 def render_latest(rows: Sequence[LatestRating], names: Mapping[str, str]) -> str:
     """Return the table of the latest ratings as HTML, to replace that of a page."""
-    return _environment().get_template("latest.html.j2").render(rows=rows, names=names)
+    return _environment().get_template("latest.html.j2").render(rows=rows, names=names, twins=look_alikes(names))
 
 
 def render_agent(frame: Frame, page: AgentPage) -> str:
     """Return an agent's page as HTML."""
     clients = neighbours(page.edges, "server", _FAN, page.names)
     servers = neighbours(page.edges, "client", _FAN, page.names)
+    own = {page.agent.id: page.agent.registration.name if page.agent.registration else None}
     return render(
         "agent",
         frame,
+        {**page.names, **own},
         page=page,
         histogram=_histogram(page),
         chart=charts.timeline(page.activity.server, page.activity.client, page.activity.last_day),
@@ -140,9 +162,14 @@ def render_agent(frame: Frame, page: AgentPage) -> str:
     )
 
 
+def render_ratings(frame: Frame, page: RatingsPage) -> str:
+    """Return the page of an agent's ratings as HTML."""
+    return render("ratings", frame, page.names, page=page)
+
+
 def render_account(frame: Frame, page: AccountPage) -> str:
     """Return an account's page as HTML."""
-    return render("account", frame, page=page)
+    return render("account", frame, page.names, page=page)
 
 
 def render_method(frame: Frame, page: MethodPage) -> str:
@@ -152,25 +179,27 @@ def render_method(frame: Frame, page: MethodPage) -> str:
 
 def render_rating(frame: Frame, page: RatingPage) -> str:
     """Return the page of one rating as HTML."""
-    return render("rating", frame, page=page)
+    return render("rating", frame, page.names, page=page)
 
 
 def render_validation(frame: Frame, page: ValidationPage) -> str:
     """Return the page of one validation as HTML."""
-    return render("validation", frame, page=page)
+    return render("validation", frame, page.names, page=page)
 
 
 def render_search(frame: Frame, page: SearchPage) -> str:
-    """Return the page of searches as HTML. Names that look the same are marked."""
+    """Return the page of searches as HTML."""
+    names = {it.id: it.name for it in page.found} | {it.name: it.label for it in page.direct if it.kind == "agent"}
     slugs = [networks.slug_of(it.chain_id) for it in page.chains]
-    seen = Counter(normalize("NFKC", it.name).casefold().strip() for it in page.found if it.name)
-    twins = {it.name for it in page.found if it.name and seen[normalize("NFKC", it.name).casefold().strip()] > 1}
-    return render("search", frame, page=page, chain_options=[(it, it) for it in slugs], twins=twins)
+    chosen = page.fields.get("chain", slugs[0] if slugs else "")
+    options = [(it, it) for it in (*slugs, *([] if chosen in slugs else [chosen]))]
+    return render("search", frame, names, page=page, chain_options=options, ends=ENDS)
 
 
 def render_compare(frame: Frame, page: ComparePage) -> str:
     """Return the page that compares agents as HTML."""
-    return render("compare", frame, page=page, histograms=[_histogram(it) for it in page.compared])
+    names = {it.agent.id: it.agent.registration.name for it in page.compared if it.agent.registration}
+    return render("compare", frame, names, page=page, histograms=[_histogram(it) for it in page.compared])
 
 
 def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
@@ -184,8 +213,10 @@ def render_network(frame: Frame, page: NetworkPage, number: int) -> str:
     last = max(1, -(-len(page.links) // ROWS))
     number = min(number, last)
     rows = page.links[(number - 1) * ROWS : number * ROWS]
-    names = {it.id: it.name for it in page.nodes if it.name}
-    return render("network", frame, page=page, rows=rows, names=names, number=number, pages_of_links=last)
+    nodes = {it.id: it for it in page.nodes}
+    ends = {end for it in rows for end in (it.source, it.target)}
+    names = {it: nodes[it].name for it in ends if it in nodes}
+    return render("network", frame, names, page=page, rows=rows, nodes=nodes, number=number, pages_of_links=last)
 
 
 def render_analysis(frame: Frame, page: AnalysisPage) -> str:
@@ -203,12 +234,13 @@ def _histogram(page: AgentPage | Compared) -> Markup:
     return charts.butterfly(page.as_server.distribution, page.as_client.distribution)
 
 
-def render_problem(frame: Frame, status: int, detail: str) -> str:
+def render_problem(frame: Frame, status: int, detail: str, chains: Sequence[ChainProgress] = ()) -> str:
     """Return the page of a request that failed, as HTML.
 
     Args:
         frame: The place of the page.
         status: The HTTP status.
         detail: The sentence that says why.
+        chains: The indexed chains; empty if the database does not answer.
     """
-    return render("problem", frame, status=status, detail=detail)
+    return render("problem", frame, status=status, detail=detail, chains=chains)

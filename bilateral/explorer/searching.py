@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlencode
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of
 from bilateral.index.queries.chains import ChainProgress, chains
 from bilateral.index.queries.search import FoundAgent, search_agents
-from bilateral.index.queries.search_filters import AgentSearch, Capability, Gate, Order, Payment, Side
+from bilateral.index.queries.search_filters import MAX_GATES, AgentSearch, Capability, Gate, Order, Payment, Side
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -19,16 +21,29 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from bilateral.index.queries.registries import Registries
+
 T = TypeVar("T")
 
+GATE: Final = (
+    *("side", "tag", "lower_bound", "minimum", "maximum", "clients", "count", "maximum_count"),
+    *("reviewer", "payment"),
+)
+"""The names of a gate's fields. Those of the second gate end with `_2`, and so on."""
+
+ENDS: Final = ("", *(f"_{number}" for number in range(2, MAX_GATES + 1)))
+"""The ends of the names of each gate's fields."""
+
 FIELDS: Final = (
-    *("q", "chain", "side", "tag", "lower_bound", "minimum", "clients", "count", "reviewer", "payment"),
-    *("service", "capability", "active", "x402", "order", "cursor"),
+    *("q", "chain", "owner", "wallet"),
+    *(f"{name}{end}" for end in ENDS for name in GATE),
+    *("service", "capability", "metadata", "active", "x402", "rated"),
+    *("registered_from", "registered_to", "updated_from", "updated_to", "order", "cursor"),
 )
 """The names of the form's fields, in their order."""
 
-_GATE: Final = ("tag", "lower_bound", "minimum", "clients", "count", "reviewer", "payment")
 _ROWS: Final = 20
+_DAY: Final = 86_400
 _MOST_DIGITS: Final = 18
 
 
@@ -41,6 +56,7 @@ class SearchPage:
         found: The agents.
         next: The path of the next page; None if this is the last one.
         problem: The sentence that says why the form is wrong; None if it is not.
+        direct: Pages that the words name: an agent, an account, a validation or a tag.
         chains: The indexed chains.
     """
 
@@ -48,6 +64,7 @@ class SearchPage:
     found: tuple[FoundAgent, ...]
     next: str | None
     problem: str | None
+    direct: tuple[Direct, ...]
     chains: tuple[ChainProgress, ...]
 
 
@@ -59,6 +76,9 @@ def filled(parameters: Mapping[str, str]) -> dict[str, str]:
     """
     found = {name: parameters.get(name, "").strip() for name in FIELDS}
     found = {name: value for name, value in found.items() if value}
+    for end in ENDS[1:]:  # a form names the side of every gate, also of those that are not filled
+        if {name for name in found if name.endswith(end)} == {f"side{end}"} and found[f"side{end}"] == Side.SERVER:
+            del found[f"side{end}"]
     return {} if found == {"side": Side.SERVER.value} else found
 
 
@@ -71,21 +91,23 @@ def path_of(fields: Mapping[str, str]) -> str:
     return f"/search?{urlencode(fields)}" if fields else "/search"
 
 
-def search_page(connection: Connection, fields: dict[str, str]) -> SearchPage:
+def search_page(connection: Connection, registries: Registries, fields: dict[str, str]) -> SearchPage:
     """Read the page of a search.
 
     Args:
         connection: The database.
+        registries: The indexed registries.
         fields: The filled fields of the form.
     """
     indexed = chains(connection)
+    direct = directly(connection, registries, fields.get("q", ""))
     try:
         search = search_of(fields)
         page = search_agents(connection, search, limit=_ROWS, cursor=fields.get("cursor"))
     except InvalidArgumentError as error:
-        return SearchPage(fields, (), None, str(error), indexed)
+        return SearchPage(fields, (), None, str(error), direct, indexed)
     following = None if page.next is None else path_of({**fields, "cursor": page.next})
-    return SearchPage(fields, page.items, following, None, indexed)
+    return SearchPage(fields, page.items, following, None, direct, indexed)
 
 
 def search_of(fields: Mapping[str, str]) -> AgentSearch:
@@ -97,45 +119,80 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
     Raises:
         InvalidArgumentError: A field is wrong.
     """
-    side = _one_of(Side, "side", fields.get("side")) or Side.SERVER
-    gate = (
-        Gate(
-            tag=fields.get("tag"),
-            side=side,
-            minimum=_number("minimum", fields),
-            lower_bound=_number("lower_bound", fields),
-            count=_count("count", fields) or 1,
-            clients=_count("clients", fields) or 1,
-            reviewers=tuple(fields.get("reviewer", "").replace(",", " ").split()),
-            payment=_one_of(Payment, "payment", fields.get("payment")),
-        )
-        if side is not Side.SERVER or any(name in fields for name in _GATE)
-        else None
-    )
-    text, owner = fields.get("q"), None
-    if text and text[:2].lower() == "0x":
+    text, owner = fields.get("q"), fields.get("owner")
+    if text and owner is None and text[:2].lower() == "0x" and len(text) == ADDRESS_LENGTH:
         text, owner = None, text
     return AgentSearch(
         text=text,
         owner=owner,
+        wallet=fields.get("wallet"),
         chains=_chains(fields),
-        capabilities=tuple(_capability(it) for it in fields.get("capability", "").split(",") if it.strip()),
-        services=tuple(it.strip() for it in fields.get("service", "").split(",") if it.strip()),
+        capabilities=tuple(_capability(it) for it in _listed("capability", fields)),
+        services=_listed("service", fields),
         active=_yes_or_no("active", fields),
         x402=_yes_or_no("x402", fields),
-        gates=() if gate is None else (gate,),
+        registered_from=_day("registered_from", fields),
+        registered_to=_day("registered_to", fields, is_end=True),
+        updated_from=_day("updated_from", fields),
+        updated_to=_day("updated_to", fields, is_end=True),
+        metadata=tuple(_metadata(it) for it in _listed("metadata", fields)),
+        rated=_yes_or_no("rated", fields),
+        gates=tuple(gate for end in ENDS if (gate := _gate(fields, end)) is not None),
         order=_one_of(Order, "order", fields.get("order")),
     )
 
 
+def _gate(fields: Mapping[str, str], end: str) -> Gate | None:
+    """Return a gate of a form; None if it is not filled. A side alone is a gate, but for that of servers."""
+    side = _one_of(Side, f"side{end}", fields.get(f"side{end}")) or Side.SERVER
+    if side is Side.SERVER and not any(f"{name}{end}" in fields for name in GATE[1:]):
+        return None
+    return Gate(
+        tag=fields.get(f"tag{end}"),
+        side=side,
+        minimum=_number(f"minimum{end}", fields),
+        maximum=_number(f"maximum{end}", fields),
+        lower_bound=_number(f"lower_bound{end}", fields),
+        count=_count(f"count{end}", fields) or 1,
+        maximum_count=_count(f"maximum_count{end}", fields),
+        clients=_count(f"clients{end}", fields) or 1,
+        reviewers=tuple(fields.get(f"reviewer{end}", "").replace(",", " ").split()),
+        payment=_one_of(Payment, f"payment{end}", fields.get(f"payment{end}")),
+    )
+
+
+def _listed(name: str, fields: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the entries of a list, which commas part."""
+    return tuple(entry for it in fields.get(name, "").split(",") if (entry := it.strip()))
+
+
 def _chains(fields: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the chain of a form, as a list."""
-    if "chain" not in fields:
-        return ()
-    chain_id = chain_of(fields["chain"])
-    if chain_id is None:
-        raise InvalidArgumentError(f"the chain {quoted(fields['chain'])} is unknown: write its name or its number")
-    return (chain_id,)
+    """Return the chains of a form."""
+    found = []
+    for name in _listed("chain", fields):
+        chain_id = chain_of(name)
+        if chain_id is None:
+            raise InvalidArgumentError(f"the chain {quoted(name)} is unknown: write its name or its number")
+        found.append(chain_id)
+    return tuple(found)
+
+
+def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int | None:
+    """Return the first or the last second of a day (UTC)."""
+    text = fields.get(name)
+    if text is None:
+        return None
+    try:
+        first = datetime.fromisoformat(text).replace(tzinfo=UTC)
+        return int(first.timestamp()) + (_DAY - 1 if is_end else 0)
+    except ValueError:
+        raise InvalidArgumentError(f"{name} {quoted(text)} is not a day: write it as 2026-11-22") from None
+
+
+def _metadata(text: str) -> tuple[str, bytes | None]:
+    """Return a key of metadata and its value; a key alone stands for any value."""
+    key, equals, value = text.partition("=")
+    return key.strip(), value.strip().encode(errors="replace") if equals else None
 
 
 def _number(name: str, fields: Mapping[str, str]) -> Decimal | None:

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 if TYPE_CHECKING:
     from decimal import Decimal
 
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 """The categories of characters that are invisible, or that turn the direction of writing."""
 
 _LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
@@ -30,7 +30,7 @@ def visible(text: str | None, limit: int = MAX_SHOWN) -> Markup:
         limit: The largest number of characters to show.
     """
     shown = (text or "")[:limit]
-    parts = [_mark(it) if unicodedata.category(it) in _UNSEEN else escape(it) for it in shown]
+    parts = [_mark(it) if unicodedata.category(it) in UNSEEN else escape(it) for it in shown]
     return Markup("").join(parts) + ("…" if len(text or "") > limit else "")
 
 
@@ -42,7 +42,7 @@ def plain(text: str | None, limit: int = MAX_SHOWN) -> str:
         limit: The largest number of characters to show.
     """
     shown = (text or "")[:limit]
-    marked = "".join(f"[U+{ord(it):04X}]" if unicodedata.category(it) in _UNSEEN else it for it in shown)
+    marked = "".join(f"[U+{ord(it):04X}]" if unicodedata.category(it) in UNSEEN else it for it in shown)
     return marked + ("…" if len(text or "") > limit else "")
 
 
@@ -89,6 +89,15 @@ def figure(value: float | Decimal | None) -> str:
         value: The value; None shows a dash.
     """
     return "\N{EN DASH}" if value is None else f"{value:,.1f}".removesuffix(".0")
+
+
+def dollars(value: float) -> str:
+    """Return an amount of dollars: with cents, or with as many digits as a smaller one needs.
+
+    Args:
+        value: The amount.
+    """
+    return f"{value:,.2f}" if value >= 0.01 or not value else f"{value:.6f}".rstrip("0")  # noqa: PLR2004  # a cent
 
 
 def web_link(uri: str | None) -> str | None:

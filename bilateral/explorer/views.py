@@ -8,25 +8,26 @@ from typing import TYPE_CHECKING, Final
 from bilateral.bounds import scale_of_tag
 from bilateral.explorer.agent_figures import Activity, Share, TagValues, activity, shares, values_by_tag
 from bilateral.explorer.buying import BuyerRecord, buyer_records
-from bilateral.index.queries.accounts import Account
-from bilateral.index.queries.accounts import account as read_account
+from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.index.queries.agents import Agent, RatingSummary
 from bilateral.index.queries.agents import agent as read_agent
+from bilateral.index.queries.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.index.queries.chains import ChainProgress, chains
 from bilateral.index.queries.changes import Change, changes_of
 from bilateral.index.queries.distribution import TENTHS, distribution
-from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_by, feedback_of
+from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.index.queries.findings import Finding, TrustScore, findings_about, trust_scores
 from bilateral.index.queries.identities import OtherIdentity, other_identities
 from bilateral.index.queries.latest import LatestRating, latest_ratings
 from bilateral.index.queries.names import names_of
 from bilateral.index.queries.neighbourhood import Edge, neighbourhood
+from bilateral.index.queries.paid import proven_payments
 from bilateral.index.queries.ratings import Direction, Rating, ratings_of
 from bilateral.index.queries.recent import rating_times, recent_feedback
-from bilateral.index.queries.registries import agent_key
+from bilateral.index.queries.records import FileEvidence, registration_evidence
 from bilateral.index.queries.search_filters import Side
 from bilateral.index.queries.search_leaders import Leader, leaderboard
-from bilateral.index.queries.validations import Validation, validations_by, validations_of
+from bilateral.index.queries.validations import Validation, validations_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -107,7 +108,10 @@ class AgentPage:
         as_server: The agent as a server.
         as_client: The agent as a client.
         edges: The edges of its neighbourhood.
+        file: The registration file, and how it was checked; None if the agent names none.
         feedback: Its newest feedback, revoked ones too.
+        evidence: The payments and answers of this feedback, by the path of its page.
+        authorized: The newest feedback that its owner authorised.
         received: The newest ratings by servers that it received.
         given: The newest ratings that it gave as a server.
         validations: Its newest validations.
@@ -127,7 +131,10 @@ class AgentPage:
     as_server: SideView
     as_client: SideView
     edges: tuple[Edge, ...]
+    file: FileEvidence | None
     feedback: tuple[Feedback, ...]
+    evidence: dict[str, Evidence]
+    authorized: tuple[AuthorizedFeedback, ...]
     received: tuple[Rating, ...]
     given: tuple[Rating, ...]
     validations: tuple[Validation, ...]
@@ -143,27 +150,20 @@ class AgentPage:
     progress: ChainProgress
 
 
-@dataclass(frozen=True, slots=True)
-class AccountPage:
-    """The content of an account's page.
+def agent_sides(connection: Connection, key: AgentKey) -> tuple[Agent, SideView, SideView] | None:
+    """Read an agent and its two sides, without the rest of its page.
 
-    Attributes:
-        account: The account and its agents.
-        given: The newest feedback that it gave on each chain.
-        received: The newest ratings by servers of the agents that it owns or is the wallet of.
-        buyers: Its records as a buyer.
-        validations: The newest requests to it as a validator.
-        names: The names of the agents on the page, by short id.
-        chains: The indexed chains.
+    Args:
+        connection: The database.
+        key: The agent.
+
+    Returns:
+        The agent, as a server and as a client; None if the index has no such agent.
     """
-
-    account: Account
-    given: tuple[Feedback, ...]
-    received: tuple[Rating, ...]
-    buyers: tuple[BuyerRecord, ...]
-    validations: tuple[Validation, ...]
-    names: dict[str, str]
-    chains: tuple[ChainProgress, ...]
+    agent = read_agent(connection, key)
+    if agent is None:
+        return None
+    return agent, side_view(connection, key, agent, "server"), side_view(connection, key, agent, "client")
 
 
 def home_page(connection: Connection, registries: Registries) -> HomePage:
@@ -212,6 +212,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     received = ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items
     given = ratings_of(connection, key, Direction.GIVEN, limit=_ROWS).items
     edges = _with_servers(neighbourhood(connection, key, limit=_EDGES).edges, received)
+    feedback = feedback_of(connection, key, FeedbackFilter(include_revoked=True), limit=_ROWS).items
     recent = recent_feedback(connection, key)
     accounts = {it for it in (agent.owner, agent.wallet) if it is not None}
     place = (connection, key.chain_id, key.identity_registry)
@@ -222,11 +223,14 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         as_server=side_view(connection, key, agent, "server"),
         as_client=side_view(connection, key, agent, "client"),
         edges=edges,
-        feedback=feedback_of(connection, key, FeedbackFilter(include_revoked=True), limit=_ROWS).items,
+        file=registration_evidence(connection, key),
+        feedback=feedback,
+        evidence=evidence_of(connection, registries, feedback),
+        authorized=authorized_feedback_of(connection, key, limit=_ROWS).items,
         received=received,
         given=given,
         validations=validations_of(connection, key, limit=_ROWS).items,
-        shares=shares(recent, edges, agent.ratings, scores),
+        shares=shares(recent, proven_payments(connection, key, recent), edges, agent.ratings, scores),
         tags=values_by_tag(agent.ratings, recent),
         activity=activity(recent, rating_times(connection, key), progress.block_time),
         changes=changes_of(connection, key),
@@ -237,41 +241,6 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         names=names_of(connection, registries, named),
         progress=progress,
     )
-
-
-def account_page(connection: Connection, registries: Registries, address: str) -> AccountPage:
-    """Read the page of an account.
-
-    Args:
-        connection: The database.
-        registries: The indexed registries.
-        address: The account, in checksum form.
-    """
-    chain_ids, wanted = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
-    given = [it for chain in chain_ids for it in feedback_by(connection, chain, address, wanted, limit=_ROWS).items]
-    asked = [it for chain in chain_ids for it in validations_by(connection, chain, address, limit=_ROWS).items]
-    account = read_account(connection, address, chain_ids)
-    received = _received(connection, registries, account)
-    rated = {it.agent for it in received} | {it.server for it in received}
-    ids = {it.id for it in account.agents} | {it.agent for it in given} | {it.agent for it in asked} | rated
-    indexed = chains(connection)
-    return AccountPage(
-        account=account,
-        given=tuple(given),
-        received=received,
-        buyers=buyer_records(connection, indexed, [address]),
-        validations=tuple(asked),
-        names=names_of(connection, registries, ids),
-        chains=indexed,
-    )
-
-
-def _received(connection: Connection, registries: Registries, account: Account) -> tuple[Rating, ...]:
-    """Return the newest ratings by servers of the agents that an account owns or is the wallet of."""
-    keys = [agent_key(registries, it.global_id) for it in account.agents[:_ROWS] if it.is_owner or it.is_wallet]
-    found = [it for key in keys for it in ratings_of(connection, key, Direction.RECEIVED, limit=_ROWS).items]
-    found.sort(key=lambda it: (it.time, it.block, it.log_index), reverse=True)
-    return tuple(found[:_ROWS])
 
 
 def _with_servers(edges: tuple[Edge, ...], received: tuple[Rating, ...]) -> tuple[Edge, ...]:

@@ -18,6 +18,7 @@ PATHS = (
     *("/search", "/search?q=weather&tag=starred&clients=2", "/search?lower_bound=high", "/search?q=nothing+here"),
     *("/compare", "/compare?first=31337/1&second=31337:2"),
     *("/31337/network", "/31337/1/network", "/31337/4/network"),
+    *("/31337/1/ratings", "/31337/5/ratings?side=client", "/31337/1/ratings?side=authorized", "/31337/4/ratings"),
     "/31337/analysis",
     *("feedback", "rating", "authorized"),
     *(f"/31337/validations/0x{'01' * 32}", f"/31337/validations/0x{'02' * 32}"),

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from bilateral.explorer.charts import bar, butterfly, neighbourhood
 from bilateral.explorer.identicon import identicon
+from bilateral.explorer.look_alikes import look_alikes, shape
 from bilateral.explorer.neighbours import Neighbour, neighbours
 from bilateral.explorer.networks import agent_path, chain_of, slug_of, slugs
-from bilateral.explorer.text import MAX_SHOWN, figure, moment, short, visible, web_link
+from bilateral.explorer.text import MAX_SHOWN, dollars, figure, moment, short, visible, web_link
 from bilateral.index.queries.neighbourhood import Edge
 from tests.explorer.html import Page
 
@@ -119,3 +120,42 @@ def test_a_counterpart_with_several_tags_is_one_neighbour():
     ]
     found = neighbours(edges, "server", 8, {"1:2": "Painter"})
     assert [(it.name, it.count, it.mean) for it in found] == [("0x1111…1111", 9, 75.0), ("Painter", 1, 50.0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("Paypal Agent", "P\u0430ypa\u0406 Agent"),
+        ("Weather Oracle", "We\u0430ther  \u041er\u0430cle"),
+        ("com", "corn"),
+        ("O2", "02"),
+        ("Bilateral", "bi1ateral"),
+        ("abc", "a\u200bb\u202ec"),
+        ("Agent", "\uff21\U0001d420\u0435nt"),
+        ("scope", "\u0455\u0441\u043e\u0440\u0435"),
+    ],
+    ids=["Cyrillic", "blanks", "two letters for one", "digits", "case", "invisible", "wide", "whole alphabet"],
+)
+def test_names_that_a_person_would_mix_up_have_one_shape(name, other):
+    assert shape(name) == shape(other)
+    assert look_alikes({"1:1": name, "1:2": other, "1:3": "Painter", "1:4": None}) == {"1:1", "1:2"}
+
+
+def test_different_names_have_different_shapes():
+    names = ("Weather Oracle", "Weather Oracles", "Painter", "Route Planner", "漢字", "漢", "")
+    assert len({shape(it) for it in names}) == len(names)
+
+
+@given(st.text(max_size=50))
+def test_any_text_has_a_shape_that_is_its_own_shape(text):
+    assert shape(shape(text)) == shape(text)
+
+
+def test_small_amounts_show_as_many_digits_as_they_need():
+    assert [dollars(it) for it in (0, 0.001, 0.000001, 0.01, 1234.5)] == [
+        "0.00",
+        "0.001",
+        "0.000001",
+        "0.01",
+        "1,234.50",
+    ]

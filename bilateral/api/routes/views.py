@@ -37,11 +37,11 @@ _Id = Annotated[str, Query(max_length=200)]
 @router.get("/search", response_class=Response)
 def search(request: Request) -> Response:
     """Find agents by a form. Each state of it has one path."""
-    fields = filled(request.query_params)
+    fields, service = filled(request.query_params), service_of(request)
     if not request.url.path.endswith(".json") and dict(request.query_params) != fields:
         return RedirectResponse(path_of(fields), 303)
     return page_answer(
-        request, SearchPage, lambda: service_of(request).read(search_page, fields), rendering.render_search
+        request, SearchPage, lambda: service.read(search_page, service.registries(), fields), rendering.render_search
     )
 
 

@@ -14,15 +14,16 @@ from bilateral.api.pages import html, indexed_chain, page_answer
 from bilateral.api.problems import not_found
 from bilateral.api.service import Service, service_of
 from bilateral.explorer import rendering
+from bilateral.explorer.accounts import AccountPage, account_page
 from bilateral.explorer.assets import assets
-from bilateral.explorer.method import METHOD, MethodPage
+from bilateral.explorer.listing import RatingsPage, ratings_page
+from bilateral.explorer.method import MethodPage, method_page
 from bilateral.explorer.pictures import agent_picture, site_picture
 from bilateral.explorer.views import (
-    AccountPage,
     AgentPage,
     HomePage,
-    account_page,
     agent_page,
+    agent_sides,
     home_page,
     latest_of_all,
 )
@@ -58,7 +59,8 @@ def latest(request: Request) -> Response:
 @router.get("/method", response_class=Response)
 def method(request: Request) -> Response:
     """Show how each figure is made."""
-    return page_answer(request, MethodPage, lambda: METHOD, rendering.render_method)
+    service = service_of(request)
+    return page_answer(request, MethodPage, lambda: method_page(service.read(chains)), rendering.render_method)
 
 
 @router.get("/assets/{name}", response_class=Response)
@@ -92,7 +94,12 @@ def account(request: Request, address: str) -> Response:
 @router.get("/{network}/{agent_id:int}.png", response_class=Response)
 def agent_preview(request: Request, network: str, agent_id: int) -> Response:
     """Return the picture of an agent that previews of links show."""
-    return tagged(request, agent_picture(_read_agent(service_of(request), network, agent_id)), _PNG)
+    service = service_of(request)
+    key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
+    found = service.read(agent_sides, key)
+    if found is None:
+        raise not_found("agent", key.id)
+    return tagged(request, agent_picture(*found), _PNG)
 
 
 @router.get("/{network}/{agent_id:int}.json", response_class=Response)
@@ -101,6 +108,23 @@ def agent(request: Request, network: str, agent_id: int) -> Response:
     """Show an agent from both sides."""
     service = service_of(request)
     return page_answer(request, AgentPage, lambda: _read_agent(service, network, agent_id), rendering.render_agent)
+
+
+@router.get("/{network}/{agent_id:int}/ratings.json", response_class=Response)
+@router.get("/{network}/{agent_id:int}/ratings", response_class=Response)
+def ratings(request: Request, network: str, agent_id: int) -> Response:
+    """Show the ratings that a figure of an agent is made of."""
+    service = service_of(request)
+
+    def read() -> RatingsPage:
+        key = service.agent_key(f"{indexed_chain(service, network)}:{agent_id}")
+        path = f"/{network}/{agent_id}/ratings"
+        found = service.read(ratings_page, service.registries(), key, path, request.query_params)
+        if found is None:
+            raise not_found("agent", key.id)
+        return found
+
+    return page_answer(request, RatingsPage, read, rendering.render_ratings)
 
 
 def _read_agent(service: Service, network: str, agent_id: int) -> AgentPage:

@@ -13,7 +13,7 @@ from bilateral.index.queries.pages import Page, newest_page, require_limit
 from bilateral.index.queries.values import hexadecimal, short_text
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection, Row, Select
 
     from bilateral.index.queries.registries import AgentKey
 
@@ -71,19 +71,45 @@ def authorized_feedback_of(
     """
     require_limit(limit)
     it, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
-    statement = select(
-        *(it.registry, it.client_address, it.score, it.tag1, it.tag2, it.file_uri, it.file_hash),
-        *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
-    ).where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id)
+    statement = _selection().where(
+        it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id
+    )
     if client is not None:
         statement = statement.where(it.client_address == client)
     place = (it.block_number, it.log_index)
+    return newest_page(connection, statement, place, _feedback, kind=kind, limit=limit, cursor=cursor)
 
-    def convert(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
-        registry, given_by, score, tag1, tag2, uri, hash_, block, log_index, time, transaction = row
-        return AuthorizedFeedback(
-            *(key.id, registry, given_by, score, short_text(tag1), short_text(tag2), uri, hexadecimal(hash_)),
-            *(block, log_index, time, f"0x{transaction.hex()}"),
-        )
 
-    return newest_page(connection, statement, place, convert, kind=kind, limit=limit, cursor=cursor)
+def authorized_feedback_by(
+    connection: Connection, chain_id: int, client: str, limit: int = 20
+) -> tuple[AuthorizedFeedback, ...]:
+    """Return the newest authorised feedback that an account gave on a chain.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        client: The account, in checksum form.
+        limit: The largest number of entries.
+    """
+    it = _TABLE.c
+    query = _selection().where(it.chain_id == chain_id, it.client_address == client)
+    rows = connection.execute(query.order_by(it.block_number.desc(), it.log_index.desc()).limit(limit))
+    return tuple(_feedback(row) for row in rows)
+
+
+def _selection() -> Select[Any]:
+    """Return the statement for authorised feedback."""
+    it = _TABLE.c
+    return select(
+        *(it.chain_id, it.agent_id, it.registry, it.client_address, it.score, it.tag1, it.tag2),
+        *(it.file_uri, it.file_hash, it.block_number, it.log_index, it.block_time, it.transaction_hash),
+    )
+
+
+def _feedback(row: Row[*tuple[Any, ...]]) -> AuthorizedFeedback:
+    """Return a row as authorised feedback."""
+    chain_id, agent_id, registry, client, score, tag1, tag2, uri, hash_, block, log_index, time, transaction = row
+    return AuthorizedFeedback(
+        *(f"{chain_id}:{agent_id}", registry, client, score, short_text(tag1), short_text(tag2), uri),
+        *(hexadecimal(hash_), block, log_index, time, f"0x{transaction.hex()}"),
+    )

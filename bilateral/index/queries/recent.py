@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, bindparam, exists, select
+from sqlalchemy import bindparam, exists, select
 
 from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback, ResponseAppended
 from bilateral.index import schema
@@ -31,7 +31,8 @@ class RecentFeedback:
         tag: The measure.
         value: The value.
         time: The time of its block, Unix seconds.
-        is_paid: True if its file names a payment.
+        client: The client.
+        payment_transaction: The transaction of a payment that its file names, the word of a stranger; None without one.
         is_answered: True if somebody responded.
         is_revoked: True if the client revoked it.
     """
@@ -39,7 +40,8 @@ class RecentFeedback:
     tag: str
     value: Exact
     time: int
-    is_paid: bool
+    client: str
+    payment_transaction: str | None
     is_answered: bool
     is_revoked: bool
 
@@ -57,8 +59,8 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
         rows += connection.execute(_newest_feedback(), values).all()
     rows.sort(key=lambda row: -row[3])
     return tuple(
-        RecentFeedback(tag, exact(value, decimals), time, *map(bool, flags))
-        for tag, value, decimals, time, *flags in rows[:MOST]
+        RecentFeedback(tag, exact(value, decimals), time, client, transaction, *map(bool, flags))
+        for tag, value, decimals, time, client, transaction, *flags in rows[:MOST]
     )
 
 
@@ -99,8 +101,8 @@ def _newest_feedback() -> Select[Any]:
     ).subquery()
     it = newest.c
     return select(
-        *(it.tag1, it.value, it.value_decimals, it.block_time),
-        _has_payment(it),
+        *(it.tag1, it.value, it.value_decimals, it.block_time, it.client_address),
+        _claimed_payment(it),
         *(_has(schema.EVENT_TABLES[event].c, it) for event in (ResponseAppended, FeedbackRevoked)),
     ).order_by(it.block_number.desc(), it.log_index.desc())
 
@@ -111,12 +113,12 @@ def _has(events: Any, it: Any) -> Any:
     return exists().where(*(events[name] == it[name] for name in names))
 
 
-def _has_payment(it: Any) -> Any:
-    """Return the condition that the file of a feedback names a payment."""
+def _claimed_payment(it: Any) -> Any:
+    """Return the transaction that the file of a feedback names as its payment."""
     named, file, read = files.file_reference.c, files.file.c, files.feedback_file.c
-    return exists().where(
-        and_(*(named[name] == it[name] for name in ("chain_id", "block_number", "log_index"))),
+    query = select(read.payment_transaction).where(
+        *(named[name] == it[name] for name in ("chain_id", "block_number", "log_index")),
         file.file_id == named.file_id,
         read.content_hash == file.content_hash,
-        read.payment_transaction.is_not(None),
     )
+    return query.limit(1).scalar_subquery()

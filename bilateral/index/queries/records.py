@@ -21,9 +21,12 @@ from bilateral.index.queries.authorized import AuthorizedFeedback
 from bilateral.index.queries.feedback import SELECTION, VIEW, Feedback, feedback_of_row
 from bilateral.index.queries.ratings import Rating
 from bilateral.index.queries.values import hexadecimal, short_text
+from bilateral.index.search.schema import agent_file
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Table
+
+    from bilateral.index.queries.registries import AgentKey
 
 _RATED: Final = {"client": (ClientRated, "client_id"), "validator": (ValidatorRated, "validator_id")}
 _MOST_ANSWERS: Final = 100
@@ -31,7 +34,7 @@ _MOST_ANSWERS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class FileEvidence:
-    """The file of a feedback: how it was checked, and the signatures in it. All texts are the word of a stranger.
+    """A file: how it was checked, and the signatures in that of a feedback. All texts are the word of a stranger.
 
     Attributes:
         uri: Its URI.
@@ -143,7 +146,28 @@ def file_evidence(connection: Connection, chain_id: int, block: int, log_index: 
         block: The event's block.
         log_index: Its place in the block.
     """
-    named, file, content, read = files.file_reference, files.file, files.file_content, files.feedback_file
+    named = files.file_reference
+    return _file(connection, named, *_at(named.c, chain_id, block, log_index))
+
+
+def registration_evidence(connection: Connection, key: AgentKey) -> FileEvidence | None:
+    """Return the registration file that an agent names now; None if it names none, or the index has not found it yet.
+
+    Args:
+        connection: The database.
+        key: The agent.
+    """
+    it = agent_file.c
+    return _file(
+        connection,
+        agent_file,
+        *(it.chain_id == key.chain_id, it.identity_registry == key.identity_registry, it.agent_id == key.agent_id),
+    )
+
+
+def _file(connection: Connection, named: Table, *which: Any) -> FileEvidence | None:
+    """Return the file that a row of a table names."""
+    file, content, read = files.file, files.file_content, files.feedback_file
     tables = (
         named.join(file, file.c.file_id == named.c.file_id)
         .outerjoin(content, content.c.content_hash == file.c.content_hash)
@@ -156,7 +180,7 @@ def file_evidence(connection: Connection, chain_id: int, block: int, log_index: 
             *(read.c[name] for name in ("interaction_hash", "agent_signature", "client_signature")),
         )
         .select_from(tables)
-        .where(*_at(named.c, chain_id, block, log_index))
+        .where(*which)
     ).first()
     if row is None:
         return None

@@ -1,0 +1,154 @@
+"""The content of an account's page: what it gave and received as a client, buyer, owner, wallet or validator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from bilateral.explorer.buying import BuyerRecord, buyer_records
+from bilateral.explorer.evidence import Evidence, evidence_of
+from bilateral.index.queries.accounts import Account
+from bilateral.index.queries.accounts import account as read_account
+from bilateral.index.queries.agents import RatingSummary, summaries
+from bilateral.index.queries.authorized import AuthorizedFeedback, authorized_feedback_by
+from bilateral.index.queries.chains import ChainProgress, chains
+from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_by
+from bilateral.index.queries.findings import Finding, findings_about
+from bilateral.index.queries.names import names_of
+from bilateral.index.queries.paid import Payment, payments_by, payments_to
+from bilateral.index.queries.ratings import Direction, Rating, ratings_of
+from bilateral.index.queries.registries import agent_key
+from bilateral.index.queries.validations import Validation, validations_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection
+
+    from bilateral.index.queries.registries import AgentKey, Registries
+
+Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
+
+_ROWS: Final = 12
+_AGENTS: Final = 6
+"""The agents of an account whose figures and ratings are shown. More would make the page slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountFinding:
+    """A finding of trust analysis that names the account.
+
+    Attributes:
+        chain_id: The chain.
+        finding: The finding.
+        part: The account's part in it: `actor`, `beneficiary` or `subject`.
+    """
+
+    chain_id: int
+    finding: Finding
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPage:
+    """The content of an account's page. Each list has the newest entries of all chains.
+
+    Attributes:
+        account: The account and its agents.
+        summaries: The figure that stands for each side of its first agents, by short id.
+        given: The feedback that it gave.
+        authorized: The feedback that it gave and that the agent's owner had authorised.
+        ratings_given: The ratings of clients and validators by agents that it owns or is the wallet of.
+        received: The ratings by servers of the agents that it owns or is the wallet of.
+        paid: The payments that it made to agents.
+        was_paid: Payments that it received as the wallet of agents.
+        buyers: Its records as a buyer.
+        validations: The requests to it as a validator.
+        findings: The findings of trust analysis that name it.
+        evidence: The payments and answers of the feedback that it gave, by the path of its page.
+        names: The names of the agents on the page, by short id.
+        chains: The indexed chains.
+    """
+
+    account: Account
+    summaries: dict[str, tuple[RatingSummary, ...]]
+    given: tuple[Feedback, ...]
+    authorized: tuple[AuthorizedFeedback, ...]
+    ratings_given: tuple[Rating, ...]
+    received: tuple[Rating, ...]
+    paid: tuple[Payment, ...]
+    was_paid: tuple[Payment, ...]
+    buyers: tuple[BuyerRecord, ...]
+    validations: tuple[Validation, ...]
+    findings: tuple[AccountFinding, ...]
+    evidence: dict[str, Evidence]
+    names: dict[str, str]
+    chains: tuple[ChainProgress, ...]
+
+
+def account_page(connection: Connection, registries: Registries, address: str) -> AccountPage:
+    """Read the page of an account.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries.
+        address: The account, in checksum form.
+    """
+    chain_ids, wanted = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
+    account = read_account(connection, address, chain_ids)
+    keys = [agent_key(registries, it.global_id) for it in account.agents if it.is_owner or it.is_wallet][:_AGENTS]
+    given = _newest(
+        [it for id_ in chain_ids for it in feedback_by(connection, id_, address, wanted, limit=_ROWS).items]
+    )
+    authorized = _newest([it for id_ in chain_ids for it in authorized_feedback_by(connection, id_, address, _ROWS)])
+    rated, received = (_newest(_ratings(connection, keys, it)) for it in (Direction.GIVEN, Direction.RECEIVED))
+    paid = _newest([it for id_ in chain_ids for it in payments_by(connection, id_, address, _ROWS)])
+    was_paid = _newest([it for id_ in chain_ids for it in payments_to(connection, id_, address, _ROWS)])
+    asked = [it for id_ in chain_ids for it in validations_by(connection, id_, address, limit=_ROWS).items]
+    ids = {it.id for it in account.agents}
+    ids |= {it.agent for rows in (given, authorized, rated, received, paid, was_paid, asked) for it in rows}
+    ids |= {it.server for it in (*rated, *received)}
+    indexed = chains(connection)
+    return AccountPage(
+        account=account,
+        summaries={key.id: _for_sides(summaries(connection, key)) for key in keys},
+        given=given,
+        authorized=authorized,
+        ratings_given=rated,
+        received=received,
+        paid=paid,
+        was_paid=was_paid,
+        buyers=buyer_records(connection, indexed, [address]),
+        validations=tuple(asked),
+        findings=_findings(connection, registries, address),
+        evidence=evidence_of(connection, registries, given),
+        names=names_of(connection, registries, ids),
+        chains=indexed,
+    )
+
+
+def _ratings(connection: Connection, keys: Sequence[AgentKey], direction: Direction) -> list[Rating]:
+    """Return the newest ratings of agents, or by them."""
+    return [it for key in keys for it in ratings_of(connection, key, direction, limit=_ROWS).items]
+
+
+def _for_sides(found: Sequence[RatingSummary]) -> tuple[RatingSummary, ...]:
+    """Return the summary with the most counterparts of each side. They are in this order."""
+    best: dict[str, RatingSummary] = {}
+    for it in found:
+        best.setdefault(it.side, it)
+    return tuple(best[side] for side in ("server", "client", "validator") if side in best)
+
+
+def _findings(connection: Connection, registries: Registries, address: str) -> tuple[AccountFinding, ...]:
+    """Return the findings that name the account."""
+    return tuple(
+        AccountFinding(chain_id, finding, part)
+        for chain_id in registries.by_chain
+        for finding, part in findings_about(connection, chain_id, registries.identity_of(chain_id), {address})
+    )
+
+
+def _newest(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the newest rows."""
+    return tuple(sorted(rows, key=lambda it: (it.time, it.block, it.log_index), reverse=True)[:_ROWS])

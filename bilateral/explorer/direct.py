@@ -1,0 +1,122 @@
+"""Pages that the words of a search name: an agent by its id, an account, a validation, or a tag."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlencode
+
+from sqlalchemy import select
+
+from bilateral.errors import BilateralError
+from bilateral.explorer.networks import account_path, agent_path, chain_of, slug_of
+from bilateral.identifiers import checksummed
+from bilateral.index import schema
+from bilateral.index.queries.names import names_of
+from bilateral.index.queries.records import validation_records
+from bilateral.index.queries.registries import agent_key
+from bilateral.index.queries.search_filters import Side, storable
+from bilateral.index.text import key_text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bilateral.index.queries.registries import AgentKey, Registries
+
+ADDRESS_LENGTH: Final = 42
+"""The characters of an address."""
+
+_ADDRESS: Final = re.compile("0x[0-9a-fA-F]{40}")
+_HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
+_NUMBER: Final = re.compile(r"#?([0-9]{1,78})")
+_PAIR: Final = re.compile(r"/?([a-z0-9-]{1,40})\s*(?:/|:|#|\s)\s*#?([0-9]{1,78})")
+_MOST: Final = 5
+_SIDES: Final = (Side.SERVER, Side.CLIENT, Side.VALIDATOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """A page that the words of a search name.
+
+    Attributes:
+        kind: `agent`, `account`, `validation` or `tag`.
+        name: The agent's id, the address, the hash or the tag.
+        label: The agent's name, the word of a stranger; None for others.
+        path: The path of the page.
+    """
+
+    kind: str
+    name: str
+    label: str | None
+    path: str
+
+
+def directly(connection: Connection, registries: Registries, words: str) -> tuple[Direct, ...]:
+    """Return the pages that the words of a search name.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries.
+        words: The words, such as `8453:247`, `base/247`, `#247`, `0x…` or `starred`.
+    """
+    text = words.strip()
+    if _ADDRESS.fullmatch(text):
+        address = checksummed(text)
+        return (Direct("account", address, None, account_path(address)),)
+    if _HASH.fullmatch(text):
+        return _validations(connection, registries, text.lower())
+    agents = _agents(connection, registries, text)
+    return agents or _tags(connection, registries, text)
+
+
+def _agents(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:
+    """Return the agents of an id. A number alone may be an agent of each chain."""
+    keys: list[AgentKey] = []
+    if number := _NUMBER.fullmatch(text):
+        wanted = [(chain_id, number[1]) for chain_id in registries.by_chain]
+    elif (pair := _PAIR.fullmatch(text.lower())) and (chain := chain_of(pair[1])) is not None:
+        wanted = [(chain, pair[2])]
+    else:
+        wanted = []
+    texts = [f"{chain_id}:{int(number_)}" for chain_id, number_ in wanted] or ([text] if ":" in text else [])
+    for it in texts[:_MOST]:
+        try:
+            keys.append(agent_key(registries, it))
+        except BilateralError:
+            continue
+    found = [key.id for key in keys if _exists(connection, key)]
+    names = names_of(connection, registries, found)
+    return tuple(Direct("agent", it, names.get(it), agent_path(it)) for it in found)
+
+
+def _exists(connection: Connection, key: AgentKey) -> bool:
+    """Check that the index has an agent."""
+    it = schema.agent.c
+    query = select(it.agent_id).where(
+        it.chain_id == key.chain_id, it.identity_registry == key.identity_registry, it.agent_id == key.agent_id
+    )
+    return connection.execute(query).first() is not None
+
+
+def _validations(connection: Connection, registries: Registries, request: str) -> tuple[Direct, ...]:
+    """Return the validations with a name."""
+    return tuple(
+        Direct("validation", request, None, f"/{slug_of(chain_id)}/validations/{request}")
+        for chain_id in registries.by_chain
+        if validation_records(connection, chain_id, bytes.fromhex(request[2:]))
+    )[:_MOST]
+
+
+def _tags(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:
+    """Return the searches for agents that are rated with a tag."""
+    if not text:
+        return ()
+    it, tag = schema.summary.c, key_text(storable(text))
+    found = []
+    for side in _SIDES:
+        query = select(it.tag).where(it.chain_id.in_(registries.by_chain), it.side == side.value, it.tag == tag)
+        if connection.execute(query.limit(1)).first() is not None:
+            path = f"/search?{urlencode({'side': side.value, 'tag': tag})}"
+            found.append(Direct("tag", tag, None, path))
+    return tuple(found)

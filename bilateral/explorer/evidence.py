@@ -1,0 +1,81 @@
+"""The evidence of listed feedback: the proof of its payment, and its answer."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from bilateral.explorer.networks import rating_path
+from bilateral.index import schema
+from bilateral.index.queries.answers import Answer, answers_to
+from bilateral.index.queries.paid import PaymentProof, proofs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection
+
+    from bilateral.index.queries.feedback import Feedback
+    from bilateral.index.queries.registries import Registries
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The evidence of a feedback.
+
+    Attributes:
+        payment: The answer to the question if it was paid for.
+        answer: The answer that counts most; None without one.
+    """
+
+    payment: PaymentProof
+    answer: Answer | None
+
+
+def evidence_of(connection: Connection, registries: Registries, given: Iterable[Feedback]) -> dict[str, Evidence]:
+    """Return the evidence of each feedback, by the path of its page.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries.
+        given: The feedback, of any chains and agents.
+    """
+    by_chain: dict[int, list[Feedback]] = defaultdict(list)
+    for it in given:
+        by_chain[_chain(it)].append(it)
+    found = {}
+    for chain_id, listed in by_chain.items():
+        identities = {it.address: it.identity_registry for it in registries.by_chain.get(chain_id, ())}
+        proofs = proofs_of(connection, identities, chain_id, listed)
+        people = _people(connection, chain_id, {it.agent_id for it in listed})
+        for it, proof in zip(listed, proofs, strict=True):
+            own = people[identities.get(it.registry, ""), it.agent_id]
+            (answer,) = answers_to(connection, chain_id, [it], own)
+            found[rating_path(chain_id, it.block, it.log_index)] = Evidence(proof, answer)
+    return found
+
+
+def _people(connection: Connection, chain_id: int, wanted: set[int]) -> dict[tuple[str, int], set[str]]:
+    """Return the owner and the wallet of agents."""
+    it = schema.agent.c
+    rows = connection.execute(
+        select(it.identity_registry, it.agent_id, it.owner, it.wallet).where(
+            it.chain_id == chain_id,
+            it.identity_registry.in_(
+                select(schema.registry.c.identity_registry).where(schema.registry.c.chain_id == chain_id)
+            ),
+            it.agent_id.in_(sorted(wanted)),
+        )
+    )
+    found: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for identity, agent_id, *accounts in rows:
+        found[identity, int(agent_id)].update(account for account in accounts if account is not None)
+    return found
+
+
+def _chain(given: Feedback) -> int:
+    """Return the chain of a feedback."""
+    return int(given.agent.partition(":")[0])

@@ -1,0 +1,61 @@
+"""Names that look alike: the words of strangers, of which one may pretend to be another."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final
+
+from bilateral.explorer.text import MAX_SHOWN, UNSEEN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MARK: Final = "\u200e"
+"""The mark that the library puts around characters that are written from right to left."""
+
+
+def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
+    """Return the ids of agents whose name looks like that of another one.
+
+    Args:
+        names: Names by id.
+    """
+    shapes = {id_: shape(name[:MAX_SHOWN]) for id_, name in names.items() if name}
+    seen = Counter(shapes.values())
+    return frozenset(id_ for id_, found in shapes.items() if seen[found] > 1)
+
+
+@lru_cache(maxsize=4096)
+def shape(name: str) -> str:
+    """Return the shape of a name: names with the same shape look alike (Unicode, UTS 39, "skeleton").
+
+    Letters of other alphabets stand for those that they look like, as Unicode's table says. Case, blanks and characters
+    that nobody sees do not count.
+
+    Args:
+        name: The name.
+    """
+    table = _stands_for()
+    shown = (it for it in unicodedata.normalize("NFD", name) if unicodedata.category(it) not in UNSEEN)
+    text = "".join(table.get(it, it) for it in shown).casefold()
+    return "".join("".join(table.get(it, it) for it in text).split())
+
+
+@cache
+def _stands_for() -> dict[str, str]:
+    """Return the character or characters that each character looks like.
+
+    The library's table links each character with its model in both directions. A model has several links.
+    """
+    # The table takes 0.3 s to load: only pages with names need it.
+    from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415
+
+    links = {name.strip(_MARK): [it["c"].strip(_MARK) for it in found] for name, found in confusables_data.items()}
+    models = {}
+    for name, (first, *more) in links.items():
+        is_model = more or (len(first) == 1 and len(links.get(first, ())) == 1 and name < first)
+        if len(name) == 1 and not is_model:
+            models[name] = first
+    return models

@@ -1,0 +1,222 @@
+"""Evidence on pages: payments, answers, files, other identities, findings, and names that look alike."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from bilateral.api.settings import ApiSettings
+from tests.api.world import served
+from tests.explorer.html import Page
+from tests.explorer.stored import BUYER, CLAIMS, CLIENT, OWNER, PROVEN, RIVAL, WALLET, evidence_index
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """An HTTP client of the service over the index of evidence."""
+    database = f"sqlite:///{tmp_path_factory.mktemp('evidence') / 'index.sqlite'}"
+    evidence_index(database)
+    settings = ApiSettings(database=database, rate=None, query_seconds=10.0, max_silence=10**9)
+    with served(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        yield client
+
+
+def page(site, path):
+    answer = site.get(path, headers={"Accept": "text/html"}, follow_redirects=True)
+    assert answer.status_code == 200
+    return Page(answer.text)
+
+
+def proofs(content):
+    """Return the state of the payment of each client's feedback."""
+    rows = {f"/base/ratings/{it['block']}-{it['log_index']}": it["client"] for it in content["feedback"]}
+    return [(rows[path], it["payment"]["state"]) for path, it in content["evidence"].items()]
+
+
+def test_a_payment_is_proven_only_if_the_client_paid_this_agent(site):
+    content = site.get("/base/1.json").json()
+    states = ["proven", "to itself", "claimed", "claimed"]
+    assert sorted(proofs(content)) == sorted([*zip(CLAIMS, states, strict=True), (BUYER, "none")])
+    shares = {it["name"]: it["server"] for it in content["shares"]}
+    assert (shares["Payment proven"], shares["Payment claimed"]) == (0.2, 0.8)
+
+
+def test_pages_show_each_state_of_a_payment_in_its_own_words(site):
+    shown = page(site, "/base/1").text
+    assert all(it in shown for it in ("✓ paid $1.50", "paid itself", "claimed", "none"))
+    content = site.get("/base/1.json").json()
+    path = next(path for path, it in content["evidence"].items() if it["payment"]["state"] == "proven")
+    shown = page(site, path).text
+    assert "Proven: the client paid this agent, as the chain shows" in shown
+    assert f"0x{PROVEN.hex()}" in shown
+    assert site.get(f"{path}.json").json()["evidence"][path]["payment"]["payment"]["dollars"] == 1.5
+
+
+def test_a_feedback_shows_the_answer_of_the_agent_before_those_of_others(site):
+    answers = [it["answer"] for it in site.get("/base/1.json").json()["evidence"].values()]
+    (answer,) = [it for it in answers if it is not None]
+    assert (answer["responder"], answer["is_by_agent"]) == (OWNER, True)
+    assert "by the agent" in page(site, "/base/1").text
+
+
+def test_an_agent_shows_its_file_with_uri_and_hash(site):
+    content = site.get("/base/1.json").json()
+    shown = page(site, "/base/1").text
+    assert content["file"]["content_hash"] in shown
+    assert content["agent"]["uri"][:100] in shown
+
+
+def test_another_identity_is_proven_if_both_files_name_each_other(site):
+    content = site.get("/base/1.json").json()
+    claims = [(it["chain_id"], it["agent_id"], it["names_back"], it["has_same_owner"]) for it in content["others"]]
+    assert claims == [(31337, "7", True, True), (31337, "8", False, False)]
+    shown = page(site, "/base/1")
+    assert "31337 #7 both ways , same owner" in shown.text
+    assert "31337 #8 one way" in shown.text
+    assert "/31337/7" in shown.attributes("href")
+
+
+def test_an_agent_shows_its_transfers_and_changes_of_its_wallet(site):
+    kinds = [(it["kind"], it["account"]) for it in site.get("/base/1.json").json()["changes"]]
+    assert [it for it in kinds if it[0] != "file"] == [
+        ("wallet", WALLET), ("transferred", OWNER), ("registered", RIVAL),
+    ]  # fmt: skip
+    shown = page(site, "/base/1").text
+    assert "Wallet 0x" in shown
+    assert "Transferred to 0x" in shown
+
+
+def test_names_that_look_alike_are_marked_in_lists(site):
+    assert page(site, "/search?q=agent").text.count("looks like another name here") == 3
+    assert "looks like another name here" in page(site, "/compare?first=base/1&second=base/2").text
+    assert "looks like another name here" not in page(site, "/compare?first=base/1&second=31337/8").text
+
+
+def test_an_account_shows_what_it_gave_and_received_in_every_role(site):
+    gave = site.get(f"/accounts/{CLIENT}.json").json()
+    assert [it["score"] for it in gave["authorized"]] == [77]
+    assert [it["state"] for it in (it["payment"] for it in gave["evidence"].values())] == ["proven"]
+    assert [it["agent"] for it in gave["paid"]] == ["8453:1", "8453:1"]
+    assert [it["payments"] for it in gave["buyers"]] == [2]
+    assert [it["part"] for it in gave["findings"]] == ["actor"]
+    wallet = site.get(f"/accounts/{WALLET}.json").json()
+    assert [it["rating"] for it in wallet["ratings_given"]] == [30]
+    assert {it["payer"] for it in wallet["was_paid"]} == {CLIENT, WALLET}
+    assert [it["side"] for it in wallet["summaries"]["8453:1"]] == ["server"]
+    shown = page(site, f"/accounts/{WALLET}").text
+    assert "Ratings that its agents gave" in shown
+    assert "Payments that it received" in shown
+    assert "Authorised feedback that it gave" in page(site, f"/accounts/{CLIENT}").text
+
+
+def test_the_table_of_a_network_says_groups_directions_flags_and_low_means(site):
+    found = page(site, "/base/network")
+    assert all(it in found.text for it in ("rates as a server", "rates as a client", "below 50", "group 1", "flagged"))
+    nodes = site.get("/base/network.json").json()["nodes"]
+    assert min(it["group"] for it in nodes) == 1
+    assert "/base/analysis" in found.attributes("href")
+
+
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        ("8453:1", "/base/1"),
+        ("base/1", "/base/1"),
+        ("Base #1", "/base/1"),
+        ("#7", "/31337/7"),
+        (CLIENT.lower(), f"/accounts/{CLIENT}"),
+        ("starred", "/search?side=server&tag=starred"),
+    ],
+)
+def test_the_search_box_finds_ids_addresses_and_tags(site, words, path):
+    answer = site.get("/search.json", params={"q": words}).json()
+    assert path in [it["path"] for it in answer["direct"]]
+    html = site.get("/search", params={"q": words}, headers={"Accept": "text/html"}).text
+    assert path in Page(html).attributes("href")
+
+
+@pytest.mark.parametrize("words", ["8453:99", "nowhere/1", "#99", "0xab", "", "::", "base/" + "9" * 78])
+def test_words_that_name_no_page_lead_nowhere(site, words):
+    assert site.get("/search.json", params={"q": words}).json()["direct"] == []
+
+
+def test_each_figure_leads_to_the_ratings_that_it_is_made_of(site):
+    assert "/base/1/ratings?tag=starred" in page(site, "/base/1").attributes("href")
+    content = site.get("/base/1/ratings.json?tag=starred").json()
+    counted = [it for it in content["feedback"] if not it["is_revoked"]]
+    (summary,) = content["summaries"]
+    assert (summary["count"], summary["mean"]) == (
+        len(counted),
+        sum(float(it["value"]) for it in counted) / len(counted),
+    )
+    assert [float(it["value"]) for it in site.get(f"/base/1/ratings.json?client={BUYER}").json()["feedback"]] == [
+        40,
+        90,
+    ]
+    assert [it["rating"] for it in site.get("/base/2/ratings.json?side=client").json()["ratings"]] == [30]
+    assert [it["rating"] for it in site.get("/base/1/ratings.json?side=given").json()["ratings"]] == [30]
+    assert [it["score"] for it in site.get("/base/1/ratings.json?side=authorized").json()["authorized"]] == [77]
+    for side in ("server", "authorized", "client", "validator", "given"):
+        assert "Ratings" in page(site, f"/base/1/ratings?side={side}").text
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/base/1/ratings?side=both", 400), ("/base/1/ratings?client=0x", 400), ("/base/9/ratings", 404),
+     ("/base/1/ratings?cursor=x", 400)],
+)  # fmt: skip
+def test_a_wrong_list_of_ratings_is_refused_in_a_page_that_says_the_block(site, path, status):
+    answer = site.get(path, headers={"Accept": "text/html"})
+    assert answer.status_code == status
+    assert "base: block 1" in Page(answer.text).text
+
+
+def test_the_foot_of_every_page_says_block_lag_and_version(site):
+    for path in ("/", "/method", "/search", "/compare", "/base/1", f"/accounts/{CLIENT}", "/base/network"):
+        assert "base: block 1, 0 behind the head" in page(site, path).text, path
+        assert "Bilateral 0" in page(site, path).text, path
+
+
+def test_the_method_explains_every_figure_and_lists_the_api(site):
+    found = page(site, "/method")
+    anchors = {it["id"] for it in found.of("h3")}
+    asked = {it.partition("#")[2] for it in page(site, "/base/1").attributes("href") if it.startswith("/method#")}
+    assert asked
+    assert asked <= anchors
+    for entrance in site.get("/method.json").json()["api"]:
+        assert entrance["link"] is None or site.get(entrance["link"]).status_code == 200
+
+
+def test_every_state_of_the_gate_has_a_path_that_fills_the_form(site):
+    query = "side=client&minimum=20&maximum=40&maximum_count=9&side_2=server&tag_2=starred&count_2=2&rated=yes"
+    found = page(site, f"/search?{query}&registered_from=2020-01-01&updated_to=2030-01-01&chain=base")
+    filled = {it["name"]: it.get("value") for it in found.of("input") if it.get("value")}
+    assert filled == {
+        "minimum": "20", "maximum": "40", "maximum_count": "9", "tag_2": "starred", "count_2": "2",
+        "registered_from": "2020-01-01", "updated_to": "2030-01-01",
+    }  # fmt: skip
+    content = site.get(f"/search.json?{query}").json()
+    assert content["problem"] is None
+    assert content["found"] == []  # nobody rated agent 1 as a client, and nobody agent 2 as a server
+    wallet = site.get(f"/search.json?wallet={WALLET}&metadata=category=shop").json()
+    assert (wallet["problem"], [it["id"] for it in wallet["found"]]) == (None, ["8453:1"])
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("registered_from=soon", 'registered_from "soon" is not a day: write it as 2026-11-22'),
+        ("maximum_2=x", 'maximum_2 "x" is not a number'),
+        ("maximum_count=0", "maximum_count 0 is out of range 1..2^63-1"),
+        ("rated=maybe", 'rated "maybe" is neither yes nor no'),
+        ("chain=base,nowhere", 'the chain "nowhere" is unknown: write its name or its number'),
+        ("wallet=0x", 'wallet "0x" is not an address: expected 0x and 40 hexadecimal digits'),
+    ],
+)
+def test_a_wrong_field_of_the_gate_is_named(site, query, problem):
+    assert site.get(f"/search.json?{query}").json()["problem"] == problem
+
+
+def test_a_path_of_the_form_leaves_empty_gates_out(site):
+    answer = site.get("/search?q=agent&side=server&side_2=server&tag_2=&side_3=server")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/search?q=agent&side=server")
