@@ -32,6 +32,7 @@ from bilateral.x402.errors import (  # noqa: E402
     PaymentRefusedError,
     ReputationExtensionError,
     StreamingRouteError,
+    UnreadFeedbackError,
     UnsupportedBodyError,
 )
 from bilateral.x402.feedback import (  # noqa: E402
@@ -132,6 +133,7 @@ __all__ = [
     "Secp256k1Key",
     "SettlementReceipt",
     "StreamingRouteError",
+    "UnreadFeedbackError",
     "UnsupportedBodyError",
     "Verification",
     "Verifier",

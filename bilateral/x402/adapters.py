@@ -6,6 +6,7 @@ import base64
 import binascii
 import json
 import logging
+import re
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from x402.http.types import HTTPRequestContext
@@ -18,21 +19,24 @@ from bilateral.x402.bodies import decode_body
 from bilateral.x402.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError, UnsupportedBodyError
 from bilateral.x402.profiles import PROFILES
 from bilateral.x402.server import Reputation8004ResourceServerExtension
+from bilateral.x402.streaming import is_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Iterable, Mapping
 
     from x402.http.types import RouteConfig
 
     from bilateral.x402.exchange import Exchange
+    from bilateral.x402.streaming import StreamingRoute
 
 logger = logging.getLogger("bilateral.x402")
 
 KeptParts: TypeAlias = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
 """The status, the headers and the body of a response."""
 
-STREAMS: Final = ("text/event-stream", "application/x-ndjson", "multipart/x-mixed-replace")
-"""Content types of responses that clients read while they arrive."""
+
+_PARAMETER: Final = re.compile(r"\\{[^{}]*\\}")
+"""A parameter of a path, after `re.escape`."""
 
 
 class Refusal(Exception):  # noqa: N818  # an answer, not an error
@@ -71,6 +75,7 @@ class HttpAdapter:
         self.limit, self.answers = limit, answers
         declared = {pattern: PROFILES.keys() & (route.extensions or {}).keys() for pattern, route in routes.items()}
         self._routes = x402HTTPServerBase(server, {pattern: routes[pattern] for pattern in routes if declared[pattern]})
+        self._paths = [pattern.rpartition(" ")[2] for pattern in routes if declared[pattern]]
         registered = [it for it in server.get_extensions() if isinstance(it, Reputation8004ResourceServerExtension)]
         self._extensions = {it.key: it for it in registered}
         for missing in sorted(set().union(*declared.values()) - self._extensions.keys()):
@@ -87,15 +92,30 @@ class HttpAdapter:
         context = HTTPRequestContext(None, path, method, decoded_path=decoded_path)  # type: ignore[arg-type]
         return bool(self._routes.requires_payment(context))
 
-    def refuse_streaming(self, methods: Collection[str], path: str) -> None:
-        """Refuse a streaming route of the application that declares the extension.
+    def refuse_streaming(self, routes: Iterable[StreamingRoute]) -> None:
+        """Refuse streaming routes of the application that declare the extension.
 
         Raises:
-            StreamingRouteError: It does.
+            StreamingRouteError: One does.
         """
-        for method in sorted(methods):
-            if self.declares(method, path):
-                raise StreamingRouteError(f"{method} {path}")
+        for methods, path in routes:
+            pattern = re.compile(_PARAMETER.sub(r"[^/]+", re.escape(path)))
+            paths = [path, *(it for it in self._paths if pattern.fullmatch(it))]
+            for method in sorted(methods):
+                if any(self.declares(method, it) for it in paths):
+                    raise StreamingRouteError(f"{method} {path}")
+
+    def refuse_stream(self, headers: Mapping[str, str]) -> None:
+        """Refuse a response that streams, as soon as its headers are known.
+
+        Args:
+            headers: The headers, by their names in lower case.
+
+        Raises:
+            Refusal: It streams. It must not be paid for.
+        """
+        if is_stream(headers.get("content-type", "")):
+            raise Refusal(500, "streaming_response")
 
     def request_body(self, body: bytes, encoding: str) -> bytes:
         """Return a request's body as the application will see it.
@@ -119,8 +139,7 @@ class HttpAdapter:
         Raises:
             Refusal: The response streams, is too large, or cannot be decoded. It must not be paid for.
         """
-        if headers.get("content-type", "").partition(";")[0].strip().lower() in STREAMS:
-            raise Refusal(500, "streaming_response")
+        self.refuse_stream(headers)
         if is_too_large:
             raise Refusal(500, "response_too_large")
         try:

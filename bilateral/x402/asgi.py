@@ -13,7 +13,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.middleware.base import BaseHTTPMiddleware
-from starlette.responses import StreamingResponse
 from x402.http.middleware.fastapi import payment_middleware
 
 from bilateral.x402.adapters import HttpAdapter, Refusal
@@ -21,9 +20,10 @@ from bilateral.x402.answers import KeptAnswers
 from bilateral.x402.bodies import MAX_BODY
 from bilateral.x402.errors import BodyTooLargeError
 from bilateral.x402.exchange import CURRENT, Exchange
+from bilateral.x402.streaming import asgi_streams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from x402 import x402ResourceServer
@@ -66,7 +66,7 @@ class ReputationMiddleware:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers())
-        self._limit = limit
+        self._app, self._limit = app, limit
         self._paid = BaseHTTPMiddleware(
             _Capture(app, self._adapter), payment_middleware(routes, server, **(settings or {}))
         )
@@ -75,7 +75,7 @@ class ReputationMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if not self._is_checked:
-            _refuse_streaming(self._adapter, scope.get("app"))
+            self._adapter.refuse_streaming(asgi_streams(scope.get("app") or self._app))
             self._is_checked = True
         header = _header(scope, b"payment-signature") if scope["type"] == "http" else b""
         if not header or not self._declares(scope):
@@ -119,14 +119,13 @@ class _Capture:
         if exchange is None or not exchange.is_paid:
             await self._app(scope, receive, send)
             return
-        response = _Buffered(self._adapter.limit)
-        await self._app(scope, receive, response)
-        if response.start is None:
-            return
-        start, body = response.start, response.body.joined
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
+        response = _Buffered(self._adapter)
         try:
-            seen = self._adapter.response_body(body, headers, is_too_large=response.is_too_large)
+            await response.take(self._app(scope, receive, response))
+            if response.start is None:
+                return
+            start, body = response.start, response.body.joined
+            seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
             exchange.response = b"" if scope["method"] == "HEAD" else seen
         except Refusal as refusal:
             exchange.response = refusal.body
@@ -137,21 +136,45 @@ class _Capture:
 
 
 class _Buffered:
-    """Takes a response instead of the client."""
+    """Takes a response instead of the client, and stops one that cannot be signed: a stream may have no end."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, adapter: HttpAdapter) -> None:
         self.start: Message | None = None
         self.body = _Body()
-        self.is_too_large = False
-        self._limit = limit
+        self._adapter = adapter
+        self._refusal: Refusal | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.start = message
-        elif message["type"] == "http.response.body" and not self.is_too_large:
+            self._stop_at(lambda: self._adapter.refuse_stream(_texts(message["headers"])))
+        elif message["type"] == "http.response.body":
             self.body.add(message.get("body", b""))
-            if self.body.size > self._limit:
-                self.is_too_large, self.body = True, _Body()
+            if self.body.size > self._adapter.limit:
+                self.body = _Body()
+                self._stop_at(lambda: self._adapter.response_body(b"", {}, is_too_large=True))
+
+    async def take(self, running: Awaitable[None]) -> None:
+        """Wait for the application.
+
+        Raises:
+            Refusal: The response cannot be signed.
+        """
+        try:
+            await running
+        except Exception:
+            if self._refusal is None:
+                raise
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _stop_at(self, check: Callable[[], object]) -> None:
+        """Make a check, and note its refusal. Raising it in the application's `send` stops the application."""
+        try:
+            check()
+        except Refusal as refusal:
+            self._refusal = refusal
+            raise
 
 
 class _Body:
@@ -204,7 +227,7 @@ class _Outgoing:
 
     def _signed(self, headers: Headers, body: bytes) -> Headers:
         """Add the proof to the header of a settlement that came before the application ran."""
-        texts = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+        texts = _texts(headers)
         self._exchange.response = self._adapter.decoded(body, texts.get("content-encoding", ""))
         value = self._adapter.sign_settled(self._exchange, texts.get("payment-response"))
         if value is None:
@@ -213,20 +236,16 @@ class _Outgoing:
         return [*kept, (b"payment-response", value.encode("latin-1"))]
 
 
-def _refuse_streaming(adapter: HttpAdapter, app: Any) -> None:
-    """Refuse routes of the application that stream and declare the extension."""
-    for route in getattr(app, "routes", None) or ():
-        response_class = getattr(route, "response_class", None)
-        response_class = getattr(response_class, "value", response_class)  # FastAPI wraps its default
-        if isinstance(response_class, type) and issubclass(response_class, StreamingResponse):
-            adapter.refuse_streaming(getattr(route, "methods", None) or {"GET"}, str(getattr(route, "path", "")))
-
-
 async def _call(adapter: HttpAdapter, function: Callable[..., T], *arguments: Any) -> T:
     """Call a function that uses the store of kept answers, in a thread if the store may wait."""
     if adapter.answers.is_blocking:
         return await asyncio.to_thread(function, *arguments)
     return function(*arguments)
+
+
+def _texts(headers: Headers) -> dict[str, str]:
+    """Return headers as texts, by their names in lower case."""
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
 
 
 def _header(scope: Scope, name: bytes) -> bytes:

@@ -79,6 +79,7 @@ class PaidRequest:
         request: The request's body, decoded.
         response: The response's body, decoded; None if it cannot be decoded.
         target: Method and URL.
+        is_body_lost: True if the server has not kept the body of an answer that was fetched again, only its proof.
     """
 
     payment: dict[str, Any]
@@ -86,6 +87,7 @@ class PaidRequest:
     request: bytes
     response: bytes | None
     target: str = ""
+    is_body_lost: bool = False
 
     @property
     def accepted(self) -> dict[str, Any]:

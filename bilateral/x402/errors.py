@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from bilateral.errors import BilateralError
+from bilateral.text import quoted
 
 Fault: TypeAlias = Literal[
     "missing", "wrong_type", "too_long", "too_many", "malformed", "wrong_chain", "wrong_case", "unsupported_version"
@@ -87,6 +88,28 @@ class DuplicateFeedbackError(ReputationExtensionError, ValueError):
         super().__init__(f"feedback {feedback} names the payment {task_ref}: one feedback a payment")
         self.feedback = feedback
         self.task_ref = task_ref
+
+
+class UnreadFeedbackError(ReputationExtensionError):
+    """An earlier feedback of the client may name this payment, and its file cannot be loaded.
+
+    Attributes:
+        feedback: The textual id of the earlier feedback.
+        task_ref: The payment.
+        uri: The URI of the file; empty if the event was not found that has it.
+    """
+
+    reason = "unread_feedback"
+
+    def __init__(self, feedback: str, task_ref: str, uri: str, problem: str) -> None:
+        """Compose the message from all of them."""
+        super().__init__(
+            f"the file {quoted(uri[:200])} of feedback {feedback} cannot be loaded, so that it may be for the payment "
+            f"{task_ref} already: {problem}; try again, or pass accept_unread=True if it is for another payment"
+        )
+        self.feedback = feedback
+        self.task_ref = task_ref
+        self.uri = uri
 
 
 class StreamingRouteError(ReputationExtensionError, ValueError):

@@ -6,6 +6,8 @@ chain of the agent's identity. Both chains are the same unless the verifier acce
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +25,7 @@ from bilateral.x402.types import SettlementReceipt
 from bilateral.x402.verdicts import Check, CheckName, Outcome, Verification
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from bilateral.documents import Document, RegistrationFile, Signer
     from bilateral.identifiers import ChainId
@@ -39,9 +41,13 @@ T = TypeVar("T")
 class _Stopped(Exception):  # noqa: N818  # the end of a check
     """A check ends without having passed."""
 
-    def __init__(self, outcome: Outcome, problem: str) -> None:
+    def __init__(self, outcome: Outcome, problem: str, code: str, field: str = "") -> None:
         super().__init__(problem)
-        self.outcome, self.problem = outcome, problem
+        self.outcome, self.problem, self.code, self.field = outcome, problem, code, field
+
+    def check(self, name: CheckName) -> Check:
+        """Return the check with this end. Its texts may be a stranger's."""
+        return Check(name, self.outcome, _shown(self.problem), self.code, _shown(self.field))
 
 
 class Examination:
@@ -111,7 +117,17 @@ class Examination:
             request_target=self._paid.target,
             wallet_signer=self._wallet_signer,
             profile=self._profile.key,
+            paid=self._paid,
         )
+
+    @property
+    def moments(self) -> tuple[Examination, ...]:
+        """This examination, and behind a historical one the same for now. The payment must have been checked."""
+        if not self._terms.is_historical:
+            return (self,)
+        now = copy(self)
+        now._terms, now._checks = self._terms.historical(False), dict(self._checks)
+        return self, now
 
     def _make(self, steps: Iterable[tuple[CheckName, Callable[[], Operation[None] | None]]]) -> Operation[None]:
         """Make checks one after the other, and note the outcome of each."""
@@ -122,18 +138,18 @@ class Examination:
                 if operation is not None:
                     yield from operation
             except _Stopped as stopped:
-                self._checks[name] = Check(name, stopped.outcome, _shown(stopped.problem))
+                self._checks[name] = stopped.check(name)
             except BilateralError as error:
-                self._checks[name] = Check(name, Outcome.UNCHECKED, _shown(f"{type(error).__name__}: {error}"))
+                self._checks[name] = _unchecked(f"{type(error).__name__}: {error}").check(name)
 
     def _read_settlement(self) -> None:
         """Read `PAYMENT-RESPONSE`."""
         try:
             self._receipt = SettlementReceipt.of(self._paid.settlement, self._profile.key)
         except InvalidMessageError as error:
-            raise _failed(str(error)) from None
+            raise _invalid(error) from None
         if not self._receipt.is_success:
-            raise _failed("the server reports that settlement failed")
+            raise _failed("the server reports that settlement failed", "settlement_failed")
 
     def _read_statement(self) -> None:
         """Read the signed statement."""
@@ -141,50 +157,54 @@ class Examination:
         try:
             self._interaction = self._profile.statement_of(receipt.interaction)
         except InvalidMessageError as error:
-            raise _failed(str(error)) from None
+            raise _invalid(error) from None
 
     def _compare_agent(self) -> None:
         """Compare the statement's agent with the declared one."""
         try:
             info = self._profile.info_of(self._paid.declaration)
             self._registration = self._reader.known_registration(info)
-        except (InvalidMessageError, PaymentRefusedError) as error:
-            raise _failed(str(error)) from None
+        except InvalidMessageError as error:
+            raise _invalid(error) from None
+        except PaymentRefusedError as error:
+            raise _failed(str(error), error.code) from None
         found, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
         if found.agent_id != agent.agent or found.agent_registry not in {None, agent.registry}:
-            raise _failed(f"the statement is of agent {found.agent_id}, not of {agent}")
+            raise _failed(f"the statement is of agent {found.agent_id}, not of {agent}", "agent_mismatch")
 
     def _compare_networks(self) -> None:
         """Compare the networks."""
         found, receipt = _needed(self._interaction, "there is no statement"), self._receipt
         named = {str(found.network), receipt.network if receipt else "", self._paid.network}
         if len(named) > 1:
-            raise _failed(f"different networks are named: {', '.join(sorted(named))}")
+            raise _failed(f"different networks are named: {', '.join(sorted(named))}", "network_mismatch")
 
     def _compare_transactions(self) -> None:
         """Compare the transactions."""
         found, receipt = _needed(self._interaction, "there is no statement"), _needed(self._receipt, "no settlement")
         if found.task_ref != f"{receipt.network}:{receipt.transaction}":
-            raise _failed("the statement names another transaction than the settlement")
+            raise _failed("the statement names another transaction than the settlement", "task_ref_mismatch")
 
     def _compare_hashes(self) -> Operation[None]:
         """Compute the hashes again from this client's own bodies."""
         found, paid = _needed(self._interaction, "there is no statement"), self._paid
+        if paid.is_body_lost:
+            raise _unchecked("the server has not kept the body of this answer", "body_not_kept")
         if paid.response is None:
-            raise _failed("the response cannot be decoded")
+            raise _failed("the response cannot be decoded", "unsupported_body")
         parts = found.task_ref, paid.request, paid.path_and_query, paid.response
         if len(paid.request) + len(paid.response) < SLOW_BYTES:
             hashes = self._profile.hashes(*parts)
         else:
             hashes = yield Blocking(lambda: self._profile.hashes(*parts))
         if hashes != (found.interaction_hash, found.data_hash):
-            raise _failed("the hash is not that of these bodies")
+            raise _failed("the hash is not that of these bodies", "hash_mismatch")
 
     def _find_payment(self, reader: RegistryReader | None) -> Operation[None]:
         """Find the payment in the chain."""
         found = _needed(self._interaction, "there is no statement")
         if reader is None:
-            raise _Stopped(Outcome.UNCHECKED, f"{self._paid.network[:80]} cannot be checked")
+            raise _unchecked(f"{self._paid.network[:80]} cannot be checked", "unsupported_network")
         payload = self._paid.payment.get("payload")
         payload = payload if isinstance(payload, dict) else {}
         try:
@@ -192,7 +212,7 @@ class Examination:
                 self._paid.accepted, payload, found.payment.transaction, self._terms.confirmations
             )
         except PaymentProblemError as error:
-            raise _failed(str(error)) from None
+            raise _failed(str(error), error.code) from None
 
     def _compare_wallet(self) -> Operation[None]:
         """Compare the payee with the agent's wallet at the payment's block."""
@@ -204,7 +224,7 @@ class Examination:
         if not expected and self._reader.chain == chain:
             expected = yield from self._reader.wallet(agent, payment.block)
         if not is_same_account(chain, expected, payment.payee):
-            raise _failed(verdicts.ADDRESS_MISMATCH)
+            raise _failed(verdicts.ADDRESS_MISMATCH, "payment_address_mismatch")
 
     def _named_wallet(self, chain: ChainId) -> Operation[str]:
         """Return the wallet on a chain that the agent's file named at the payment's block; empty if it named none."""
@@ -221,7 +241,7 @@ class Examination:
         self._uri = yield from self._reader.uri(agent, block)
         self._file = yield from self._loaded(self._uri)
         if self._file.registration_of(agent) is None:
-            raise _failed(verdicts.NOT_REGISTERED)
+            raise _failed(verdicts.NOT_REGISTERED, "agent_not_registered")
 
     def _loaded(self, uri: str, *, is_fresh: bool = False) -> Operation[RegistrationFile]:
         """Load and judge a registration file."""
@@ -229,26 +249,28 @@ class Examination:
             document: Document = yield Blocking(lambda: self._files.load(uri, is_fresh=is_fresh))
             file = authentic_file(document)
         except MalformedDocumentError as error:
-            raise _failed(f"the registration file is malformed: {error}") from None
+            raise _failed(f"the registration file is malformed: {error}", "malformed_file") from None
         except DocumentError as error:
-            raise _Stopped(Outcome.UNCHECKED, f"the registration file cannot be loaded: {error}") from None
+            raise _unchecked(f"the registration file cannot be loaded: {error}", "file_not_loaded") from None
         if file is None:
-            raise _failed("nothing proves that the registration file is authentic: use https, ipfs or data")
+            problem = "nothing proves that the registration file is authentic: use https, ipfs or data"
+            raise _failed(problem, "file_not_authentic")
         if document.integrity is None and self._terms.is_historical:
-            raise _Stopped(Outcome.UNCHECKED, "the file of an https URI is not provable for the past")
+            raise _unchecked("the file of an https URI is not provable for the past", "not_provable_for_the_past")
         return file
 
     def _find_signers(self) -> None:
         """Select the keys that are valid."""
         file = _needed(self._file, "there is no registration file")
         if len(file.signers or ()) > MAX_SIGNERS:
-            raise _failed(f"{len(file.signers or ())} signers exceed the limit of {MAX_SIGNERS}")
+            problem = f"{len(file.signers or ())} signers exceed the limit of {MAX_SIGNERS}"
+            raise _failed(problem, "too_many", "signers")
         moment = datetime.now(UTC)
         if self._terms.is_historical:
             moment = _needed(self._payment, "the payment was not found").time
         self._signers = file.valid_signers(moment)
         if not self._signers and not (self._terms.allow_wallet_signer and not file.signers):
-            raise _failed(verdicts.NO_VALID_SIGNERS)
+            raise _failed(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
 
     def _check_signature(self) -> Operation[None]:
         """Find the key that made the signature, and compare it with the statement's key."""
@@ -262,20 +284,20 @@ class Examination:
             self._find_signers()
             self._signer = find_signer(found.interaction_hash, found.signature, self._signers)
         if self._signer is None:
-            raise _failed(verdicts.SIGNATURE_FAILED)
+            raise _failed(verdicts.SIGNATURE_FAILED, "signature_failed")
         if found.public_key is not None and not is_key(found.public_key, self._signer):
             self._signer = None
-            raise _failed("the statement names another key, which did not sign")
+            raise _failed("the statement names another key, which did not sign", "key_mismatch", "agentSignerPublicKey")
 
     def _check_wallet_signature(self, found: InteractionData) -> Operation[None]:
         """Check the signature of the agent's wallet, if the file lists no keys and the verifier accepts that."""
         if not self._terms.allow_wallet_signer or self._file is None or self._file.signers:
-            raise _Stopped(Outcome.UNCHECKED, verdicts.NO_VALID_SIGNERS)
+            raise _unchecked(verdicts.NO_VALID_SIGNERS, "no_valid_signers")
         agent = _needed(self._registration, "the agent is not known").agent
         block = (yield from self._payment_block()) if self._terms.is_historical else None
         wallet = yield from self._reader.wallet(agent, block)
         if not is_signature_of_account(found.interaction_hash, found.signature, self._reader.chain, wallet):
-            raise _failed(verdicts.SIGNATURE_FAILED)
+            raise _failed(verdicts.SIGNATURE_FAILED, "signature_failed")
         self._wallet_signer = wallet
 
     def _payment_chain(self) -> ChainId:
@@ -291,14 +313,30 @@ class Examination:
         return (yield from self._reader.block_at(payment.time))
 
 
+def joined(moments: Sequence[Examination]) -> Verification:
+    """Return the result of the first examination, with that of the second as `now`."""
+    results = [each.result for each in moments]
+    return results[0] if len(results) == 1 else replace(results[0], now=results[1])
+
+
 def _shown(problem: str) -> str:
     """Escape a problem that holds a stranger's text."""
     return problem if problem.isprintable() else printable(problem)
 
 
-def _failed(problem: str) -> _Stopped:
+def _failed(problem: str, code: str, field: str = "") -> _Stopped:
     """Return the end of a check that failed."""
-    return _Stopped(Outcome.FAILED, problem)
+    return _Stopped(Outcome.FAILED, problem, code, field)
+
+
+def _unchecked(problem: str, code: str = "cannot_check") -> _Stopped:
+    """Return the end of a check that was not possible."""
+    return _Stopped(Outcome.UNCHECKED, problem, code)
+
+
+def _invalid(error: InvalidMessageError) -> _Stopped:
+    """Return the end of a check that found an invalid field."""
+    return _Stopped(Outcome.FAILED, str(error), error.fault, error.field)
 
 
 def _needed(value: Any, problem: str) -> Any:
@@ -308,5 +346,5 @@ def _needed(value: Any, problem: str) -> Any:
         _Stopped: That check did not give it.
     """
     if value is None:
-        raise _Stopped(Outcome.UNCHECKED, problem)
+        raise _unchecked(problem, "earlier_check_failed")
     return value

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.values import FeedbackValue
-from bilateral.x402.errors import DuplicateFeedbackError
+from bilateral.x402.errors import DuplicateFeedbackError, UnreadFeedbackError
 from bilateral.x402.feedback_files import X402_TAG, Tags, claim_of, draft_file, feedback_file, specified_file
 from bilateral.x402.verdicts import CheckName, Outcome
 
@@ -105,12 +105,14 @@ def paid_feedback(  # noqa: PLR0913  # the feedback's own parameters
     }
 
 
-def give_paid_feedback(
+def give_paid_feedback(  # noqa: PLR0913  # as paid_feedback
     client: Client,
     verification: Verification,
     value: int,
     signer: TransactionSigner,
     tags: Tags | None = None,
+    *,
+    accept_unread: bool = False,
     **options: Any,
 ) -> Handle[FeedbackEntry]:
     """Give feedback on a paid answer, once a payment. The client pays the gas.
@@ -121,42 +123,52 @@ def give_paid_feedback(
         value: As `paid_feedback`.
         signer: As `paid_feedback`.
         tags: As `paid_feedback`.
+        accept_unread: True to go on if the file of an earlier feedback cannot be loaded, for example because its server
+            is gone. Only you can know then that it is for another payment.
         **options: As `paid_feedback`.
 
     Raises:
         InvalidArgumentError: As `paid_feedback`.
         DuplicateFeedbackError: This client has given feedback for this payment.
+        UnreadFeedbackError: This client has given feedback since the payment whose file cannot be loaded.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    refuse_duplicate(arguments, client.search_feedback(arguments["agent_id"], **search_for(signer)))
+    given = client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
     return client.give_feedback(**arguments)
 
 
-async def give_paid_feedback_async(
+async def give_paid_feedback_async(  # noqa: PLR0913  # as paid_feedback
     client: AsyncClient,
     verification: Verification,
     value: int,
     signer: TransactionSigner,
     tags: Tags | None = None,
+    *,
+    accept_unread: bool = False,
     **options: Any,
 ) -> AsyncHandle[FeedbackEntry]:
     """Give feedback on a paid answer without blocking. See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    refuse_duplicate(arguments, await client.search_feedback(arguments["agent_id"], **search_for(signer)))
+    given = await client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
     return await client.give_feedback(**arguments)
 
 
-def sign_paid_feedback(
+def sign_paid_feedback(  # noqa: PLR0913  # as paid_feedback
     client: Client,
     verification: Verification,
     value: int,
     signer: TransactionSigner,
     tags: Tags | None = None,
+    *,
+    accept_unread: bool = False,
     **options: Any,
 ) -> SignedFeedback:
     """Sign feedback on a paid answer for somebody else to send (`giveFeedbackBySig`). See `give_paid_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    refuse_duplicate(arguments, client.search_feedback(arguments["agent_id"], **search_for(signer)))
+    given = client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
     return client.sign_feedback(**arguments)
 
 
@@ -197,13 +209,41 @@ def search_for(signer: TransactionSigner) -> dict[str, Any]:
     return {"reviewers": [signer.address], "include_revoked": True, "load_files": True}
 
 
-def refuse_duplicate(arguments: dict[str, Any], given: Sequence[FeedbackEntry]) -> None:
+def refuse_duplicate(
+    verification: Verification,
+    arguments: dict[str, Any],
+    given: Sequence[FeedbackEntry],
+    *,
+    accept_unread: bool = False,
+) -> None:
     """Refuse a second feedback for one payment.
+
+    Args:
+        verification: The verification of the answer.
+        arguments: The result of `paid_feedback`.
+        given: The client's feedback for the agent so far, with files.
+        accept_unread: True to go on if the file of an earlier feedback cannot be loaded.
 
     Raises:
         DuplicateFeedbackError: An earlier feedback of this client names the payment.
+        UnreadFeedbackError: An earlier feedback may name it, and its file cannot be loaded.
     """
     task_ref = arguments["feedback_file"].payment_reference
     for entry in given:
         if entry.file is not None and (entry.file.payment_reference or "").lower() == task_ref.lower():
             raise DuplicateFeedbackError(str(entry.id), task_ref)
+    for entry in given:
+        if not accept_unread and entry.file is None and _may_name(verification, entry):
+            uri = "" if entry.event is None else str(entry.event.uri)
+            problem = "its event was not found" if entry.event is None else str(entry.file_problem)
+            raise UnreadFeedbackError(str(entry.id), task_ref, uri, problem)
+
+
+def _may_name(verification: Verification, entry: FeedbackEntry) -> bool:
+    """Tell whether a feedback without its file may be for a payment: it has a file, and came after the payment."""
+    if entry.event is None or verification.payment is None or verification.interaction is None:
+        return True
+    if not entry.event.uri:
+        return False
+    is_same_chain = str(verification.interaction.network) == f"eip155:{entry.id.agent.chain_id}"
+    return not is_same_chain or entry.event.block >= verification.payment.block

@@ -24,7 +24,16 @@ _WORD: Final = 32
 
 
 class PaymentProblemError(Exception):
-    """The transaction is not the payment that was asked for. The message says why."""
+    """The transaction is not the payment that was asked for. The message says why.
+
+    Attributes:
+        code: `payment_not_found`, `payment_mismatch` or `payment_unconfirmed`.
+    """
+
+    def __init__(self, problem: str, code: str = "payment_mismatch") -> None:
+        """Compose the message from the problem."""
+        super().__init__(problem)
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -84,14 +93,16 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
     """
     found = yield Rpc("eth_getTransactionReceipt", (expected.transaction,))
     if found is None:
-        raise PaymentProblemError("the transaction is not in any block")
+        raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
     receipt = answers.record(found)
     if answers.quantity(receipt.get("status")) != 1:
-        raise PaymentProblemError("the transaction failed")
+        raise PaymentProblemError("the transaction failed", "payment_not_found")
     logs = [ReceiptLog.of(each) for each in answers.records(receipt.get("logs"))]
+    uses = []
     if expected.nonce is not None:
         used = (AUTHORIZATION_USED, address_topic(expected.payer), expected.nonce)
-        if not any(it.address == expected.asset and it.topics == used for it in logs):
+        uses = [it.index for it in logs if it.address == expected.asset and it.topics == used]
+        if not uses:
             raise PaymentProblemError("the transaction does not use this authorization")
     transferred = (TRANSFER, address_topic(expected.payer), address_topic(expected.payee))
     transfers = [it for it in logs if it.address == expected.asset and it.topics == transferred]
@@ -102,10 +113,12 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
     block = answers.quantity(receipt.get("blockNumber"))
     depth = (yield from latest_block()) - block + 1
     if depth < confirmations:
-        raise PaymentProblemError(f"the payment has {depth} of {confirmations} confirmations")
+        problem = f"the payment has {depth} of {confirmations} confirmations"
+        raise PaymentProblemError(problem, "payment_unconfirmed")
     time = yield from block_time(block)
-    amount_paid = int.from_bytes(paid[0].data)
-    return Payment(expected.payer, expected.payee, expected.asset, amount_paid, block, paid[0].index, time)
+    transfer = _transfer_of(uses[0], paid) if uses else paid[0]
+    amount_paid = int.from_bytes(transfer.data)
+    return Payment(expected.payer, expected.payee, expected.asset, amount_paid, block, transfer.index, time)
 
 
 @dataclass(frozen=True)
@@ -129,6 +142,15 @@ class ReceiptLog:
             raise MalformedNodeAnswerError("the node's answer is not a log") from None
         data, index = answers.data(log.get("data")), answers.quantity(log.get("logIndex"))
         return cls(account, tuple(answers.data(each) for each in topics), data, index)
+
+
+def _transfer_of(use: int, transfers: list[ReceiptLog]) -> ReceiptLog:
+    """Return the transfer of an authorization: a transaction may hold several payments of one client.
+
+    A token logs the transfer after the use of the authorization, or right before it.
+    """
+    following = [it for it in transfers if it.index > use]
+    return following[0] if following else transfers[-1]
 
 
 def address_topic(address: str) -> bytes:

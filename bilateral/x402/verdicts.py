@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bilateral.documents import Signer
+    from bilateral.x402.checking import PaidRequest
     from bilateral.x402.types import AgentRegistration, InteractionData
 
 NOT_REGISTERED_ON_PAYMENT_NETWORK = "Agent not registered on chosen payment network"
@@ -62,11 +63,15 @@ class Check:
         name: The check.
         outcome: Its outcome.
         problem: The reason why it did not pass; empty if it passed.
+        code: The reason for programs, such as `hash_mismatch`; empty if it passed. See `docs/x402.md`.
+        field: The path of the field that is missing or invalid, such as `interactionHash`; empty for other reasons.
     """
 
     name: CheckName
     outcome: Outcome
     problem: str = ""
+    code: str = ""
+    field: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ class Payment:
 
 @dataclass(frozen=True)
 class Verification:
-    """All that was found out about one paid answer.
+    """All that was found out about one paid answer. Feedback needs nothing else.
 
     Attributes:
         checks: Each check with its outcome, in order.
@@ -106,6 +111,8 @@ class Verification:
         request_target: Method and URL of the request. They are not signed in the profile `8004-reputation`.
         wallet_signer: The agent's wallet if it made the signature instead of a listed key; None otherwise.
         profile: The key of the statement's profile.
+        paid: The request, its payment and its answer.
+        now: The same answer judged now, if this is a historical verification; None otherwise.
     """
 
     checks: tuple[Check, ...]
@@ -117,6 +124,8 @@ class Verification:
     request_target: str = ""
     wallet_signer: str | None = None
     profile: str = "8004-reputation"
+    paid: PaidRequest | None = None
+    now: Verification | None = None
 
     @property
     def is_verified(self) -> bool:
@@ -128,6 +137,11 @@ class Verification:
         """A line for each check that did not pass."""
         return tuple(f"{it.name}: {it.problem}" for it in self.checks if it.outcome is not Outcome.PASSED)
 
+    def check(self, name: CheckName) -> Check:
+        """Return one check. A check that was never made is unchecked."""
+        missing = Check(name, Outcome.UNCHECKED, "the check was not made", "not_made")
+        return next((it for it in self.checks if it.name is name), missing)
+
     def outcome(self, name: CheckName) -> Outcome:
         """Return the outcome of one check."""
-        return next((it.outcome for it in self.checks if it.name is name), Outcome.UNCHECKED)
+        return self.check(name).outcome

@@ -7,6 +7,7 @@ verification = await verifier.verify(paid)
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bilateral.client.state import ClientState
@@ -18,7 +19,7 @@ from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Tr
 from bilateral.text import quoted
 from bilateral.x402.checking import FileCache, PaidRequest, Terms, check_before_payment
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
-from bilateral.x402.examination import Examination
+from bilateral.x402.examination import Examination, joined
 from bilateral.x402.profiles import PROFILE_8004, Profile
 from bilateral.x402.readers import EvmReader
 from bilateral.x402.standing import ClientStanding, check_client
@@ -131,8 +132,9 @@ class _Chains:
 
     def unchecked(self, paid: PaidRequest, error: PaymentRefusedError, *, is_historical: bool) -> Verification:
         """Return the verification of an answer on a chain that cannot be checked."""
-        checks = tuple(Check(name, Outcome.UNCHECKED, str(error)) for name in CheckName)
-        return Verification(checks, is_historical=is_historical, request_target=paid.target, profile=paid.profile.key)
+        checks = tuple(Check(name, Outcome.UNCHECKED, str(error), error.code) for name in CheckName)
+        now = Verification(checks, request_target=paid.target, profile=paid.profile.key, paid=paid)
+        return replace(now, is_historical=True, now=now) if is_historical else now
 
 
 def _refused(error: BilateralError) -> PaymentRefusedError:
@@ -230,7 +232,8 @@ class Verifier:
 
         Args:
             paid: The request, its payment and its answer.
-            historical: True to judge the agent's keys and file at the block of the payment instead of now.
+            historical: True to judge the agent's keys and file at the block of the payment instead of now. The result
+                has the verification for now too, as `now`.
         """
         try:
             identity, examination = self._chains.after_payment(paid, is_historical=historical)
@@ -238,8 +241,10 @@ class Verifier:
             return self._chains.unchecked(paid, error, is_historical=historical)
         reader = self._chains.readers.get(paid.network)
         self._runners[identity if reader is None else paid.network].run(examination.check_payment(reader))
-        self._runners[identity].run(examination.check_agent())
-        return examination.result
+        moments = examination.moments
+        for each in moments:
+            self._runners[identity].run(each.check_agent())
+        return joined(moments)
 
     def check_client(
         self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None
@@ -327,8 +332,10 @@ class AsyncVerifier:
             return self._chains.unchecked(paid, error, is_historical=historical)
         reader = self._chains.readers.get(paid.network)
         await self._runners[identity if reader is None else paid.network].run(examination.check_payment(reader))
-        await self._runners[identity].run(examination.check_agent())
-        return examination.result
+        moments = examination.moments
+        for each in moments:
+            await self._runners[identity].run(each.check_agent())
+        return joined(moments)
 
     async def check_client(
         self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None

@@ -21,6 +21,7 @@ from bilateral.x402.answers import KeptAnswers
 from bilateral.x402.bodies import MAX_BODY
 from bilateral.x402.errors import BodyTooLargeError
 from bilateral.x402.exchange import CURRENT, Exchange
+from bilateral.x402.streaming import flask_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,7 +51,9 @@ def protect_flask(
 ) -> None:
     """Put the SDK's payment middleware around a Flask application, with the bodies captured and paid answers signed.
 
-    A response that streams events is refused when it is paid for: Flask does not tell before which routes stream.
+    Views that yield their responses are refused at start: now, and at the first request for those that are added later.
+    Flask does not tell of other views that they stream. Their answers are refused when they are paid for, and nothing
+    is settled.
 
     Args:
         app: The application.
@@ -61,12 +64,14 @@ def protect_flask(
         **settings: Further settings of the SDK's `payment_middleware`.
 
     Raises:
+        StreamingRouteError: A view that yields its response declares the extension.
         InvalidArgumentError: A route declares the extension, and the server has not registered it.
     """
     adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers())
+    adapter.refuse_streaming(flask_streams(app))
     app.wsgi_app = _Capture(app.wsgi_app, adapter)  # type: ignore[method-assign]
     payment_middleware(app, routes, server, **settings)
-    app.wsgi_app = _Outer(app.wsgi_app, adapter)  # type: ignore[method-assign]
+    app.wsgi_app = _Outer(app, app.wsgi_app, adapter)  # type: ignore[method-assign]
 
 
 class _Response:
@@ -81,19 +86,34 @@ class _Response:
         self.status, self.headers = status, list(headers)
         return self._written.append
 
-    def body(self, chunks: Iterable[bytes], limit: int | None = None) -> bytes | None:
-        """Read the whole body; None if it exceeds the limit."""
-        body = bytearray()
+    def body(self, chunks: Iterable[bytes], adapter: HttpAdapter | None = None) -> bytes:
+        """Read the whole body.
+
+        Args:
+            chunks: The application's answer.
+            adapter: Stops an answer that cannot be signed: a stream may have no end. None for any answer.
+
+        Raises:
+            Refusal: The answer cannot be signed.
+        """
+        pieces: list[bytes] = []
+        size = 0
         try:
+            if adapter is not None:
+                adapter.refuse_stream(self.texts)
             for chunk in chunks:
-                body += chunk
-                if limit is not None and len(body) > limit:
-                    return None
+                if adapter is not None and not pieces:
+                    adapter.refuse_stream(self.texts)  # an application may begin with its first chunk
+                pieces.append(chunk)
+                size += len(chunk)
+                if adapter is not None and size > adapter.limit:
+                    adapter.response_body(b"", {}, is_too_large=True)
         finally:
             close = getattr(chunks, "close", None)
             if close is not None:
                 close()
-        return b"".join(self._written) + bytes(body)
+        pieces = [*self._written, *pieces]
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)  # a single piece is never copied
 
     @property
     def texts(self) -> dict[str, str]:
@@ -112,23 +132,27 @@ class _Capture:
         if exchange is None or not exchange.is_paid:
             return self._app(environ, start_response)
         response = _Response()
-        body = response.body(self._app(environ, response), self._adapter.limit)
         try:
-            exchange.response = self._adapter.response_body(body or b"", response.texts, is_too_large=body is None)
+            body = response.body(self._app(environ, response), self._adapter)
+            exchange.response = self._adapter.response_body(body, response.texts, is_too_large=False)
         except Refusal as refusal:
             exchange.response = refusal.body
             return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
         start_response(response.status, response.headers)
-        return [body or b""]
+        return [body]
 
 
 class _Outer:
     """Reads the request of a paid route before the payment is looked at, and passes the response on."""
 
-    def __init__(self, app: Application, adapter: HttpAdapter) -> None:
-        self._app, self._adapter = app, adapter
+    def __init__(self, flask: Flask, app: Application, adapter: HttpAdapter) -> None:
+        self._flask, self._app, self._adapter = flask, app, adapter
+        self._is_checked = False
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if not self._is_checked:
+            self._adapter.refuse_streaming(flask_streams(self._flask))
+            self._is_checked = True
         header = environ.get("HTTP_PAYMENT_SIGNATURE", "")
         path, method = environ.get("PATH_INFO", ""), environ["REQUEST_METHOD"]
         path = path.encode("latin-1").decode("utf-8", "replace")
@@ -156,7 +180,7 @@ class _Outer:
         response = _Response()
         token = CURRENT.set(exchange)
         try:
-            body = response.body(self._app(environ, response)) or b""
+            body = response.body(self._app(environ, response))
         finally:
             CURRENT.reset(token)
         status = int(response.status.partition(" ")[0])

@@ -214,7 +214,7 @@ def _review(market: Market, url: str, verifier: RecordingVerifier) -> None:
     """Buy another forecast, and review it without paying gas."""
     verification = verification_of(session(market, verifier).get(url))
     if verification is not None:
-        sponsored.review(market, verifier.seen[-1], verification)
+        sponsored.review(market, verification)
 
 
 def _cheat(market: Market, url: str, verifier: RecordingVerifier) -> None:

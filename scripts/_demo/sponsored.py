@@ -15,25 +15,23 @@ from bilateral.api.settings import ApiSettings
 from bilateral.index.database import open_database
 from bilateral.x402 import RESPONSE_DELAYED
 from bilateral.x402.aggregator.client import give_sponsored_feedback
-from bilateral.x402.aggregator.messages import Bodies
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from scripts._x402 import serving
 
 if TYPE_CHECKING:
-    from bilateral.x402 import PaidRequest, Verification
+    from bilateral.x402 import Verification
     from scripts._demo.paid import Market
 
 LATE_SCORE, SMALLEST_PAYMENT, BUDGET = 40, 1_000, 10**18
 SECONDS = 30
 
 
-def review(market: Market, paid: PaidRequest, verification: Verification) -> None:
+def review(market: Market, verification: Verification) -> None:
     """Review a paid answer through an aggregator.
 
     Args:
         market: The market.
-        paid: The paid request.
-        verification: Its verification.
+        verification: The verification of the answer.
     """
     stage, client = market.stage, market.stage.account("client")
     chain = SponsoredChain(
@@ -52,7 +50,7 @@ def review(market: Market, paid: PaidRequest, verification: Verification) -> Non
         app = create_app(ApiSettings(database=database, rate=None, aggregator=AggregatorSettings((chain,))))
         http = stack.enter_context(httpx.Client(base_url=stack.enter_context(serving(app)), timeout=SECONDS))
         with stage.step("For a late answer it signs a review, and an aggregator checks it and pays the gas.") as step:
-            ether, bodies = client.balance, Bodies(paid.request, paid.response or b"")
+            ether = client.balance
             with market.registries("client") as registries:
                 taken = give_sponsored_feedback(
                     registries,
@@ -61,7 +59,7 @@ def review(market: Market, paid: PaidRequest, verification: Verification) -> Non
                     market.key("client"),
                     RESPONSE_DELAYED,
                     aggregator=FEEDBACK_PATH,
-                    bodies=bodies,
+                    send_bodies=True,
                     http=http,
                 )
             state = _confirmed(http, taken.id)

@@ -20,6 +20,7 @@ from bilateral.x402.asgi import ReputationMiddleware
 from scripts._anvil import running_anvil
 from scripts._x402 import facilitator_app, serving
 from tests.sdk.client.helpers import deploy, plain, transact
+from tests.x402.buying import buy
 from tests.x402.world import NETWORK, SIGNING_KEY, resource_server, route, signer_entry
 
 MNEMONIC = "test test test test test test test test test test test junk"
@@ -197,3 +198,31 @@ def agent(register, seller, publish):
     agent_id = register(seller)
     publish(agent_id)
     return agent_id
+
+
+@pytest.fixture(scope="session")
+def bought(shop, enrich):
+    """A paid answer of the honest server."""
+    return buy(shop, enrich())
+
+
+@pytest.fixture(scope="session")
+def bought_before(shop, enrich):
+    """An earlier paid answer to another client."""
+    return buy(shop, enrich(), content=b"rain in Bergen")
+
+
+@pytest.fixture
+def own(sell, register, seller, publish, deployment, enrich):
+    """Sells as an agent of its own, whose file a test changes after the payment."""
+    agent_id = register(seller)
+    publish(agent_id)
+    with sell(declare_8004_reputation(agent_id, deployment)) as url:
+        yield agent_id, buy(url, enrich())
+
+
+@pytest.fixture
+def client(rpc, deployment, buyer, loader):
+    """The SDK's client of the buyer."""
+    with Client(rpc, signer=buyer, deployment=deployment, loader=loader, poll_interval=0.02) as made:
+        yield made

@@ -6,7 +6,6 @@ import pytest
 import rfc8785
 from eth_utils.crypto import keccak
 
-from bilateral.client import Client
 from bilateral.documents import FeedbackFile
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AccountId, ChainId
@@ -24,8 +23,8 @@ from bilateral.x402 import (
 from bilateral.x402.feedback import Tags
 from bilateral.x402.feedback_files import client_signature_of
 from tests.x402 import examples
+from tests.x402.buying import buy
 from tests.x402.examples import changed
-from tests.x402.test_verification import buy
 from tests.x402.world import NETWORK, SIGNING_KEY
 
 NETWORK_ID = ChainId.parse(NETWORK)
@@ -63,12 +62,6 @@ def draft_shop(sell, agent, deployment):
 @pytest.fixture
 def verified(draft_shop, verifier, buyer):
     return verifier.verify(buy(draft_shop, buyer))
-
-
-@pytest.fixture
-def client(rpc, deployment, buyer, loader):
-    with Client(rpc, signer=buyer, deployment=deployment, loader=loader, poll_interval=0.02) as made:
-        yield made
 
 
 def test_feedback_file_of_the_draft_is_read_and_written_back():

@@ -33,8 +33,8 @@ from bilateral.x402.reservations import Reservations
 from bilateral.x402.stores import StoredReservations
 from bilateral.x402.wsgi import protect_flask
 from scripts._x402 import serving
+from tests.x402.buying import OTHER_KEY, assert_only, buy
 from tests.x402.examples import changed
-from tests.x402.test_verification import OTHER_KEY, assert_only, buy
 from tests.x402.world import (
     NETWORK,
     SIGNING_KEY,

@@ -39,10 +39,10 @@ from bilateral.x402 import (
 )
 from bilateral.x402.exchange import CURRENT, Exchange
 from bilateral.x402.transports import decode_header, paid_request
+from tests.x402.buying import buy, signed_anew
 from tests.x402.examples import SINGLE_CHAIN, changed
 from tests.x402.test_messages import JSON, damaged
 from tests.x402.test_readers import INFO, Ledger, paid_answer
-from tests.x402.test_verification import buy, signed_anew
 from tests.x402.world import NETWORK, SIGNING_KEY, payment_for
 
 KINDS = [Reputation8004ResourceServerExtension, ReputationDraftResourceServerExtension]

@@ -10,12 +10,14 @@ from eth_utils.crypto import keccak
 from bilateral.client import AsyncClient, Client
 from bilateral.documents import FeedbackFile
 from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import AccountId
 from bilateral.x402 import (
     PAYMENT_MISMATCH,
     RESOURCE_DELIVERED,
     RESOURCE_MISSING,
     RESPONSE_DELAYED,
     DuplicateFeedbackError,
+    UnreadFeedbackError,
     give_paid_feedback,
     give_paid_feedback_async,
     is_signed_by_client,
@@ -24,8 +26,9 @@ from bilateral.x402 import (
     sign_paid_feedback,
 )
 from tests.sdk.client.helpers import deploy
+from tests.sdk.servers import HttpServer
 from tests.x402 import examples
-from tests.x402.test_verification import buy, signed_anew
+from tests.x402.buying import buy, signed_anew
 
 EXAMPLE = {
     "agentRegistry": f"{examples.SOLANA}:{examples.PROGRAM}",
@@ -54,12 +57,6 @@ class Prefixing:
 @pytest.fixture
 def verified(shop, verifier, buyer):
     return verifier.verify(buy(shop, buyer))
-
-
-@pytest.fixture
-def client(rpc, deployment, buyer, loader):
-    with Client(rpc, signer=buyer, deployment=deployment, loader=loader, poll_interval=0.02) as made:
-        yield made
 
 
 def test_feedback_file_of_the_specification_is_read_and_written_back():
@@ -111,6 +108,62 @@ def test_second_feedback_for_a_payment_is_refused(client, verified, buyer):
     with pytest.raises(DuplicateFeedbackError, match="one feedback a payment") as refused:
         give_paid_feedback(client, verified, 10, buyer, RESOURCE_MISSING)
     assert (refused.value.feedback, refused.value.task_ref) == (str(given.id), verified.interaction.task_ref)
+
+
+@pytest.fixture
+def unread(client, verifier, shop, buyer, agent):
+    """Serves the file of the buyer's first feedback, and stops. Returns that payment, the feedback, and its server."""
+    verification = verifier.verify(buy(shop, buyer))
+    with HttpServer() as server:
+        made = paid_feedback(verification, 95, buyer)
+        complete = made["feedback_file"].complete(
+            made["agent_id"], AccountId.parse(f"eip155:31337:{buyer.address}"), made["value"]
+        )
+        server.routes["/feedback.json"] = complete.to_bytes()
+        uri = server.url + "/feedback.json"
+        given = client.give_feedback(agent, 95, feedback_uri=uri, feedback_hash=keccak(complete.to_bytes())).wait()
+        yield verification, given, server
+
+
+def give(face, client, *arguments, rpc, deployment, loader, **options):
+    """Give or sign feedback by one of the calls."""
+    if face == "given":
+        return give_paid_feedback(client, *arguments, **options).wait()
+    if face == "signed":
+        return sign_paid_feedback(client, *arguments, **options)
+
+    async def run():
+        async with AsyncClient(rpc, signer=arguments[2], deployment=deployment, loader=loader) as asynchronous:
+            return await (await give_paid_feedback_async(asynchronous, *arguments, **options)).wait()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("face", ["given", "signed", "given without blocking"])
+def test_second_feedback_is_refused_while_the_first_cannot_be_read(
+    client, unread, buyer, rpc, deployment, loader, face
+):
+    verification, given, server = unread
+    world = {"rpc": rpc, "deployment": deployment, "loader": loader}
+    with pytest.raises(DuplicateFeedbackError):
+        give(face, client, verification, 10, buyer, **world)
+    server.routes.clear()
+    with pytest.raises(UnreadFeedbackError, match=r"feedback\.json.* cannot be loaded") as refused:
+        give(face, client, verification, 10, buyer, **world)
+    assert (refused.value.feedback, refused.value.task_ref) == (str(given.id), verification.interaction.task_ref)
+    assert refused.value.uri == server.url + "/feedback.json"
+    assert give(face, client, verification, 10, buyer, accept_unread=True, **world) is not None
+
+
+def test_feedback_from_before_the_payment_need_not_be_read(client, shop, verifier, buyer, agent):
+    client.give_feedback(agent, 1, feedback_uri="https://127.0.0.1:9/gone.json", feedback_hash=b"\1" * 32).wait()
+    verification = verifier.verify(buy(shop, buyer))
+    assert give_paid_feedback(client, verification, 20, buyer).wait().value == 20
+
+
+def test_feedback_without_a_file_names_no_payment(client, verified, buyer, agent):
+    client.give_feedback(agent, 1).wait()
+    assert give_paid_feedback(client, verified, 20, buyer).wait().value == 20
 
 
 def test_each_payment_allows_a_feedback(client, shop, verifier, buyer):

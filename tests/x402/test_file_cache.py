@@ -14,7 +14,7 @@ from bilateral.x402 import CheckName, Outcome, Secp256k1Key, Verifier, declare_8
 from bilateral.x402 import checking as checking_module
 from bilateral.x402.checking import FileCache
 from tests.sdk.servers import HttpServer
-from tests.x402.test_verification import buy
+from tests.x402.buying import buy
 from tests.x402.world import SIGNING_KEY, signer_entry
 
 OTHER_KEY = Secp256k1Key(bytes(range(2, 34)))

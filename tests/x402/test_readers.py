@@ -27,8 +27,8 @@ from bilateral.x402 import (
 )
 from bilateral.x402.payments import PaymentProblemError
 from bilateral.x402.types import ClientAgent
+from tests.x402.buying import assert_only
 from tests.x402.examples import MINT, PROGRAM, SOLANA, SOLANA_TRANSACTION, changed
-from tests.x402.test_verification import assert_only
 from tests.x402.world import signer_entry
 
 KEY = Ed25519Key(bytes(range(6, 38)))

@@ -19,7 +19,7 @@ from bilateral.x402 import (
     list_signers,
     retire_signer,
 )
-from tests.x402.test_verification import buy
+from tests.x402.buying import buy
 from tests.x402.world import SIGNING_KEY, signer_entry
 
 NEW = Ed25519Key(bytes(range(4, 36)))

@@ -17,7 +17,7 @@ from bilateral.x402 import (
     declare_8004_reputation,
 )
 from tests.x402 import examples
-from tests.x402.test_verification import OTHER_KEY, assert_only, buy, signed_anew
+from tests.x402.buying import OTHER_KEY, assert_only, buy, signed_anew
 from tests.x402.world import NETWORK, signer_entry
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 
 import httpx
 import pytest
@@ -41,6 +42,10 @@ def open_shop(facilitator, token, seller, agent, deployment):
         @app.get("/events")
         def events():
             return Response(iter([b"data: 1\n\n"]), mimetype="text/event-stream")
+
+        @app.get("/endless")
+        def endless():
+            return Response((b"{}\n" for _ in itertools.count()), mimetype="application/jsonl")
 
         @app.get("/large")
         def large():
@@ -97,7 +102,10 @@ def test_compressed_request_is_signed_as_the_application_sees_it(shop, buyer):
     assert_proves(response, body, body)
 
 
-@pytest.mark.parametrize(("path", "reason"), [("/events", "streaming_response"), ("/large", "response_too_large")])
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("/events", "streaming_response"), ("/endless", "streaming_response"), ("/large", "response_too_large")],
+)
 def test_answer_that_cannot_be_signed_is_not_paid_for(shop, buyer, token, path, reason):
     response = pay(shop, path, buyer)
     assert (response.status_code, response.json()) == (500, {"error": reason})

@@ -89,10 +89,16 @@ def paying_client(account, kind=x402ClientSync):
     return register_exact_evm_client(kind().set_spend_controls(False), EthAccountSigner(account))
 
 
-def payment_for(url, account, *, method="GET", identifier=None, change=lambda payload: payload, **request):
-    """Ask for the price, and return the headers of a request that pays it."""
+def ask_price(url, method="GET", **request):
+    """Ask for the price, and return the response."""
     refused = httpx.request(method, url, **request)
     assert refused.status_code == 402, (refused.status_code, refused.text)
+    return refused
+
+
+def payment_for(url, account, *, method="GET", identifier=None, change=lambda payload: payload, **request):
+    """Ask for the price, and return the headers of a request that pays it."""
+    refused = ask_price(url, method, **request)
     required = decode_payment_required_header(refused.headers["payment-required"])
     payload = paying_client(account).create_payment_payload(required)
     if identifier:

@@ -15,7 +15,7 @@ import httpx
 from bilateral.encoding import decode_object
 from bilateral.errors import InvalidArgumentError, MalformedDocumentError
 from bilateral.text import quoted
-from bilateral.x402.aggregator.messages import Submission
+from bilateral.x402.aggregator.messages import MAX_BODIES, Bodies, Submission
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.errors import ReputationExtensionError
 from bilateral.x402.feedback import paid_feedback, refuse_duplicate, search_for
@@ -23,7 +23,6 @@ from bilateral.x402.feedback_files import client_signature_of
 
 if TYPE_CHECKING:
     from bilateral.client import AsyncClient, Client, SignedFeedback, TransactionSigner
-    from bilateral.x402.aggregator.messages import Bodies
     from bilateral.x402.feedback_files import Tags
     from bilateral.x402.verdicts import Verification
 
@@ -66,7 +65,8 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
     tags: Tags | None = None,
     *,
     aggregator: str,
-    bodies: Bodies | None = None,
+    send_bodies: bool = False,
+    accept_unread: bool = False,
     http: httpx.Client | None = None,
     **options: Any,
 ) -> SponsoredFeedback:
@@ -79,19 +79,23 @@ def give_sponsored_feedback(  # noqa: PLR0913  # as give_paid_feedback
         signer: As `paid_feedback`.
         tags: As `paid_feedback`.
         aggregator: The URL to post to. A server may declare one; choose one that you trust to be neutral.
-        bodies: The bodies of the paid request. With them the aggregator can prove that the agent's signature is of this
-            payment. They are not published.
+        send_bodies: True to send the bodies of the paid request, 1 MiB in all. With them the aggregator can prove that
+            the agent's signature is of this payment. They are not published.
+        accept_unread: As `give_paid_feedback`.
         http: The HTTP client; by default one that takes https only, and follows no redirects.
         **options: As `paid_feedback`.
 
     Raises:
-        InvalidArgumentError: As `paid_feedback`, or the URL is not https.
+        InvalidArgumentError: As `paid_feedback`, or the URL is not https, or the bodies are not known or exceed 1 MiB.
         DuplicateFeedbackError: This client has given feedback for this payment.
+        UnreadFeedbackError: This client has given feedback since the payment whose file cannot be loaded.
         FeedbackRefusedError: The aggregator refuses the feedback. Its `code` says why.
         AggregatorFailedError: The aggregator cannot be reached, or does not answer as one.
     """
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    refuse_duplicate(arguments, client.search_feedback(arguments["agent_id"], **search_for(signer)))
+    bodies = _bodies_of(verification) if send_bodies else None
+    given = client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
     signed = client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
     if http is not None:
@@ -108,13 +112,16 @@ async def give_sponsored_feedback_async(  # noqa: PLR0913  # as give_paid_feedba
     tags: Tags | None = None,
     *,
     aggregator: str,
-    bodies: Bodies | None = None,
+    send_bodies: bool = False,
+    accept_unread: bool = False,
     http: httpx.AsyncClient | None = None,
     **options: Any,
 ) -> SponsoredFeedback:
     """Give feedback on a paid answer through an aggregator without blocking. See `give_sponsored_feedback`."""
     arguments = paid_feedback(verification, value, signer, tags, **options)
-    refuse_duplicate(arguments, await client.search_feedback(arguments["agent_id"], **search_for(signer)))
+    bodies = _bodies_of(verification) if send_bodies else None
+    given = await client.search_feedback(arguments["agent_id"], **search_for(signer))
+    refuse_duplicate(verification, arguments, given, accept_unread=accept_unread)
     signed = await client.sign_feedback(**arguments)
     message = submission_of(verification, arguments, signed, bodies).to_object()
     try:
@@ -153,6 +160,20 @@ def submission_of(
         bodies=bodies,
         data_hash=interaction.data_hash,
     )
+
+
+def _bodies_of(verification: Verification) -> Bodies:
+    """Return the bodies of a paid request.
+
+    Raises:
+        InvalidArgumentError: They are not known, or too large.
+    """
+    paid = verification.paid
+    if paid is None or paid.response is None or paid.is_body_lost:
+        raise InvalidArgumentError("the bodies of the paid request are not known: leave send_bodies out")
+    if (size := len(paid.request) + len(paid.response)) > MAX_BODIES:
+        raise InvalidArgumentError(f"bodies of {size} bytes exceed the limit of {MAX_BODIES}: leave send_bodies out")
+    return Bodies(paid.request, paid.response)
 
 
 def _sent(post: Any, signed: SignedFeedback) -> SponsoredFeedback:

@@ -32,7 +32,7 @@ from bilateral.x402.aggregator.settings import AggregatorSettings
 from tests.api.world import served
 from tests.x402.aggregator.waiting import until
 from tests.x402.aggregator.world import Review
-from tests.x402.test_verification import buy
+from tests.x402.buying import buy
 from tests.x402.world import serving_wsgi
 
 FEEDBACK = "/v1/aggregator/feedback"
@@ -101,9 +101,8 @@ def test_client_without_ether_pays_verifies_and_reviews(
             paid = buy(shop, reviewer)
         declared = paid.payment["extensions"]["8004-reputation"]["info"]["feedbackAggregator"]
         verification = verifier.verify(paid)
-        bodies = Bodies(paid.request, paid.response)
         taken = give_sponsored_feedback(
-            registries, verification, 12, reviewer, aggregator=declared, bodies=bodies, http=http, comment="too warm"
+            registries, verification, 12, reviewer, aggregator=declared, send_bodies=True, http=http, comment="too warm"
         )
         assert taken.status in SENT
         assert (taken.proof, taken.is_new) == ("bound", True)
