@@ -16,6 +16,7 @@ from pathlib import Path
 from mutants import ROOT, Mutant
 
 TESTS = {
+    "contracts/buyers": ["tests/buyers"],
     "contracts/identity/CompanionDirectory": ["tests/companion"],
     "contracts/identity": ["tests/identity"],
     "contracts/reputation/Authorized": ["tests/authorized"],
@@ -23,11 +24,14 @@ TESTS = {
     "contracts/reputation/ReputationGated": ["tests/ratings"],
     "contracts/reputation": ["tests/reputation"],
     "contracts/validation": ["tests/validation"],
+    "contracts/libraries/AttestedPayment": ["tests/buyers"],
+    "contracts/libraries/BuyerScore": ["tests/buyers"],
     "contracts/libraries/ClientLedger": ["tests/reputation"],
     "contracts/libraries/FeedbackWord": ["tests/reputation"],
     "contracts/base/IdentityBound": ["tests/authorized", "tests/validation"],
     "contracts/examples/GatedService": ["tests/ratings"],
     "contracts/libraries/PackedRatings": ["tests/ratings"],
+    "contracts/libraries/PaymentTally": ["tests/buyers"],
     "contracts/libraries/Signatures": ["tests/identity", "tests/reputation", "tests/authorized"],
     "contracts/libraries/TagDictionary": ["tests/reputation"],
     "contracts/libraries/Tally": ["tests/reputation", "tests/authorized"],
@@ -36,6 +40,7 @@ TESTS = {
 
 REGISTRIES = {
     "tests/authorized": "AuthorizedReputationRegistry",
+    "tests/buyers": "BuyerReputationRegistry",
     "tests/companion": "CompanionDirectory",
     "tests/identity": "IdentityRegistry",
     "tests/ratings": "BidirectionalReputationRegistry",
@@ -43,6 +48,9 @@ REGISTRIES = {
     "tests/validation": "ValidationRegistry",
 }
 """The registry that the tests of a folder are about, and deploy."""
+
+UNTOUCHED = "tests/buyers/service"
+"""Tests of the service, in one of the folders. They are slow, and the tests beside them are those of the contracts."""
 
 ATTEMPTS = 3
 """Attempts if the tests do not run, or if a test fails once and passes alone."""
@@ -175,6 +183,7 @@ class ProjectCopy:
             NoVerdictError: The tests did not run.
         """
         command = [".venv/bin/ape", "test", "--quiet", "--exitfirst", "--failed-first", "--hypothesis-profile=mutation"]
+        command.append(f"--ignore={UNTOUCHED}")
         with subprocess.Popen(  # noqa: S603  # the project's own tools
             [*command, "-rfE", *tests],
             cwd=self.path,
