@@ -277,12 +277,16 @@ class BuyerMessages:
         row = {**values, "content_hash": content, "signer": signer, "signature": signature}
         (key,) = table.primary_key.columns
 
+        # Agents with the same wallet speak for one seller, so a message of each would have another id.
+        names = [key.name] if table is buyer_reply else ["chain_id", "transaction_hash", "payment_log_index"]
+        query = select(key, table.c.content_hash).where(*(table.c[name] == row[name] for name in names))
+
         def store(connection: Connection) -> bool:
-            known = connection.execute(select(table.c.content_hash).where(key == row[key.name])).scalar_one_or_none()
+            known = connection.execute(query).one_or_none()
             if known is None:
                 connection.execute(insert(table).values(**row, received_at=int(time.time())))
                 return True
-            if bytes(known) != content:
+            if (known[0], bytes(known.content_hash)) != (row[key.name], content):
                 detail = f"there is another message about this {'message' if table is buyer_reply else 'payment'}"
                 raise BuyerRefusalError(HTTPStatus.CONFLICT, "already_given", detail)
             return False

@@ -90,19 +90,23 @@ class Discount:
     warnings: tuple[str, ...] = ()
 
 
+NOT_OFFERED: Final = Discount(Decimal(0), Verdict.NOT_OFFERED, "The seller has published no discounts for buyers")
+"""The discount of a service that was published without a policy."""
+
+
 def discount_for(  # noqa: PLR0911  # one a condition
     incentives: BuyerIncentives | None, standing: Standing
 ) -> Discount:
     """Work out the discount of a buyer.
 
     Args:
-        incentives: The seller's policy; None if it has none.
+        incentives: The policy of a seller's service; None if it has none.
         standing: The buyer.
     """
     metrics, nothing = standing.weighed.metrics, Decimal(0)
     tier, score = tier_of(metrics), score_of(metrics)
     if incentives is None:
-        return Discount(nothing, Verdict.NOT_OFFERED, "The seller has published no discounts for buyers")
+        return NOT_OFFERED
     if not incentives.enabled:
         return Discount(nothing, Verdict.DISABLED, "The seller has switched its discounts off")
     if score < incentives.minimumBuyerScore:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, case, func, literal, null, select, text, union_all
 
+from bilateral.buyers.score import half_up
+from bilateral.index.payments.accounts import Wallets
 from bilateral.index.payments.schema import agent_review, buyer_dispute, buyer_feedback, payment, payment_return
 from bilateral.index.queries.prepared import Prepared
 
@@ -125,8 +126,12 @@ def _statement(*, with_messages: bool) -> Prepared:
         return Prepared(payments)
 
     def about(kind: Any, table: Table, total: Any) -> Any:
-        """Messages count as long as their payment is in the chain."""
-        columns = kind, table.c.identity_registry, table.c.agent_id, literal(1), total, null(), null(), literal(0)
+        """Messages count as long as their payment is in the chain, and for the agent that the payment counts for.
+
+        A message may name another agent with the same wallet: `find_payment` lets it speak for the same seller.
+        """
+        paid_agent = payment.c.identity_registry, payment.c.agent_id
+        columns = kind, *paid_agent, literal(1), total, null(), null(), literal(0)
         return (
             select(*columns)
             .join(
@@ -168,14 +173,49 @@ _REVIEWS: Final = text(
 
 def _add_reviews_on_chain(connection: Connection, given: Mapping[str, Any], found: Mapping[Seller, Dealings]) -> None:
     """Add the buyer's unrevoked feedback with a scale of 0 to 100, the newest first, one a payment."""
-    for registry, agent_id, value, decimals in connection.execute(_REVIEWS, {**given, "most": MOST_REVIEWS}):
+    rows = connection.execute(_REVIEWS, {**given, "most": MOST_REVIEWS}).all()
+    reviewed = {(registry, _integer(agent_id)) for registry, agent_id, _, _ in rows}
+    paid = _paid_agents(connection, given, reviewed - {seller for seller, it in found.items() if it.payments})
+    for registry, agent_id, value, decimals in rows:
         seller = registry, _integer(agent_id)
-        it = found.get(seller)
+        it = found.get(paid.get(seller, seller))
         if it is None or len(it.reviews) >= it.payments:
             continue
-        score = Decimal(_integer(value)).scaleb(-int(decimals))
-        if 0 <= score <= _HIGHEST:
-            it.reviews.append(int(score + Decimal("0.5")))
+        number, unit = _integer(value), 10 ** int(decimals)
+        if 0 <= number <= _HIGHEST * unit:
+            it.reviews.append(half_up(number, unit))
+
+
+def _paid_agents(connection: Connection, given: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
+    """Return the agents that payments to the wallets of other agents count for.
+
+    Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all.
+
+    Args:
+        connection: The database.
+        given: The chain, the buyer and the last block.
+        agents: The agents that no payment counts for.
+
+    Returns:
+        The paid agent by each agent whose wallet the buyer paid.
+    """
+    if not agents:
+        return {}
+    table, found = payment.c, dict[Seller, Seller]()
+    rows = connection.execute(
+        select(table.payee, table.block_number, table.log_index, table.identity_registry, table.agent_id).where(
+            table.chain_id == given["chain_id"],
+            table.payer == given["buyer"],
+            table.block_number <= given["until"],
+            table.kinship.is_(None),
+        )
+    ).all()
+    wallets = Wallets(connection, given["chain_id"], sorted({row.payee for row in rows}))
+    for row in rows:
+        for registry, agent_id, _ in wallets.agents_at(row.payee, (row.block_number, row.log_index)):
+            if (registry, agent_id) in agents:
+                found[registry, agent_id] = row.identity_registry, int(row.agent_id)
+    return found
 
 
 def _integer(value: Any) -> int:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from bilateral.buyers.score import BuyerMetrics
+from bilateral.buyers.score import BuyerMetrics, half_up
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def weigh(policy: ScoringPolicy, dealings: Mapping[Seller, Dealings], now: int) 
     counted = [part for it in dealings.values() if (part := _part(policy, it, reasons)) is not None]
     first = min((it.first_at for _, _, it in counted), default=None)
     reviews = [score for _, _, it in counted for score in it.reviews]
-    votes = [_mean(it.votes) for _, _, it in counted if it.votes]
+    votes = [half_up(sum(it.votes), len(it.votes)) for _, _, it in counted if it.votes]  # one a seller
     metrics = BuyerMetrics(
         payments=sum(count for count, _, _ in counted),
         volume=sum(micros for _, micros, _ in counted),
@@ -173,11 +173,6 @@ def _part(policy: ScoringPolicy, it: Dealings, reasons: set[Reason]) -> tuple[in
         reasons.add(Reason.REPEATED_PAIR)
         micros = policy.most_micros
     return (count, micros, it) if count else None
-
-
-def _mean(votes: list[int]) -> int:
-    """Return the mean of a seller's votes, rounded half up."""
-    return int(Fraction(sum(votes), len(votes)) + Fraction(1, 2))
 
 
 def _are_extreme(reviews: Iterable[int]) -> bool:

@@ -15,11 +15,13 @@ from bilateral.identifiers import checksummed
 from bilateral.index import schema
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.payments.accounts import Wallets
-from bilateral.index.payments.schema import payment
+from bilateral.index.payments.schema import payment, payment_cursor
+from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC, USED_TOPIC
 from bilateral.signatures import Domain, recover_signer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -74,6 +76,8 @@ def find_payment(
 ) -> ProvenPayment:
     """Find the payment that a message claims.
 
+    Several agents may have one wallet. Each of them was paid then, and the payment counts for the lowest id.
+
     Args:
         connection: The database.
         claim: The claim.
@@ -95,7 +99,7 @@ def find_payment(
     if claim.log_index is not None:
         found = [row for row in found if row.log_index == claim.log_index]
     if not found:
-        raise _missing(claim, nodes)
+        raise _missing(connection, claim, nodes)
     wallets = Wallets(connection, claim.chain_id, [claim.payee])
     wanted = seller.identity_registry, seller.agent_id
     fitting = [
@@ -117,43 +121,66 @@ def find_payment(
     return ProvenPayment(claim.chain_id, claim.transaction, row.log_index, row.payer, row.payee)
 
 
-def _missing(claim: PaymentClaim, nodes: Mapping[str, str]) -> BuyerRefusalError:
+def _missing(connection: Connection, claim: PaymentClaim, nodes: Mapping[str, str]) -> BuyerRefusalError:
     """Return the refusal of a payment that the index does not have, after a look at the chain."""
+    transaction = f"transaction 0x{claim.transaction.hex()}"
     url = nodes.get(str(claim.chain_id))
-    if url is not None and (problem := _on_chain(url, claim)) is None:
-        detail = "the payment is on chain, and has too few confirmations or is not indexed yet: try again"
-        return BuyerRefusalError(HTTPStatus.CONFLICT, "payment_pending", detail, retry_seconds=_RETRY_SECONDS)
-    detail = (
-        f"the index has no payment of {claim.payer} to {claim.payee} in transaction 0x{claim.transaction.hex()}"
-        if url is None
-        else f"transaction 0x{claim.transaction.hex()}: {problem}"
-    )
-    return BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "payment_not_found", detail)
+    if url is None:
+        code = "payment_not_found"
+        detail = f"the index has no payment of {claim.payer} to {claim.payee} in {transaction}"
+    else:
+        code, problem = _look_up(url, claim, _terms_of(connection, claim.chain_id))
+        detail = f"{transaction}: {problem}"
+    if code == "payment_pending":
+        return BuyerRefusalError(HTTPStatus.CONFLICT, code, detail, retry_seconds=_RETRY_SECONDS)
+    return BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, code, detail)
 
 
-def _on_chain(url: str, claim: PaymentClaim) -> str | None:
-    """Look a transaction up on demand.
+def _terms_of(connection: Connection, chain_id: int) -> PaymentTerms | None:
+    """Return the terms on which the index counts transfers of a chain; None if it learns no payments of it."""
+    table = payment_cursor.c
+    text = connection.execute(select(table.terms).where(table.chain_id == chain_id)).scalar_one_or_none()
+    return None if text is None else PaymentTerms.parse(text)
+
+
+def _look_up(  # noqa: PLR0911  # one a reason
+    url: str, claim: PaymentClaim, terms: PaymentTerms | None
+) -> tuple[str, str]:
+    """Look a transaction up on demand, and judge it as the index will.
 
     Returns:
-        Why it proves no payment; None if it has a transfer from the payer to the payee.
+        A code and the sentence that explains it. `payment_pending` is a payment that the index will have.
     """
     endpoint = Endpoint(url, timeout=_NODE_SECONDS)
     try:
         receipt: Any = endpoint.request("eth_getTransactionReceipt", ("0x" + claim.transaction.hex(),), dict | None)  # type: ignore[arg-type]
     except BilateralError:
-        return "the node does not answer"
+        return "payment_not_found", "the node does not answer"
     finally:
         endpoint.close()
     if receipt is None:
-        return "the chain does not have it"
+        return "payment_not_found", "the chain does not have it"
     if receipt.get("status") != "0x1":
-        return "it failed"
-    wanted = [bytes(12) + bytes.fromhex(it[2:]) for it in (claim.payer, claim.payee)]
-    for log in receipt.get("logs", ()):
-        topics = log.get("topics", ())
-        if len(topics) == 3 and [bytes.fromhex(it[2:]) for it in topics[1:]] == wanted:  # noqa: PLR2004  # of ERC-20
-            return None
-    return "it has no transfer from the payer to the payee"
+        return "payment_not_found", "it failed"
+    tokens = _tokens_in(receipt, TRANSFER_TOPIC, (claim.payer, claim.payee))
+    if not tokens:
+        return "payment_not_found", "it has no transfer from the payer to the payee"
+    listed = tokens & set(() if terms is None else terms.tokens)
+    if terms is None or not listed:
+        return "token_not_listed", f"it moves {', '.join(sorted(tokens))}, and this service counts no payments in that"
+    if not terms.counts_plain and not listed & _tokens_in(receipt, USED_TOPIC, (claim.payer,)):
+        return "payment_not_settled", "its transfer has no authorization (EIP-3009), so it counts as no x402 payment"
+    return "payment_pending", "the payment is on chain, and has too few confirmations or is not indexed yet: try again"
+
+
+def _tokens_in(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) -> set[str]:
+    """Return the contracts that logged an event of ERC-20 or EIP-3009 with accounts as its first topics."""
+    wanted = [topic, *("0x" + it[2:].lower().rjust(64, "0") for it in accounts)]
+    return {
+        checksummed(log["address"])
+        for log in receipt.get("logs", ())
+        if len(log["topics"]) == TOPICS and [it.lower() for it in log["topics"]][: len(wanted)] == wanted
+    }
 
 
 def require_signer(
@@ -175,16 +202,36 @@ def require_signer(
     Raises:
         BuyerRefusalError: None of them signed it.
     """
-    digest = message.digest(domain)
+    found = find_signer(message.digest(domain), domain.chain_id, signature, accepted, nodes)
+    if found is None:
+        names = " or ".join(sorted(accepted)) or "nobody"
+        raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", f"the signature is not of {names}")
+    return found
+
+
+def find_signer(
+    digest: bytes, chain_id: int, signature: bytes, accepted: Collection[str], nodes: Mapping[str, str]
+) -> str | None:
+    """Return the account that signed a digest: by its key, or as a contract (ERC-1271).
+
+    Args:
+        digest: The 32 bytes that were signed.
+        chain_id: The chain of the contracts.
+        signature: The signature.
+        accepted: The accounts that may sign, in checksum form.
+        nodes: See `BuyerSettings.nodes`. Without a node of the chain no contract can sign.
+
+    Returns:
+        The account; None if none of them signed it.
+    """
     signer = recover_signer(digest, signature)
     if signer is not None and checksummed(signer) in accepted:
         return checksummed(signer)
-    url = nodes.get(str(domain.chain_id))
+    url = nodes.get(str(chain_id))
     for account in sorted(accepted) if url is not None else ():
         if _accepts(url or "", account, digest, signature):
             return account
-    names = " or ".join(sorted(accepted)) or "nobody"
-    raise BuyerRefusalError(HTTPStatus.UNAUTHORIZED, "invalid_signature", f"the signature is not of {names}")
+    return None
 
 
 def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:

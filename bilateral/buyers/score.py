@@ -110,7 +110,7 @@ class ScoreBreakdown:
     @property
     def score(self) -> int:
         """The score, rounded half up."""
-        return int(self.total + Fraction(1, 2))
+        return half_up(self.total.numerator, self.total.denominator)
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,18 @@ _CONDITIONS: Final = {
     BuyerTier.PREMIUM: _Conditions(50, 500, fairness=70, disputes_below=5),
 }
 """The tiers that have conditions, from the lowest. Each tier's conditions contain those below it."""
+
+
+def half_up(numerator: int, denominator: int) -> int:
+    """Return a quotient that is not negative as a whole number, rounded half up, by the arithmetic of `BuyerScore.sol`.
+
+    Reviews and votes are whole numbers, on chain and here. One with decimals is rounded once, when it is read.
+
+    Args:
+        numerator: The numerator, at least 0.
+        denominator: The denominator, above 0.
+    """
+    return (2 * numerator + denominator) // (2 * denominator)
 
 
 def break_down(metrics: BuyerMetrics) -> ScoreBreakdown:

@@ -5,34 +5,87 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select, tuple_
 
-from bilateral.buyers.discounts import BuyerIncentives
+from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
 from bilateral.index.payments.schema import agent_enrichment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from sqlalchemy import Connection
 
+    from bilateral.buyers.records import Standing
     from bilateral.index.queries.registries import AgentKey
 
 
 @dataclass(frozen=True)
-class Offer:
-    """The services and the policy of a seller.
+class SellerService:
+    """A service of a seller.
 
     Attributes:
-        incentives: The policy for buyers: of the latest service that has one; None if none has.
-        prices: The price of a call in dollars, by service.
-        services: The names of all services.
+        name: Its name.
+        price: The price of a call in dollars; None if it names none.
+        incentives: The policy for buyers that was published with it; None without one. It holds for no other service.
     """
 
+    name: str
+    price: Decimal | None
     incentives: BuyerIncentives | None
-    prices: dict[str, Decimal]
-    services: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The services of a seller, in the order of their names."""
+
+    services: tuple[SellerService, ...] = ()
+
+    @property
+    def prices(self) -> dict[str, Decimal]:
+        """The price of a call in dollars, by service."""
+        return {it.name: it.price for it in self.services if it.price is not None}
+
+    def of_service(self, name: str) -> Offer | None:
+        """Return the offer of one service alone.
+
+        Args:
+            name: The name of the service.
+
+        Returns:
+            The offer; None if the seller has no such service.
+        """
+        found = tuple(it for it in self.services if it.name == name)
+        return Offer(found) if found else None
+
+    def discounts_for(self, standing: Standing) -> dict[str, Discount]:
+        """Work out the discount of a buyer for each service, by the policy of that service.
+
+        Args:
+            standing: The buyer.
+        """
+        return {it.name: discount_for(it.incentives, standing) for it in self.services}
+
+
+def best_discount(discounts: Mapping[str, Discount]) -> tuple[Discount, tuple[str, ...]]:
+    """Return the largest discount of a buyer, and the services that have it.
+
+    Args:
+        discounts: The discount for each service.
+
+    Returns:
+        The discount, and the names of the services for which it is the same. Without a percentage, a discount that a
+        policy refuses is preferred to one that nobody offers.
+    """
+    best = max(discounts.values(), key=_worth, default=NOT_OFFERED)
+    return best, tuple(sorted(name for name, it in discounts.items() if _worth(it) == _worth(best)))
+
+
+def _worth(discount: Discount) -> tuple[Decimal, bool]:
+    """Return the sort key of a discount."""
+    return discount.percentage, discount.verdict is not Verdict.NOT_OFFERED
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
@@ -51,19 +104,20 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
         return {}
     query = select(agent_enrichment).where(tuple_(table.chain_id, table.identity_registry, table.agent_id).in_(keys))
     found: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
-    for row in connection.execute(query.order_by(table.issued_at, table.service_name)):
+    for row in connection.execute(query):
         content = json.loads(row.content, parse_float=Decimal)
         found.setdefault((row.chain_id, row.identity_registry, int(row.agent_id)), []).append(content)
     return {key: _offer(services) for key, services in found.items()}
 
 
 def _offer(services: list[dict[str, Any]]) -> Offer:
-    policies = [it["buyerIncentives"] for it in services if it.get("buyerIncentives") is not None]
-    prices = {
-        it["serviceName"]: Decimal(it["pricePerCallUsdc"]) for it in services if it.get("pricePerCallUsdc") is not None
-    }
-    return Offer(
-        BuyerIncentives.model_validate(policies[-1]) if policies else None,
-        prices,
-        tuple(sorted(it["serviceName"] for it in services)),
+    """Return an offer from the stored services of a seller."""
+    found = (
+        SellerService(
+            it["serviceName"],
+            None if (price := it.get("pricePerCallUsdc")) is None else Decimal(price),
+            None if (policy := it.get("buyerIncentives")) is None else BuyerIncentives.model_validate(policy),
+        )
+        for it in services
     )
+    return Offer(tuple(sorted(found, key=attrgetter("name"))))

@@ -41,21 +41,29 @@ Lookup = Callable[[str], Decimal]
 """Returns the discount of a buyer in percent."""
 
 
-def service_lookup(provider: str, seller: str, *, seconds: float = 2.0) -> Lookup:
+def service_lookup(provider: str, seller: str, *, service: str | None = None, seconds: float = 2.0) -> Lookup:
     """Return what asks a service for discounts. Without an answer there is no discount.
+
+    A policy holds for the service of the seller that it was published with. A discount that not all services with a
+    price have counts only if the service is named.
 
     Args:
         provider: The URL of the service, `reputationProvider` of the well-known document: `https://…/api/buyer`.
         seller: The global id of the seller.
+        service: The name of the seller's service that is paid; None if the seller has one policy for all.
         seconds: The longest wait for an answer.
     """
 
     def look_up(buyer: str) -> Decimal:
         try:
             url = f"{provider.rstrip('/')}/{buyer}/discount"
-            response = httpx.get(url, params={"sellerGlobalId": seller}, timeout=seconds)
+            question = {"sellerGlobalId": seller} | ({} if service is None else {"serviceName": service})
+            response = httpx.get(url, params=question, timeout=seconds)
             response.raise_for_status()
-            percentage = Decimal(str(response.json()["discount"]["percentage"]))
+            answer = response.json()
+            if not set(answer["originalPricing"]) <= set(answer["discount"]["appliesTo"]):
+                return Decimal(0)
+            percentage = Decimal(str(answer["discount"]["percentage"]))
         except (httpx.HTTPError, ValueError, ArithmeticError, KeyError, TypeError):
             return Decimal(0)
         return percentage if 0 <= percentage <= _MOST else Decimal(0)

@@ -18,6 +18,7 @@ from bilateral.api.mcp import tools
 from bilateral.api.mcp.lookups import key_of, read_agent_of
 from bilateral.api.mcp.untrusted import NOTICE, Untrusted, untrusted
 from bilateral.api.problems import problem_of
+from bilateral.buyers.policies import BRP
 from bilateral.errors import BilateralError
 from bilateral.identifiers import FeedbackId
 from bilateral.index.errors import NotIndexedError
@@ -37,17 +38,19 @@ _INSTRUCTIONS: Final = (
 )
 
 
-def make_server(reader: Reader) -> MCPServer[Any]:
+def make_server(reader: Reader, *, buyer_policy: str = BRP.name) -> MCPServer[Any]:
     """Make the server. Each module of `bilateral.api.mcp.tools` adds tools by its function `add_tools`.
 
     Args:
         reader: The database of the index.
+        buyer_policy: The scoring policy of buyers that counts if a model names none.
     """
+    options: dict[str, dict[str, Any]] = {"buyers": {"default_policy": buyer_policy}}
     server: MCPServer[Any] = MCPServer(
         "bilateral", title="Bilateral", instructions=_INSTRUCTIONS, version=version("bilateral"), log_level="WARNING"
     )
     for it in iter_modules(tools.__path__):
-        import_module(f"{tools.__name__}.{it.name}").add_tools(server, reader)
+        import_module(f"{tools.__name__}.{it.name}").add_tools(server, reader, **options.get(it.name, {}))
     _add_resources(server, reader)
     return server
 

@@ -14,10 +14,10 @@ from bilateral.api.answers import JSON, one_of, tagged
 from bilateral.api.buyers import read_buyer
 from bilateral.api.service import service_of
 from bilateral.buyer_terms import BuyerTier
-from bilateral.buyers.discounts import Verdict, discount_for, discounted
+from bilateral.buyers.discounts import Verdict, discounted
 from bilateral.buyers.records import Number, Standing, encode
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.buyers.sellers import Offer, read_offers
+from bilateral.buyers.sellers import Offer, best_discount, read_offers
 from bilateral.index.queries.registries import AgentKey
 from bilateral.index.queries.search import FoundAgent, search_agents
 from bilateral.index.queries.search_filters import AgentSearch, Gate
@@ -125,19 +125,22 @@ def search_with_prices(  # noqa: PLR0913, PLR0917  # parameters of the query
 
 
 def _result(it: FoundAgent, offer: Offer | None, standing: Standing | None) -> SearchResult:
-    """Return a result, with the buyer's price."""
+    """Return a result, with the buyer's price: of the cheapest service, by the policy of that service."""
+    prices = {} if offer is None else offer.prices
+    cheapest = min(prices, key=lambda name: (prices[name], name), default=None)
     percentage, discount = Decimal(0), None
     if standing is not None:
         same_chain = standing.chain_id == it.chain_id
-        found = discount_for(offer.incentives if offer is not None and same_chain else None, standing)
+        discounts = offer.discounts_for(standing) if offer is not None and same_chain else {}
+        found = best_discount(discounts)[0] if cheapest not in discounts else discounts[cheapest]
         percentage = found.percentage
         reason = found.reason
         if found.verdict is Verdict.GRANTED:
             reason = f"Seller offers {percentage}% to {tier_of(standing.weighed.metrics).value}+ buyers"
         discount = BuyerDiscount(found.verdict is Verdict.GRANTED, reason, found.verdict)
     pricing = None
-    if offer is not None and offer.prices:
-        price = min(offer.prices.values())
+    if cheapest is not None:
+        price = prices[cheapest]
         pricing = Pricing(price, discounted(price, percentage), percentage, "USDC")
     return SearchResult(it.global_id, it.name, it.description, it.x402_support, pricing, discount)
 

@@ -11,8 +11,8 @@ from email.utils import format_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from eth_account import Account
 from eth_account.messages import encode_defunct
+from eth_utils.crypto import keccak
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
@@ -21,12 +21,14 @@ from bilateral.api.buyers import buyer_registries, end_of_day, provider_of, read
 from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
 from bilateral.api.shortcuts import Shortcut
-from bilateral.buyers.discounts import BuyerIncentives, discount_for, discounted
+from bilateral.buyers.discounts import BuyerIncentives, discounted
 from bilateral.buyers.moderation import MessageAbout, messages_about
+from bilateral.buyers.proofs import find_signer
 from bilateral.buyers.records import (
     BuyerProfile,
     Number,
     RecentTransaction,
+    buyer_id,
     encode,
     profile_of,
     recent_transactions,
@@ -34,7 +36,7 @@ from bilateral.buyers.records import (
 from bilateral.buyers.registry import RegistryRecords, read_registry_records
 from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
-from bilateral.buyers.sellers import read_offers
+from bilateral.buyers.sellers import Offer, best_discount, read_offers
 from bilateral.index.queries.registries import AgentKey
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ INCENTIVES_TYPE: Final = "https://agentarena.site/spec/buyer-incentives#v1"
 _MOST_BUYERS: Final = 100
 _MAX_AGE: Final = 300
 _PROOF_SECONDS: Final = 600
+_SIGNATURE: Final = re.compile("(?:0x)?(?:[0-9a-fA-F]{2}){1,10000}")
 
 _Buyer = Annotated[str, Path(max_length=200, description="0x…, or eip155:8453:0x….")]
 _Chain = Annotated[int | None, Query(ge=1, lt=2**63, description="The chain; the service's first one if missing.")]
@@ -91,8 +94,20 @@ class DiscountTerms:
 
 
 @dataclass(frozen=True)
+class ServiceDiscount:
+    """The discount of one buyer for one service, by the policy that was published with the service."""
+
+    percentage: Number
+    reason: str
+    code: str
+
+
+@dataclass(frozen=True)
 class DiscountAnswer:
-    """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` is ours."""
+    """The discount that a seller offers a buyer (section 5.2). `scoringPolicy` and `services` are ours.
+
+    `discount` is the largest one, and `appliesTo` names the services that have it. `services` has that of each.
+    """
 
     buyerId: str
     sellerGlobalId: str
@@ -102,6 +117,7 @@ class DiscountAnswer:
     originalPricing: dict[str, Number]
     discountedPricing: dict[str, Number]
     scoringPolicy: str
+    services: dict[str, ServiceDiscount]
 
 
 @dataclass(frozen=True)
@@ -142,7 +158,7 @@ def read_profile(
         profile = _with_records(connection, standing, service.registries())
         if expand is None:
             return tagged(request, encode(profile), JSON)
-        _require_consent(request, profile)
+        _require_consent(request, standing)
         payments = recent_transactions(connection, *key) if expand == "recentTransactions" else None
         messages = messages_about(connection, *key) if expand == "messages" else None
     found = ExpandedProfile(**vars(profile), recentTransactions=payments, messages=messages)
@@ -185,26 +201,27 @@ def consent_text(buyer_id: str, until: int) -> str:
     return f"Show the payments of {buyer_id} until {until}"
 
 
-def _require_consent(request: Request, profile: BuyerProfile) -> None:
+def _require_consent(request: Request, standing: Standing) -> None:
     """Check that the buyer itself asks for its payments, unless the service shows them to everybody.
 
     Raises:
         ProblemError: Somebody else asks.
     """
-    if service_of(request).settings.buyers.shows_transactions:
+    settings = service_of(request).settings.buyers
+    if settings.shows_transactions:
         return
+    shown = buyer_id(standing.chain_id, standing.buyer)
     until, signature = (request.headers.get(f"x-buyer-{name}", "") for name in ("until", "signature"))
-    if until.isdecimal() and len(until) < 12 and 0 <= int(until) - time.time() <= _PROOF_SECONDS:  # noqa: PLR2004
-        message = encode_defunct(text=consent_text(profile.buyerId, int(until)))
-        try:
-            signer = Account.recover_message(message, signature=signature)
-        except Exception:  # noqa: BLE001  # the library raises many kinds for a malformed signature
-            signer = ""
-        if signer == profile.buyerAddress:
+    is_timely = until.isdecimal() and len(until) < 12 and 0 <= int(until) - time.time() <= _PROOF_SECONDS  # noqa: PLR2004
+    if is_timely and _SIGNATURE.fullmatch(signature):
+        text = encode_defunct(text=consent_text(shown, int(until)))
+        digest = keccak(b"\x19" + text.version + text.header + text.body)
+        proof = bytes.fromhex(signature.removeprefix("0x"))
+        if find_signer(digest, standing.chain_id, proof, {standing.buyer}, settings.nodes) is not None:
             return
     detail = (
         "only the buyer sees its payments: send X-Buyer-Until, Unix seconds at most ten minutes ahead, and "
-        f"X-Buyer-Signature of the text {consent_text(profile.buyerId, 0)[:-1]}… (EIP-191)"
+        f"X-Buyer-Signature of the text {consent_text(shown, 0)[:-1]}… (EIP-191; ERC-1271 for a contract)"
     )
     raise ProblemError(HTTPStatus.UNAUTHORIZED, "signature_required", detail)
 
@@ -220,16 +237,17 @@ def read_profiles(request: Request, batch: Batch) -> Response:
 
 
 @router.get("/api/buyer/{address}/discount", response_class=Response, responses=one_of(DiscountAnswer, 404, 422))
-def read_discount(
+def read_discount(  # noqa: PLR0913, PLR0917  # parameters of the query
     request: Request,
     address: _Buyer,
     sellerGlobalId: Annotated[
         str, Query(max_length=200, description="The seller, as eip155:8453:0x…%23247: a # must be sent as %23.")
     ],
+    serviceName: Annotated[str | None, Query(max_length=200, description="One service; all if missing.")] = None,
     chainId: _Chain = None,
     policy: _Policy = None,
 ) -> Response:
-    """Return the discount that a seller offers a buyer."""
+    """Return the discount that a seller offers a buyer, for all its services or for one."""
     service = service_of(request)
     now = int(time.time())
     seller = seller_of(service, sellerGlobalId)
@@ -238,10 +256,15 @@ def read_discount(
             connection, address, chainId or seller.chain_id, policy or service.settings.buyers.policy, now=now
         )
         offers = read_offers(connection, [seller])
-    offer = offers.get((seller.chain_id, seller.identity_registry, seller.agent_id))
+    offer: Offer | None = offers.get((seller.chain_id, seller.identity_registry, seller.agent_id), Offer())
+    if serviceName is not None:
+        offer = offer and offer.of_service(serviceName)
+    if offer is None:
+        detail = f"the seller {seller.global_id} has published no service with the name {serviceName!r}"
+        raise ProblemError(HTTPStatus.NOT_FOUND, "service_not_found", detail)
     end = end_of_day(now)
-    found = discount_for(None if offer is None else offer.incentives, standing)
-    prices = {} if offer is None else offer.prices
+    discounts = offer.discounts_for(standing)
+    found, applies_to = best_discount(discounts)
     answer = DiscountAnswer(
         buyerId=f"eip155:{standing.chain_id}:{standing.buyer}",
         sellerGlobalId=seller.global_id,
@@ -250,14 +273,15 @@ def read_discount(
         discount=DiscountTerms(
             found.percentage,
             found.reason,
-            () if offer is None else offer.services,
+            applies_to,
             end.strftime("%Y-%m-%dT%H:%M:%SZ"),
             found.verdict.value,
             found.warnings,
         ),
-        originalPricing=prices,
-        discountedPricing={name: discounted(price, found.percentage) for name, price in prices.items()},
+        originalPricing=offer.prices,
+        discountedPricing={name: discounted(it, discounts[name].percentage) for name, it in offer.prices.items()},
         scoringPolicy=standing.policy.name,
+        services={name: ServiceDiscount(it.percentage, it.reason, it.verdict) for name, it in discounts.items()},
     )
     response = tagged(request, encode(answer), JSON)
     response.headers["Expires"] = format_datetime(end, usegmt=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.identifiers import checksummed
@@ -51,6 +51,16 @@ class PaymentTerms:
     def text(self) -> str:
         """The terms that stored payments depend on. If they change, payments are read anew."""
         return json.dumps({"plain": self.counts_plain, "tokens": dict(sorted(self.tokens.items()))})
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read the terms that payments were stored by.
+
+        Args:
+            text: See `text`. The number of confirmations is not in it.
+        """
+        stored = json.loads(text)
+        return cls(stored["tokens"], counts_plain=stored["plain"])
 
     def micros(self, token: str, amount: int) -> int:
         """Return an amount in millionths of a dollar, rounded down.

@@ -19,9 +19,15 @@ if TYPE_CHECKING:
     from bilateral.index.endpoint import Endpoint
     from bilateral.index.logs import BlockLogs
 
-_TRANSFER: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
-_USED: Final = "0x" + keccak(text="AuthorizationUsed(address,bytes32)").hex()
-_TOPICS: Final = 3
+TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
+"""The first topic of a transfer (ERC-20)."""
+
+USED_TOPIC: Final = "0x" + keccak(text="AuthorizationUsed(address,bytes32)").hex()
+"""The first topic of an authorization that was used (EIP-3009)."""
+
+TOPICS: Final = 3
+"""The topics of both events."""
+
 _ACCOUNTS: Final = 500
 """Accounts to ask for at once: what most public endpoints allow."""
 
@@ -93,7 +99,7 @@ class TransferSource(Source):
         for start in range(0, len(wallets), _ACCOUNTS):
             asked = wallets[start : start + _ACCOUNTS]
             for at, way in enumerate(found):
-                topics = [[_TRANSFER], None, _topics(asked)] if at == 0 else [[_TRANSFER], _topics(asked)]
+                topics = [[TRANSFER_TOPIC], None, _topics(asked)] if at == 0 else [[TRANSFER_TOPIC], _topics(asked)]
                 for it in self._read_transfers(topics, first, last):
                     if (it.receiver, it.sender)[at] not in asked:
                         raise EndpointLiesError(self.name, f"it gives a transfer that was not asked for: {it.place}")
@@ -116,10 +122,10 @@ class TransferSource(Source):
         found: dict[tuple[int, int], tuple[bytes, str, str, bytes]] = {}
         ordered = sorted(accounts)
         for start in range(0, len(ordered), _ACCOUNTS):
-            topics = [[_USED], _topics(ordered[start : start + _ACCOUNTS])]
+            topics = [[USED_TOPIC], _topics(ordered[start : start + _ACCOUNTS])]
             for block in self._read(topics, first, last):
                 for index, entry in zip(block.indices, block.entries, strict=True):
-                    if len(entry.topics) == _TOPICS and entry.topics[0].lower() == _USED:
+                    if len(entry.topics) == TOPICS and entry.topics[0].lower() == USED_TOPIC:
                         account, nonce = _account(entry.topics[1]), bytes_of(entry.topics[2])
                         values = hash_of(entry.transactionHash), address_of(entry.address), account, nonce
                         found[block.number, index] = values
@@ -136,7 +142,7 @@ class TransferSource(Source):
         for block in blocks:
             for index, entry in zip(block.indices, block.entries, strict=True):
                 # A token may have other events under the same topic: those of ERC-721 have four topics.
-                if len(entry.topics) != _TOPICS or entry.topics[0].lower() != _TRANSFER:
+                if len(entry.topics) != TOPICS or entry.topics[0].lower() != TRANSFER_TOPIC:
                     continue
                 data = bytes_of(entry.data)
                 if len(data) != _WORD:

@@ -67,3 +67,14 @@ def test_models_ask_for_buyers_and_discounts(buyers):
     assert json.loads(discount.content[0].text)["percentage"] == 0
     assert wrong.is_error
     assert "unsupported_chain" in wrong.content[0].text
+
+
+def test_models_get_the_policy_of_the_settings(buyers_with):
+    async def ask(url, **options):
+        async with Client(f"{url}/mcp") as session:
+            return await session.call_tool("get_buyer", {"address": WASHER.address, **options})
+
+    with buyers_with(policy="independent-1.0") as url:
+        answers = [asyncio.run(ask(url, **options)) for options in ({}, {"policy": "brp-1.0"})]
+    found = [json.loads(it.content[0].text)["reputation"] for it in answers]
+    assert [(it["scoringPolicy"], it["tier"]) for it in found] == [("independent-1.0", "new"), ("brp-1.0", "premium")]

@@ -16,6 +16,7 @@ from tests.buyers.service.world import (
     SAMPLE,
     SELLER,
     SELLER_ID,
+    SISTER_ID,
     STRANGER,
     WASH_ID,
     enrichment,
@@ -98,6 +99,35 @@ def test_discount_of_the_specification(buyers, offered):
     assert "GMT" in response.headers["expires"]
 
 
+def test_policy_holds_for_the_service_that_it_was_published_with(buyers):
+    services = {
+        "audit": {"pricePerCallUsdc": 2, "buyerIncentives": OFFER},
+        "lint": {"pricePerCallUsdc": 1, "buyerIncentives": {"enabled": False}},
+        "tests": {"pricePerCallUsdc": 3, "buyerIncentives": {"enabled": True, "discounts": {"trusted": 4}}},
+        "talk": {"pricePerCallUsdc": 4, "buyerIncentives": None},
+    }
+    for name, more in services.items():
+        body = enrichment(SISTER_ID, serviceName=name, **more)
+        assert buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, SISTER_ID, SELLER)).is_success
+    path, query = f"/api/buyer/{SAMPLE.address}/discount", {"sellerGlobalId": SISTER_ID}
+    found = buyers.get(path, params=query).json()
+    assert (found["discount"]["percentage"], found["discount"]["appliesTo"]) == (10, ["audit"])
+    assert found["discountedPricing"] == {"audit": 1.8, "lint": 1, "tests": 2.88, "talk": 4}
+    assert {name: (it["percentage"], it["code"]) for name, it in found["services"].items()} == {
+        "audit": (10, "granted"),
+        "lint": (0, "disabled"),
+        "tests": (4, "granted"),
+        "talk": (0, "not_offered"),
+    }
+    one = buyers.get(path, params={**query, "serviceName": "tests"}).json()
+    assert (one["discount"]["percentage"], one["originalPricing"]) == (4, {"tests": 3})
+    missing = buyers.get(path, params={**query, "serviceName": "cook"})
+    assert (missing.status_code, missing.json()["code"]) == (404, "service_not_found")
+    results = buyers.get("/api/search", params={"buyerAddress": SAMPLE.address}).json()["results"]
+    result = next(it for it in results if it["globalId"] == SISTER_ID)  # the cheapest service, by its own policy
+    assert (result["pricing"]["discounted"], result["buyerDiscount"]["code"]) == (1, "disabled")
+
+
 def test_id_whose_agent_a_client_lost_is_explained(buyers):
     response = buyers.get(f"/api/buyer/{SAMPLE.address}/discount?sellerGlobalId={SELLER_ID}")  # the literal example
     assert response.status_code == 400
@@ -129,7 +159,7 @@ def test_search_shows_the_prices_of_the_buyer(buyers, offered):
     assert result["pricing"] == {"original": 0.001, "discounted": 0.0009, "discountPercent": 10, "currency": "USDC"}
     assert result["buyerDiscount"]["eligible"]
     assert result["buyerDiscount"]["reason"] == "Seller offers 10% to trusted+ buyers"
-    assert found["meta"]["total"] == len(found["results"]) == 3
+    assert found["meta"]["total"] == len(found["results"]) == 4
 
 
 def test_search_without_a_buyer_has_no_context(buyers, offered):

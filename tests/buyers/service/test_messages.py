@@ -12,12 +12,14 @@ from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody,
 from tests.buyers.service.world import (
     ALICE,
     BOB,
+    CAROL,
     CHAIN,
     OTHER_ID,
     OTHER_SELLER,
     SAMPLE,
     SELLER,
     SELLER_ID,
+    SISTER_ID,
     STRANGER,
     enrichment,
     feedback,
@@ -109,6 +111,35 @@ def test_transaction_that_does_not_exist_proves_nothing(buyers):
     response = buyers.post("/api/buyer/feedback", json=feedback("0x" + "ab" * 32))
     assert (response.status_code, response.json()["code"]) == (422, "payment_not_found")
     assert "the chain does not have it" in response.json()["detail"]
+
+
+def test_agents_with_one_wallet_are_one_seller(buyers, buyers_database):
+    (first, _), (second, _), _ = payments_of(buyers_database, CAROL)
+    before = metrics(buyers, CAROL)
+    assert (before["distinctSellers"], before["reviewsGiven"], before["avgReviewScore"]) == (1, 1, 80)
+    sister = signed(FeedbackBody, feedback(first, buyer=CAROL, global_id=SISTER_ID, score=40), SISTER_ID, SELLER)
+    assert buyers.post("/api/buyer/feedback", json=sister).json()["counted"]
+    elder = signed(FeedbackBody, feedback(second, buyer=CAROL, score=61), SELLER_ID, SELLER)
+    assert buyers.post("/api/buyer/feedback", json=elder).json()["counted"]
+    body = signed(ReviewBody, review(first, buyer=CAROL, global_id=SISTER_ID, score=60), SISTER_ID, CAROL)
+    assert buyers.post("/api/review", json=body).json()["counted"]
+    found = metrics(buyers, CAROL)
+    assert (found["distinctSellers"], found["reviewsGiven"], found["avgReviewScore"]) == (1, 2, 70)
+    assert (found["sellerFeedbackCount"], found["avgSellerFeedback"]) == (1, 51)  # one vote: 50.5 is rounded half up
+    again = signed(FeedbackBody, feedback(first, buyer=CAROL), SELLER_ID, SELLER)
+    response = buyers.post("/api/buyer/feedback", json=again)
+    assert (response.status_code, response.json()["code"]) == (409, "already_given")
+
+
+@pytest.mark.parametrize(
+    ("which", "code"), [("unlisted", "token_not_listed"), ("plain", "payment_not_settled")], ids=["token", "plain"]
+)
+def test_transfer_that_the_index_will_never_count_is_not_pending(buyers, buyers_market, which, code):
+    """A payment by Permit2 is a plain transfer: the token logs no authorization of EIP-3009."""
+    body = feedback(getattr(buyers_market, which), buyer=CAROL)
+    response = buyers.post("/api/buyer/feedback", json=body)
+    assert (response.status_code, response.json()["code"]) == (422, code)
+    assert metrics(buyers, CAROL)["paymentCount"] == 3
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,16 @@ def test_extreme_reviewer_is_flagged(reviews, is_flagged):
     assert (found.flags == ("extreme-reviews",)) is is_flagged
 
 
+def test_votes_of_a_seller_are_one_whole_number():
+    """The registry keeps one whole vote a seller, so the mean of its votes is rounded, and then the score once."""
+    dealings = {("0x", number): Dealings(payments=1, micros=1, votes=votes) for number, votes in enumerate(VOTES)}
+    metrics = weigh(BRP, dealings, 0).metrics
+    assert (metrics.feedback_sellers, metrics.feedback_sum) == (5, 88 + 87 + 33 + 67 + 0)
+
+
+VOTES = ([90, 85], [87], [33, 33, 34], [66, 67, 67], [0, 0, 1])
+
+
 @pytest.fixture
 def second_chain(buyers_database):
     """Payments of the same buyer to the same seller on another chain, which go after the test."""

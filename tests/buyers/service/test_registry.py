@@ -11,8 +11,10 @@ import httpx
 import pgserver
 import pytest
 from eth_account import Account
+from eth_account.messages import encode_defunct
 from sqlalchemy import func, select
 
+from bilateral.api.routes.buyers import consent_text
 from bilateral.api.settings import ApiSettings
 from bilateral.buyer_terms import (
     AttestedPayment,
@@ -348,6 +350,12 @@ def test_contract_wallet_signs_as_a_buyer_and_another_key_does_not(service, mark
     assert [(it["counted"], it["isNew"]) for it in taken] == [(True, True), (True, False)]
     metrics = service.get(f"/api/buyer/{wallet}").json()["metrics"]
     assert (metrics["reviewsGiven"], metrics["avgReviewScore"]) == (1, 70)
+    path, until = f"/api/buyer/{wallet}?expand=messages", int(time.time()) + 300
+    text = encode_defunct(text=consent_text(f"eip155:{CHAIN}:{wallet}", until))
+    for signer, status in ((key, 200), (Account.create(), 401)):
+        signature = "0x" + bytes(signer.sign_message(text).signature).hex()
+        headers = {"X-Buyer-Until": str(until), "X-Buyer-Signature": signature}
+        assert service.get(path, headers=headers).status_code == status
 
 
 def test_payment_that_is_not_confirmed_yet_is_pending(settings, market, tmp_path):

@@ -21,18 +21,20 @@ from bilateral.index.queries.registries import AgentKey
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.signatures import Domain
 from tests.index.analysis.conftest import DEPLOYMENT
-from tests.index.payments.world import IDENTITY, TOKEN, Payments, transfer
+from tests.index.payments.world import IDENTITY, OTHER_TOKEN, TOKEN, Payments, transfer
 
 CHAIN = 31337
 DOLLAR = 1_000_000
 DAY = 86_400
-SELLER, OTHER_SELLER, WASH_SELLER, SAMPLE, ALICE, BOB, WASHER, STRANGER = (
+SELLER, OTHER_SELLER, WASH_SELLER, SAMPLE, ALICE, BOB, CAROL, WASHER, STRANGER = (
     Account.from_key(keccak(text=name))
-    for name in ("seller", "other seller", "wash seller", "sample", "alice", "bob", "washer", "stranger")
+    for name in ("seller", "other seller", "wash seller", "sample", "alice", "bob", "carol", "washer", "stranger")
 )
 SELLER_ID = f"eip155:{CHAIN}:{IDENTITY}#1"
 OTHER_ID = f"eip155:{CHAIN}:{IDENTITY}#2"
 WASH_ID = f"eip155:{CHAIN}:{IDENTITY}#3"
+SISTER_ID = f"eip155:{CHAIN}:{IDENTITY}#4"
+"""An agent with the wallet of the seller. Payments to the wallet count for the seller, whose id is lower."""
 
 
 def key_of(global_id):
@@ -52,6 +54,7 @@ class Market:
         self.chain = chain
         self.payments = Payments(chain, code)
         self.now = int(time.time()) - 53 * DAY - 3_600
+        self.unlisted = self.plain = ""
         self._feedback = 0
 
     def mine(self, *logs, after=60):
@@ -59,6 +62,12 @@ class Market:
         self.now += after
         self.chain.rpc("evm_setNextBlockTimestamp", self.now)
         return self.payments.mine(*logs)
+
+    def sent(self, *logs):
+        """Mine one transaction with logs, and return its hash."""
+        block = self.mine(*logs)
+        (transaction,) = self.chain.rpc("eth_getBlockByNumber", hex(block), False)["transactions"]
+        return transaction
 
     def pay(self, buyer, seller, dollars):
         """Return the logs of a payment."""
@@ -72,7 +81,7 @@ class Market:
         return encoded(Registry.BIDIRECTIONAL, "NewFeedback", *values)
 
     def tell(self):
-        """Register three agents, and let buyers pay them."""
+        """Register agents, and let buyers pay them."""
         register = self.payments.register
         self.mine(register(1, SELLER.address), register(2, OTHER_SELLER.address), register(3, WASH_SELLER.address))
         self.mine(self.pay(SAMPLE, SELLER, 4.5))
@@ -88,6 +97,13 @@ class Market:
             back = transfer(WASH_SELLER.address, WASHER.address, 10 * DOLLAR)
             self.mine(self.pay(WASHER, WASH_SELLER, 10), back)
         self.mine([self.review(WASHER, 3, 65) for _ in range(20)])
+        self.mine(register(4, SELLER.address))
+        for _ in range(3):
+            self.mine(self.pay(CAROL, SELLER, 1))
+        self.mine(self.review(CAROL, 4, 80))
+        unlisted = self.payments.pay(CAROL.address, SELLER.address, 5 * DOLLAR, OTHER_TOKEN)
+        self.unlisted = self.sent(unlisted)
+        self.plain = self.sent(transfer(CAROL.address, SELLER.address, 5 * DOLLAR))
 
 
 def index(url, database):

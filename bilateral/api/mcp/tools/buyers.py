@@ -13,10 +13,8 @@ from pydantic import Field
 from bilateral.api.buyers import read_buyer
 from bilateral.api.mcp.lookups import READS, AgentText, key_of, tool_errors
 from bilateral.api.problems import ProblemError
-from bilateral.buyers.discounts import discount_for
-from bilateral.buyers.policies import BRP
 from bilateral.buyers.records import BuyerProfile, encode, profile_of
-from bilateral.buyers.sellers import read_offers
+from bilateral.buyers.sellers import Offer, best_discount, read_offers
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -27,41 +25,51 @@ if TYPE_CHECKING:
 _Buyer = Annotated[str, Field(max_length=200, description="The buyer: 0x…, or eip155:8453:0x….")]
 _Chain = Annotated[int | None, Field(ge=1, lt=2**63, description="The chain; the service's first one if missing.")]
 _Policy = Annotated[
-    str, Field(max_length=64, description="brp-1.0, or independent-1.0, which discounts wash payments.")
+    str | None,
+    Field(
+        max_length=64,
+        description="brp-1.0, or independent-1.0, which discounts wash payments; the service's own one if missing.",
+    ),
 ]
 
 
-def add_tools(server: MCPServer[Any], reader: Reader) -> None:
+def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> None:
     """Add the tools.
 
     Args:
         server: The server.
         reader: The database of the index.
+        default_policy: The scoring policy that counts if a model names none.
     """
 
     @server.tool(title="Get buyer", annotations=READS)
-    async def get_buyer(address: _Buyer, chain_id: _Chain = None, policy: _Policy = BRP.name) -> dict[str, Any]:
+    async def get_buyer(address: _Buyer, chain_id: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
         """Look up the reputation of a buyer: payments, volume, score, tier, and the points of each component.
 
         Payments prove that money moved, not that a service was bought: a score is a filter, not a proof.
         """
 
         def read(connection: Connection) -> BuyerProfile:
-            return profile_of(_read_buyer(connection, address, chain_id, policy))
+            return profile_of(_read_buyer(connection, address, chain_id, policy or default_policy))
 
         with tool_errors():
             return _shown(await to_thread.run_sync(reader.read, read))
 
     @server.tool(title="Get discount", annotations=READS)
-    async def get_discount(address: _Buyer, seller: AgentText, policy: _Policy = BRP.name) -> dict[str, Any]:
-        """Look up the discount that a seller gives a buyer, in percent, with the reason."""
+    async def get_discount(address: _Buyer, seller: AgentText, policy: _Policy = None) -> dict[str, Any]:
+        """Look up the largest discount that a seller gives a buyer, in percent, with the reason.
+
+        `services` is the number of services that it holds for.
+        """
 
         def read(connection: Connection) -> dict[str, Any]:
             key = key_of(connection, seller)
-            standing = _read_buyer(connection, address, key.chain_id, policy)
-            offer = read_offers(connection, [key]).get((key.chain_id, key.identity_registry, key.agent_id))
-            found = discount_for(None if offer is None else offer.incentives, standing)
-            return {"percentage": found.percentage, "code": found.verdict.value, "reason": found.reason}
+            standing = _read_buyer(connection, address, key.chain_id, policy or default_policy)
+            offers = read_offers(connection, [key])
+            offer = offers.get((key.chain_id, key.identity_registry, key.agent_id), Offer())
+            found, applies_to = best_discount(offer.discounts_for(standing))
+            answer = {"percentage": found.percentage, "code": found.verdict.value, "reason": found.reason}
+            return {**answer, "services": len(applies_to), "scoring_policy": standing.policy.name}
 
         with tool_errors():
             return _shown(await to_thread.run_sync(reader.read, read))
