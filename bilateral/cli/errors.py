@@ -158,6 +158,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             errors.NodeTimeoutError,
             errors.NodeUnreachableError,
             index_errors.ChainChangedError,
+            index_errors.EndpointLagsError,
             index_errors.EndpointLiesError,
             index_errors.EndpointRefusesError,
             index_errors.NoEndpointError,

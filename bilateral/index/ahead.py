@@ -36,6 +36,16 @@ class Ahead(Generic[T]):
         """See the class. No work is under way."""
         self._job: _Job[T] | None = None
 
+    @property
+    def is_under_way(self) -> bool:
+        """True from `start` to `take`."""
+        return self._job is not None
+
+    @property
+    def is_done(self) -> bool:
+        """True once `take` would not wait."""
+        return self._job is not None and self._job.thread is not None and not self._job.thread.is_alive()
+
     def start(self, key: object, work: Callable[[], T]) -> None:
         """Start some work. None may be under way: `take` was called since the last start.
 

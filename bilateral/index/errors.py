@@ -45,22 +45,29 @@ class EndpointRefusesError(BilateralError):
         first_block: The first block that was asked for.
         last_block: The last block that was asked for.
         wait_seconds: The seconds that the endpoint asks to wait; None if it does not say.
+        is_final: True if waiting does not help either.
     """
 
     reason = "endpoint_refuses"
 
-    def __init__(
-        self, endpoint: str, first_block: int, last_block: int, said: str, wait_seconds: float | None = None
+    def __init__(  # noqa: PLR0913  # the words of the endpoint beside the question
+        self,
+        endpoint: str,
+        first_block: int,
+        last_block: int,
+        said: str,
+        advice: str,
+        *,
+        wait_seconds: float | None = None,
+        is_final: bool = True,
     ) -> None:
-        """Compose the message from what the endpoint says."""
-        super().__init__(
-            f"{endpoint} refuses the logs of blocks {first_block} to {last_block}: {said}. "
-            "Add another --rpc-url, or use a plan of the provider that allows it."
-        )
+        """Compose the message from what the endpoint says, and what to change."""
+        super().__init__(f"{endpoint} refuses the logs of blocks {first_block} to {last_block}: {said}. {advice}.")
         self.endpoint = endpoint
         self.first_block = first_block
         self.last_block = last_block
         self.wait_seconds = wait_seconds
+        self.is_final = is_final
 
 
 class EndpointLiesError(BilateralError):
@@ -76,6 +83,23 @@ class EndpointLiesError(BilateralError):
         """Compose the message from the contradiction."""
         super().__init__(f"{endpoint} cannot be trusted: {contradiction}")
         self.endpoint = endpoint
+
+
+class EndpointLagsError(BilateralError):
+    """An endpoint lacks blocks that another one of its chain has had for some time.
+
+    Attributes:
+        endpoint: The endpoint's host.
+        head: Its last block.
+    """
+
+    reason = "endpoint_lags"
+
+    def __init__(self, endpoint: str, head: int, other: str, other_head: int) -> None:
+        """Compose the message from the heads of both endpoints."""
+        super().__init__(f"{endpoint} lags: its last block is {head}, and {other} has block {other_head}")
+        self.endpoint = endpoint
+        self.head = head
 
 
 class ChainChangedError(BilateralError):
@@ -98,15 +122,19 @@ class NoEndpointError(BilateralError):
 
     Attributes:
         chain_id: The chain; None if no endpoint said which it is of.
+        is_final: True if waiting does not help: each endpoint refuses for good.
     """
 
     reason = "no_endpoint"
 
-    def __init__(self, chain_id: int | None, problems: str) -> None:
+    def __init__(self, chain_id: int | None, problems: str, *, is_final: bool = False) -> None:
         """Compose the message from the endpoints' problems."""
         of = "" if chain_id is None else f" of chain {chain_id}"
-        super().__init__(f"no endpoint{of} is usable: {problems}. Check --rpc-url, or add another one.")
+        super().__init__(
+            f"no endpoint{of} is usable: {problems.removesuffix('.')}. Check --rpc-url, or add another one."
+        )
         self.chain_id = chain_id
+        self.is_final = is_final
 
 
 class OtherRegistriesError(BilateralError):

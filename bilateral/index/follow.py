@@ -14,7 +14,6 @@ from bilateral.index.errors import (
     CursorMovedError,
     EndpointLiesError,
 )
-from bilateral.index.extraction import Extraction
 from bilateral.index.interpreter import tuned_interpreter
 from bilateral.index.reading import ENDPOINT_FAILURES, Reader
 from bilateral.index.store import Block, ChainStore
@@ -77,7 +76,7 @@ class Follower:
         """See the class."""
         self._store = store
         self._pool = pool
-        self._reader = Reader(pool, Extraction(store.chain_id, registries))
+        self._reader = Reader(pool, registries)
         self._first_block = first_block
 
     def step(self) -> Step:
@@ -93,6 +92,7 @@ class Follower:
         """
         changes = 0
         while True:
+            self._pool.compare_heads()
             source = self._pool.choose()
             try:
                 with tuned_interpreter():

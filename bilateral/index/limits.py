@@ -1,4 +1,7 @@
-"""The numbers of blocks that endpoints give at once, remembered so that a restart does not learn them again."""
+"""Facts about endpoints, remembered so that a restart does not learn them again.
+
+They are the numbers of blocks that endpoints give at once, and which of them left out logs.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import select
 
 from bilateral.index import schema
-from bilateral.index.rows import rows_of
+from bilateral.index.rows import Row, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +23,12 @@ if TYPE_CHECKING:
 _SECONDS_KEPT: Final = 24 * 3600
 """Seconds after which a limit is learnt anew: providers change them, by plan and by month."""
 
+_LOSS_SECONDS_KEPT: Final = 30 * 24 * 3600
+"""Seconds for which an endpoint that left out logs is read twice."""
+
 
 class Limits:
-    """The learnt limits of one chain's endpoints.
+    """The learnt limits of one chain's endpoints, and their losses.
 
     Args:
         engine: The database.
@@ -31,28 +37,39 @@ class Limits:
     """
 
     def __init__(self, engine: Engine, chain_id: int, sources: Sequence[Source]) -> None:
-        """See the class. Limits that were learnt less than a day ago are used."""
+        """See the class. Limits that were learnt less than a day ago are used, and losses of the last 30 days."""
         self._engine = engine
         self._chain_id = chain_id
         self._sources = sources
-        table = schema.endpoint_limit
-        query = select(table.c.endpoint, table.c.blocks, table.c.ceiling).where(
-            table.c.chain_id == chain_id, table.c.learnt_at > int(time.time()) - _SECONDS_KEPT
-        )
+        self._stored: dict[str, Row] = {}
+        now, table = int(time.time()), schema.endpoint_limit
         with engine.connect() as connection:
-            known = {endpoint: (blocks, ceiling) for endpoint, blocks, ceiling in connection.execute(query)}
-        self._stored = {source: known[source.name] for source in sources if source.name in known}
-        for source, (blocks, ceiling) in self._stored.items():
-            source.size.resume(blocks, ceiling)
+            rows = connection.execute(select(table).where(table.c.chain_id == chain_id))
+            known = {row.endpoint: row for row in rows}
+        for source in (it for it in sources if it.name in known):
+            row = known[source.name]
+            is_fresh = row.learnt_at > now - _SECONDS_KEPT
+            if is_fresh:
+                source.size.resume(row.blocks, row.ceiling)
+            lost_at = row.lost_logs_at if (row.lost_logs_at or 0) > now - _LOSS_SECONDS_KEPT else None
+            source.loses_logs = lost_at is not None
+            self._stored[source.name] = row.blocks, row.ceiling, row.learnt_at if is_fresh else 0, lost_at
 
     def store(self) -> None:
-        """Store the limits that were learnt since the last call."""
-        learnt = {it: (it.size.blocks, it.size.ceiling) for it in self._sources if it.size.was_refused}
-        new = {source: size for source, size in learnt.items() if self._stored.get(source) != size}
+        """Store the limits that were learnt, and the losses that were seen, since the last call."""
+        now = int(time.time())
+        new: dict[str, Row] = {}
+        for source in self._sources:
+            blocks, ceiling, learnt_at, lost_at = former = self._stored.get(source.name, (0, None, 0, None))
+            if source.size.was_refused and (blocks, ceiling) != (source.size.blocks, source.size.ceiling):
+                blocks, ceiling, learnt_at = source.size.blocks, source.size.ceiling, now
+            if source.loses_logs and lost_at is None:
+                lost_at = now
+            if (blocks, ceiling, learnt_at, lost_at) != former:
+                new[source.name] = blocks, ceiling, learnt_at, lost_at
         if not new:
             return
-        now = int(time.time())
-        by_name = {source.name: (self._chain_id, source.name, *size, now) for source, size in new.items()}
         with self._engine.begin() as connection:
-            rows_of(connection).replace(schema.endpoint_limit, list(by_name.values()))
+            rows = [(self._chain_id, name, *values) for name, values in new.items()]
+            rows_of(connection).replace(schema.endpoint_limit, rows)
         self._stored |= new

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import NodeError, WrongChainError
-from bilateral.index.errors import EndpointLiesError, EndpointRefusesError, NoEndpointError
+from bilateral.index.ahead import Ahead
+from bilateral.index.errors import EndpointLagsError, EndpointLiesError, EndpointRefusesError, NoEndpointError
+from bilateral.index.heads import LONGEST_LAG, HeadComparison
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from bilateral.index.source import Source
 
@@ -29,8 +31,10 @@ class _Place:
         lies: The number of times that it contradicted itself or others.
         until: The monotonic time until which it waits on the bench.
         problem: Its last problem.
+        is_final: True if that is a refusal for good.
         head: The last head that it told.
         is_checked: True if its chain id was checked.
+        lags: True if it lagged behind another one when it was last compared.
     """
 
     source: Source
@@ -38,8 +42,10 @@ class _Place:
     lies: int = 0
     until: float = 0.0
     problem: str = ""
+    is_final: bool = False
     head: int = -1
     is_checked: bool = False
+    lags: bool = False
 
 
 @dataclass
@@ -57,10 +63,14 @@ class Pool:
     report: Callable[[str, str], None] = lambda *_: None
     _places: list[_Place] = field(init=False)
     _finalized: tuple[float, int | None] = (float("-inf"), None)
+    _heads: HeadComparison = field(default_factory=HeadComparison)
+    _comparison: Ahead[dict[Source, Exception]] = field(default_factory=Ahead)
+    _compared: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Give every endpoint its place."""
         self._places = [_Place(source) for source in self.sources]
+        self._compared = time.monotonic()
 
     def choose(self) -> Source:
         """Return the endpoint to use: the first that is not benched and is of the right chain.
@@ -71,9 +81,15 @@ class Pool:
         """
         now = time.monotonic()
         for place in self._places:
-            if place.until <= now and self._is_of_chain(place):
+            if place.until <= now and self._is_of_chain(place) and self._keeps_up(place):
                 return place.source
-        raise NoEndpointError(self.chain_id, "; ".join(f"{it.source.name}: {it.problem}" for it in self._places))
+        problems = "; ".join(f"{it.source.name}: {it.problem}" for it in self._places)
+        raise NoEndpointError(self.chain_id, problems, is_final=all(it.is_final for it in self._places))
+
+    def usable(self) -> list[Source]:
+        """Return the endpoints that are not benched and are of the right chain, the preferred one first."""
+        now = time.monotonic()
+        return [it.source for it in self._places if it.until <= now and self._is_of_chain(it)]
 
     def second(self, source: Source) -> Source:
         """Return another endpoint for a second look, one that lost no logs if possible; the same if it is alone."""
@@ -100,8 +116,30 @@ class Pool:
             seconds = max(seconds, problem.wait_seconds or 0)
         place.failures += 1
         place.problem = str(problem)
+        place.is_final = isinstance(problem, EndpointRefusesError) and problem.is_final
         place.until = now + seconds
         self.report(source.name, place.problem)
+
+    def compare_heads(self) -> None:
+        """Bench the endpoints that lag behind others. Called at every step, it looks twice a minute, in a thread."""
+        if self._comparison.is_done:
+            self._bench_all(self._comparison.take(None))
+        now = time.monotonic()
+        if now - self._compared >= LONGEST_LAG and not self._comparison.is_under_way:
+            self._compared = now
+            usable = self.usable()
+            if len(usable) > 1:
+                self._comparison.start(None, lambda: self._heads.problems(usable))
+
+    def compare_heads_now(self) -> int:
+        """Bench the endpoints that lag behind others, as at what seems to be the end of the chain.
+
+        Returns:
+            The number of endpoints that were benched.
+        """
+        self._bench_all(self._comparison.take(None))
+        usable = self.usable()
+        return self._bench_all(self._heads.problems(usable) if len(usable) > 1 else None)
 
     def head(self, source: Source) -> int:
         """Return the head that an endpoint tells, and remember it."""
@@ -139,6 +177,23 @@ class Pool:
     def _place(self, source: Source) -> _Place:
         """Return the place of an endpoint."""
         return next(it for it in self._places if it.source is source)
+
+    def _bench_all(self, problems: Mapping[Source, Exception] | None) -> int:
+        """Bench endpoints for their problems, and return their number."""
+        for source, problem in (problems or {}).items():
+            self._place(source).lags = isinstance(problem, EndpointLagsError)
+            self.bench(source, problem)
+        return len(problems or {})
+
+    def _keeps_up(self, place: _Place) -> bool:
+        """Compare an endpoint that lagged with the others, before it is used again."""
+        if not place.lags:
+            return True
+        problem = self._heads.problems(self.usable()).get(place.source)
+        place.lags = isinstance(problem, EndpointLagsError)
+        if problem is not None:
+            self.bench(place.source, problem)
+        return problem is None
 
     def _is_of_chain(self, place: _Place) -> bool:
         """Check an endpoint's chain id, once."""

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, NodeUnreachableError
 from bilateral.index.ahead import Ahead
+from bilateral.index.bloom import Announcements
 from bilateral.index.errors import ChainChangedError, EndpointLiesError, EndpointRefusesError
+from bilateral.index.extraction import Extraction
 from bilateral.index.store import JOURNAL_BLOCKS, Batch, Block
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from bilateral.index.extraction import EventRows, Extraction
+    from bilateral.contracts import Registry
+    from bilateral.index.extraction import EventRows
     from bilateral.index.logs import BlockLogs
     from bilateral.index.pool import Pool
     from bilateral.index.source import Header, Source
@@ -35,6 +38,10 @@ ENDPOINT_FAILURES: Final = (
 """Errors after which another endpoint may do better."""
 
 _SAMPLE: Final = 4
+_RANGES_A_SAMPLE: Final = 16
+_FEW_BLOCKS: Final = 8
+"""Blocks of a short range near the head: there each filter is asked for each topic. A second look is a call a block."""
+
 _MAX_LOGS: Final = 10_000
 """Logs to store in one transaction, but for those of one block."""
 
@@ -61,13 +68,15 @@ class Reader:
 
     Args:
         pool: The chain's endpoints.
-        extraction: Makes rows of logs.
+        registries: The registry at each address, in checksum form.
     """
 
-    def __init__(self, pool: Pool, extraction: Extraction) -> None:
+    def __init__(self, pool: Pool, registries: Mapping[str, Registry]) -> None:
         """See the class."""
         self._pool = pool
-        self._extraction = extraction
+        self._extraction = Extraction(pool.chain_id, registries)
+        self._announcements = Announcements(registries)
+        self._ranges = 0
         self._ahead: Ahead[_Range] = Ahead()
 
     def read(self, source: Source, cursor: Block, head: int) -> Iterator[Batch]:
@@ -101,7 +110,8 @@ class Reader:
         """Read blocks deep in the chain, as many as the endpoint gives at once.
 
         A later block has the same hash before and after, so no block of the range was replaced while it was read. The
-        headers of a sample of blocks are compared with their logs.
+        headers of a sample of blocks are compared with their logs. One range in sixteen is read from a second endpoint
+        too, and each range of an endpoint that lost logs.
         """
         first = cursor.number + 1
         found = self._ahead.take((source, first))
@@ -118,7 +128,7 @@ class Reader:
                 raise ChainChangedError(source.name, f"block {block.number} was replaced")
         for number in sample:
             self._check_block(source, headers[number], by_number.get(number))
-        if source.loses_logs:
+        if source.loses_logs or self._is_sampled(source):
             self._look_twice(source, found.logs, first, found.end)
         if (behind := found.end + 1) <= last:
             self._ahead.start((source, behind), lambda: self._fetch(source, behind, last))
@@ -153,19 +163,27 @@ class Reader:
         if cursor.number >= 0 and headers[0].parent_hash != cursor.hash:
             raise ChainChangedError(source.name, f"block {first} does not follow block {cursor.number}")
         by_number = {block.number: block for block in logs}
+        is_thorough = len(headers) <= _FEW_BLOCKS
         for header in headers:
-            self._check_block(source, header, by_number.get(header.block.number))
+            self._check_block(source, header, by_number.get(header.block.number), is_thorough=is_thorough)
         known = {header.block.number: header.block for header in headers}
         for block in logs:
             block.time = known[block.number].time
         return _Range(logs, end, self._parts(source, logs, end)), known
 
-    def _check_block(self, source: Source, header: Header, logs: BlockLogs | None) -> None:
+    def _check_block(
+        self, source: Source, header: Header, logs: BlockLogs | None, *, is_thorough: bool = False
+    ) -> None:
         """Check the logs of one block against its header; look again where they seem to lack something."""
         if logs is not None:
             _require_of_block(source, header.block, logs)
-        if source.lacks(header, logs.addresses() if logs else ()):
+        if self._announcements.are_missing(header.bloom, logs, is_thorough=is_thorough):
             self._look_twice(source, [logs] if logs else [], header.block.number, header.block.number)
+
+    def _is_sampled(self, source: Source) -> bool:
+        """Choose the ranges deep in the chain that are read twice, if there is a second endpoint."""
+        self._ranges += 1
+        return self._ranges % _RANGES_A_SAMPLE == 1 and self._pool.second(source) is not source
 
     def _look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> None:
         """Read a range again, from another endpoint if there is one, and compare.

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from bilateral.events import Event
 
-REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 14))
+REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 15))
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
@@ -167,6 +167,7 @@ endpoint_limit: Final = Table(
     Column("blocks", BigInteger, nullable=False),
     Column("ceiling", BigInteger),
     Column("learnt_at", BigInteger, nullable=False),
+    Column("lost_logs_at", BigInteger),
     PrimaryKeyConstraint("chain_id", "endpoint"),
 )
 

@@ -8,17 +8,17 @@ from itertools import count, pairwise
 from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError
-from bilateral.index.bloom import may_hold
 from bilateral.index.endpoint import Endpoint, HeaderEntry
 from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
 from bilateral.index.logs import BlockLogs, LogEntry, bytes_of, grouped
 from bilateral.index.quantities import quantity, word
 from bilateral.index.ranges import RangeSize
+from bilateral.index.refusals import advice_on
 from bilateral.index.store import Block
 from bilateral.node.ranges import Reaction, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 MOST_BLOCKS: Final = 10_000
 """The most blocks to ask for at once: what most public endpoints allow."""
@@ -75,7 +75,6 @@ class Source:
         self.size = RangeSize(MOST_BLOCKS, first=FIRST_BLOCKS)
         self.loses_logs = False
         self._addresses = list(addresses)
-        self._address_bytes = [bytes.fromhex(address[2:]) for address in addresses]
         self._topics = ["0x" + topic.hex() for topic in topics]
         self._wait = wait or _sleep
 
@@ -200,7 +199,13 @@ class Source:
         asked_for = error.wait_seconds if isinstance(error, NodeError) else None
         if seconds is not None and (asked_for or 0) <= _LONGEST_WAIT and self._wait(max(seconds, asked_for or 0)):
             return None
-        raise EndpointRefusesError(self.name, first, last, str(error), asked_for) from error
+        is_rate = reaction is Reaction.WAIT or asked_for is not None
+        said = str(error).removesuffix(".")
+        advice = advice_on(said, is_rate=is_rate, is_one_block=reaction is Reaction.SPLIT)
+        is_final = not is_rate and isinstance(error, NodeError)
+        raise EndpointRefusesError(
+            self.name, first, last, said, advice, wait_seconds=asked_for, is_final=is_final
+        ) from error
 
     def _logs_at_once(self, first: int, last: int) -> list[BlockLogs]:
         """Ask for the logs of a range by one call."""
@@ -209,22 +214,6 @@ class Source:
             query["topics"] = [self._topics]
         entries = self.endpoint.request("eth_getLogs", (query,), list[LogEntry])
         return grouped(self.name, entries, self._addresses, first, last)
-
-    def lacks(self, header: Header, given: Collection[str]) -> bool:
-        """Check whether a block's filter announces logs of a registry of which the endpoint gave none.
-
-        The filter may announce logs that do not exist, but never hides one. So the answer asks for a second look.
-
-        Args:
-            header: The block's header.
-            given: The contracts whose logs the endpoint gave for the block, in checksum form.
-        """
-        if header.bloom is None:
-            return False
-        return any(
-            address not in given and may_hold(header.bloom, raw)
-            for address, raw in zip(self._addresses, self._address_bytes, strict=True)
-        )
 
     def _headers_at_once(self, numbers: Sequence[int]) -> list[Header]:
         """Ask for headers by a batch; one by one where the endpoint refuses batches."""

@@ -100,13 +100,13 @@ class Worker:
         deployments = deployments_of(settings, self.chain_id)
         registries = registries_of(deployments)
         sources = [Source(it, list(registries), wait=lambda seconds: not stop.wait(seconds)) for it in endpoints]
+        self._pool = Pool(self.chain_id, sources, self._report_problem)
         first = settings.from_block
         if first is None:
-            first = min(it.first_block for it in deployments) or first_block_of(sources[0], deployments)
+            first = min(it.first_block for it in deployments) or first_block_of(self._pool, deployments)
         self._stop = stop
         self._poll_seconds = poll_seconds
         self._report = report
-        self._pool = Pool(self.chain_id, sources, self._report_problem)
         store = ChainStore(engine, self.chain_id)
         cursor = store.cursor()
         self._before = first - 1 if cursor is None else cursor.number
@@ -128,17 +128,21 @@ class Worker:
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.
+            NoEndpointError: The head cannot be reached, because each endpoint refuses logs for good.
         """
         began, indexed = time.monotonic(), 0
         before = self._before
         while not self._stop.is_set():
             try:
+                self._limits.store()  # of a step that failed
                 step = self._follower.step()
                 if step.outcome is Outcome.WAITED and self._payments is not None and self._payments.step():
                     continue  # the index first, so that it stays near the head
                 self._limits.store()
                 self._record_endpoint(step.endpoint)
             except NoEndpointError as problem:
+                if until_head and problem.is_final:
+                    raise
                 _LOGGER.warning("chain=%d outcome=no_endpoint problem=%r", self.chain_id, str(problem))
                 self._stop.wait(_RETRY_SECONDS)
                 continue
@@ -148,6 +152,8 @@ class Worker:
                 raise unavailable(problem) from None
             if step.outcome is Outcome.WAITED:
                 if until_head:
+                    if self._pool.compare_heads_now():
+                        continue
                     return
                 self._stop.wait(self._poll_seconds)
                 continue
@@ -213,31 +219,56 @@ def registries_of(deployments: Iterable[Deployment]) -> dict[str, Registry]:
     return found
 
 
-def first_block_of(source: Source, deployments: Sequence[Deployment]) -> int:
+def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
     """Find the block in which the first registry appeared, by bisection on its code.
 
     Args:
-        source: The chain as an endpoint shows it. It must know the state of old blocks.
+        pool: The chain's endpoints. One of them must know the state of old blocks.
         deployments: The deployments.
 
     Returns:
-        The block; 0 if the endpoint does not know old states, so that nothing is left out.
+        The block; 0 if no endpoint knows old states, so that nothing is left out.
 
     Raises:
         UnexpectedAnswerError: There is no contract at an identity registry's address.
+        NoEndpointError: No endpoint answers.
     """
-    head = source.head()
     addresses = [deployment.identity for deployment in deployments]
-    for address in addresses:
-        if not source.has_code(address, head):
-            raise UnexpectedAnswerError(f"there is no contract at {address}, where an identity registry should be")
-    try:
-        return min(
-            bisect_left(range(head), True, key=lambda block: source.has_code(address, block)) for address in addresses
-        )
-    except _NODE_FAILURES as problem:
-        _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
+    problems: list[Exception] = []
+    is_known = False
+    for source in pool.usable():
+        try:
+            _require_code(source, addresses, head := source.head())
+        except (*_NODE_FAILURES, UnexpectedAnswerError) as problem:  # an endpoint may be far behind, too
+            problems.append(problem)
+            continue
+        is_known = True
+        try:
+            return min(_first_with_code(source, address, head) for address in addresses)
+        except _NODE_FAILURES as problem:
+            _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
+    if is_known:
         return 0
+    missing = next((it for it in problems if isinstance(it, UnexpectedAnswerError)), None)
+    if missing is not None:
+        raise missing
+    raise NoEndpointError(pool.chain_id, "; ".join(map(str, problems)))
+
+
+def _first_with_code(source: Source, address: str, head: int) -> int:
+    """Find the first block after which there is a contract at an address."""
+    return bisect_left(range(head), True, key=lambda block: source.has_code(address, block))
+
+
+def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
+    """Check that there are contracts at some addresses.
+
+    Raises:
+        UnexpectedAnswerError: There is none at one of them.
+    """
+    for address in addresses:
+        if not source.has_code(address, block):
+            raise UnexpectedAnswerError(f"there is no contract at {address}, where an identity registry should be")
 
 
 def _chain_id(endpoints: Sequence[Endpoint]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
+from bilateral.contracts import Registry, selectors
 from bilateral.index import schema
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import NoEndpointError
@@ -169,6 +170,30 @@ def test_an_endpoint_known_to_lose_logs_is_read_twice_deep_in_the_chain(
     beside_a_good_one.catch_up()
     assert "left out" in beside_a_good_one.benched[0][1]
     assert_complete(engine, settled_chain)
+
+
+def test_the_first_range_deep_in_the_chain_is_read_from_a_second_endpoint_too(
+    settled_chain, engine, proxy, beside_a_good_one
+):
+    proxy.rules["eth_getLogs"] = without(7)
+    beside_a_good_one.catch_up()
+    assert "left out" in beside_a_good_one.benched[0][1]
+    assert beside_a_good_one.sources[0].loses_logs
+    assert_complete(engine, settled_chain)
+
+
+@pytest.mark.parametrize("event", ["Registered", "MetadataSet"])
+def test_filter_announces_the_first_topic_of_logs_that_an_endpoint_left_out(
+    event_chain, generator, store, engine, event
+):
+    (topic,) = (it for it, entry in selectors(Registry.IDENTITY, "event").items() if entry["name"] == event)
+    event_chain.mine(generator.logs(1))  # a new agent: one log of each kind
+    with Proxy(event_chain.url) as losing:
+        losing.rules["eth_getLogs"] = lambda _, result: [it for it in result if it["topics"][0] != "0x" + topic.hex()]
+        endpoints = Endpoints(store, losing.url, event_chain.url)
+        endpoints.catch_up()
+    assert "left out 1 logs of blocks 1 to 1" in endpoints.benched[0][1]
+    assert_equals_model(engine, event_chain)
 
 
 def test_the_endpoint_that_lost_logs_is_blamed_also_if_it_is_the_one_for_the_second_look(

@@ -152,6 +152,18 @@ def test_older_index_gets_the_tables_of_buyer_registries(database_url):
     engine.dispose()
 
 
+def test_older_index_gets_the_column_of_lost_logs(database_url):
+    engine = connect_engine(database_url)
+    with engine.begin() as connection:
+        upgrade_within(connection)
+        connection.execute(text("ALTER TABLE endpoint_limit DROP COLUMN lost_logs_at"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0013'"))
+    with engine.begin() as connection:
+        assert upgrade_within(connection) == "0013"
+        connection.execute(insert(schema.endpoint_limit).values(chain_id=1, endpoint="a", blocks=1, learnt_at=1))
+    engine.dispose()
+
+
 def test_files_seen_before_checks_are_noted_at_the_last_block(database_url):
     engine = connect_engine(database_url)
     with engine.begin() as connection:

@@ -80,3 +80,31 @@ def test_a_limit_is_learnt_anew_after_a_day(refused, restarted, engine):
         connection.execute(update(table).values(learnt_at=table.c.learnt_at - 24 * 3600))
     restarted()
     assert len(refused) > learnt
+
+
+def lossy(engine, proxy, chain_id=CHAIN_ID):
+    """Return an endpoint as a process that starts knows it, and the limits that remember it."""
+    source = Source(Endpoint(proxy.url), list(REGISTRIES))
+    return source, Limits(engine, chain_id, [source])
+
+
+def test_endpoint_that_lost_logs_is_known_after_a_restart_for_thirty_days(engine, proxy):
+    source, limits = lossy(engine, proxy)
+    source.loses_logs = True
+    limits.store()
+    restarted, limits = lossy(engine, proxy)
+    assert restarted.loses_logs
+    assert restarted.size.blocks == source.size.blocks  # no limit was learnt
+    limits.store()
+    table = schema.endpoint_limit
+    for days, is_known in ((29, True), (1, False)):
+        with engine.begin() as connection:
+            connection.execute(update(table).values(lost_logs_at=table.c.lost_logs_at - days * 24 * 3600))
+        assert lossy(engine, proxy)[0].loses_logs == is_known
+
+
+def test_another_chain_of_the_same_host_is_not_blamed_for_lost_logs(engine, proxy):
+    source, limits = lossy(engine, proxy)
+    source.loses_logs = True
+    limits.store()
+    assert not lossy(engine, proxy, chain_id=1)[0].loses_logs

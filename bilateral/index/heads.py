@@ -1,0 +1,71 @@
+"""Compare the heads of a chain's endpoints: a stuck node tells its last block for ever, and nothing else is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, NodeUnreachableError
+from bilateral.index.errors import EndpointLagsError, EndpointLiesError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from bilateral.index.source import Source
+
+LONGEST_LAG: Final = 30
+"""The seconds by which an endpoint may lag behind another one. Healthy nodes differ by a few."""
+
+_NO_ANSWER: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError, EndpointLiesError)
+
+
+class HeadComparison:
+    """Finds the endpoints that lag behind others of their chain.
+
+    An endpoint lags if it lacks a block that another one has, and that is old: the other one had it at the comparison
+    before, or its own head is much later by the chain's clock.
+    """
+
+    def __init__(self) -> None:
+        """See the class. No head is known yet."""
+        self._before: Mapping[Source, int] = {}
+
+    def problems(self, sources: Sequence[Source]) -> dict[Source, Exception]:
+        """Ask endpoints for their heads, and compare them.
+
+        Args:
+            sources: The endpoints.
+
+        Returns:
+            The problem of each endpoint that lags, or that does not answer.
+        """
+        heads: dict[Source, int] = {}
+        found: dict[Source, Exception] = {}
+        for source in sources:
+            try:
+                heads[source] = source.head()
+            except _NO_ANSWER as problem:
+                found[source] = problem
+        before, self._before = self._before, heads
+        latest = sorted(heads, key=lambda it: heads[it], reverse=True)
+        for source in latest:
+            for other in latest:
+                if heads[other] > heads[source] and _is_old(other, heads[source] + 1, heads[other], before.get(other)):
+                    found[source] = EndpointLagsError(source.name, heads[source], other.name, heads[other])
+                    break
+        return found
+
+
+def _is_old(source: Source, number: int, head: int, before: int | None) -> bool:
+    """Check that an endpoint shows a block, and that the block is not of the last seconds.
+
+    Args:
+        source: The endpoint.
+        number: The block.
+        head: The endpoint's head.
+        before: Its head at the comparison before; None if it was not asked.
+    """
+    try:
+        block, last = (header.block for header in source.headers_of([number, head]))
+    except _NO_ANSWER:  # it does not have what it tells: a witness for nothing
+        return False
+    return last.time - block.time > LONGEST_LAG or (before is not None and number <= before)

@@ -1,0 +1,136 @@
+"""The first block of an index is found by any endpoint, and `--until-head` ends at the head, or with what to change."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+
+import pytest
+
+from bench.index.generator import ADDRESSES
+from bilateral.contracts import Deployment
+from bilateral.errors import UnexpectedAnswerError
+from bilateral.index.endpoint import Endpoint
+from bilateral.index.errors import EndpointRefusesError, NoEndpointError
+from bilateral.index.pool import Pool
+from bilateral.index.settings import ChainSettings
+from bilateral.index.source import Source
+from bilateral.index.worker import Worker, first_block_of
+from tests.index.conftest import CHAIN_ID, REGISTRIES
+from tests.index.proxy import Answer, Proxy, refusal
+from tests.index.test_commands import bilateral
+from tests.index.test_limits import STOPS
+
+APPEARED = 500
+PRUNED = refusal("missing trie node: state is not available")
+DEPLOYMENT = Deployment.from_record(
+    json.dumps({"chainId": CHAIN_ID, "contracts": {str(name): {"address": it} for name, it in ADDRESSES.items()}})
+)
+
+
+@pytest.fixture
+def second(settled_chain):
+    """A further endpoint of the settled chain."""
+    with Proxy(settled_chain.url) as second:
+        yield second
+
+
+def pool_of(*proxies):
+    return Pool(CHAIN_ID, [Source(Endpoint(it.url), list(REGISTRIES)) for it in proxies])
+
+
+def appeared_late(parameters):
+    return "0x60" if int(parameters[1], 16) >= APPEARED else "0x"
+
+
+def prunes(settled_chain):
+    return lambda parameters: PRUNED if int(parameters[1], 16) < settled_chain.head - 100 else "0x60"
+
+
+@pytest.mark.parametrize("failure", ["prunes", "fails", "is far behind"])
+def test_first_block_is_found_by_the_next_endpoint(settled_chain, proxy, second, failure):
+    proxy.own["eth_getCode"] = {
+        "prunes": prunes(settled_chain),
+        "fails": lambda _: Answer(500, b"no"),
+        "is far behind": lambda *_: "0x",
+    }[failure]
+    second.own["eth_getCode"] = appeared_late
+    assert first_block_of(pool_of(proxy, second), [DEPLOYMENT]) == APPEARED
+
+
+def test_first_block_is_0_if_no_endpoint_keeps_old_states(settled_chain, proxy, second):
+    proxy.own["eth_getCode"] = second.own["eth_getCode"] = prunes(settled_chain)
+    assert first_block_of(pool_of(proxy, second), [DEPLOYMENT]) == 0
+
+
+def test_missing_contract_is_named(proxy, second):
+    proxy.own["eth_getCode"] = second.own["eth_getCode"] = lambda *_: "0x"
+    with pytest.raises(UnexpectedAnswerError, match=f"there is no contract at {DEPLOYMENT.identity}"):
+        first_block_of(pool_of(proxy, second), [DEPLOYMENT])
+
+
+def test_no_answer_about_the_first_block_is_named(proxy):
+    proxy.own["eth_getCode"] = lambda *_: Answer(500, b"no")
+    with pytest.raises(NoEndpointError, match="HTTP status 500"):
+        first_block_of(pool_of(proxy), [DEPLOYMENT])
+
+
+ADVICE = {
+    "publicnode, no address": "add another --rpc-url, or the URL of such a plan",
+    "publicnode, old blocks": "put the token into --rpc-url",
+    "Infura, parameters": "name fewer --deployment",
+    "Cloudflare, user agent": "ask the provider to let it in",
+    "no key": "put the provider's key into --rpc-url",
+    "unknown words": "add another --rpc-url, and report the words",
+}
+
+
+@pytest.mark.parametrize("who", STOPS)
+def test_run_until_the_head_ends_at_a_refusal_for_good_with_what_to_change(proxy, engine, store, who):
+    proxy.rules["eth_getLogs"] = lambda *_: STOPS[who]
+    worker = Worker(engine, ChainSettings((proxy.url,), (DEPLOYMENT,), 1), stop=threading.Event())
+    with pytest.raises(NoEndpointError, match=re.escape(ADVICE[who])):
+        worker.run(until_head=True)
+    assert store.cursor().number == 0
+
+
+def test_command_until_the_head_ends_at_a_refusal_with_an_exit_code(proxy, tmp_path):
+    proxy.rules["eth_getLogs"] = lambda *_: STOPS["no key"]
+    record = tmp_path / "31337.json"
+    contracts = {str(name): {"address": address, "block": 1} for name, address in ADDRESSES.items()}
+    record.write_text(json.dumps({"chainId": CHAIN_ID, "contracts": contracts}))
+    database = f"sqlite:///{tmp_path / 'ended.sqlite'}"
+    options = ("--rpc-url", proxy.url, "--deployment", record, "--database", database)
+    code, _, told = bilateral("run", *options, "--until-head", "--no-files")
+    assert code == 5
+    assert "Unauthorized" in told
+    assert ADVICE["no key"] in told
+
+
+@pytest.mark.parametrize("other", ["refuses for good", "limits the rate", "fails"])
+def test_refusals_are_final_only_if_each_endpoint_refuses_for_good(proxy, second, other):
+    pool = pool_of(proxy, second)
+    final = EndpointRefusesError(proxy.name, 1, 2, "no", "Pay")
+    pool.bench(pool.sources[0], final)
+    pool.bench(
+        pool.sources[1],
+        {
+            "refuses for good": final,
+            "limits the rate": EndpointRefusesError(second.name, 1, 2, "slow down", "Wait", is_final=False),
+            "fails": NoEndpointError(None, "unreachable"),
+        }[other],
+    )
+    with pytest.raises(NoEndpointError) as problem:
+        pool.choose()
+    assert problem.value.is_final == (other == "refuses for good")
+
+
+def test_run_until_the_head_ends_at_the_head_of_the_endpoint_that_is_ahead(event_chain, generator, engine, store):
+    for _ in range(4):
+        event_chain.mine(generator.logs(3))
+        event_chain.rpc("evm_increaseTime", 60)
+    with Proxy(event_chain.url, {"eth_blockNumber": lambda *_: "0x1"}) as stuck:
+        settings = ChainSettings((stuck.url, event_chain.url), (DEPLOYMENT,), 1)
+        Worker(engine, settings, stop=threading.Event()).run(until_head=True)
+    assert store.cursor().number == 4
