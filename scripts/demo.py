@@ -34,8 +34,8 @@ CHAPTERS = [
     reputation.play,
     validation.play,
     ratings.play,
-    index.play,
     companion.play,
+    index.play,
     ring.play,
     service.play,
 ]

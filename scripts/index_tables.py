@@ -31,6 +31,10 @@ _HEAD: Final = """# Columns of the index's tables
 Look up here which columns a table has. [index.md](index.md) says what they mean, and how values are stored.
 `make index-tables` writes this page, and a test compares it with the tables.
 
+These are the tables of version VERSION. `SELECT version_num FROM alembic_version` says the version of a database, and
+`bilateral index schema` brings it to this one. A version may add tables and columns. One that renames or removes a
+column, or changes its meaning, says so in [CHANGELOG.md](../CHANGELOG.md).
+
 `?` marks columns that may be NULL. `wide` is an integer of up to 256 bits, `hash` 32 bytes, `address` text in checksum
 form.
 """
@@ -53,7 +57,7 @@ def page() -> str:
     place = ", ".join(_described(column) for column in list(events[0].c)[:_PLACES])
     return "\n".join(
         (
-            _HEAD,
+            _HEAD.replace("VERSION", schema.REVISION),
             "## Tables of events\n",
             f"Each begins with the place of the event: {place}.\n",
             *_rows("columns behind the place", ((it.name, _columns(list(it.c)[_PLACES:])) for it in events)),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bilateral.bounds import QUANTILE
 from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
 from bilateral.trust.context import THIN
 from bilateral.trust.detectors.changes import segments
@@ -21,10 +22,6 @@ from bilateral.trust.ledger import Kind
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
     from bilateral.trust.suspicion import Suspicion
-
-_CONFIDENCE: Final = 1.645
-"""Standard deviations of the lower bound: it holds in 95 of 100 cases."""
-
 
 _DOUBT: Final = 2.0
 _DOUBTFUL: Final = 40.0
@@ -106,8 +103,8 @@ def scores(context: Context, found: Suspicion, minimum: float = 1.5) -> Scores:
     )
     return Scores(
         score=model.quality_,
-        low=np.clip(model.quality_ - _CONFIDENCE * error, 0, 100),
-        high=np.clip(model.quality_ + _CONFIDENCE * error, 0, 100),
+        low=np.clip(model.quality_ - QUANTILE * error, 0, 100),
+        high=np.clip(model.quality_ + QUANTILE * error, 0, 100),
         lower=lower,
         raters=context.judged,
         effective=effective,
@@ -131,7 +128,7 @@ def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats) -> Fl
     count = group_sums(weight, subject, size)
     total = group_sums(weight * (opinions.percent[rows] - model.bias_[rater]), subject, size)
     mean = (total + _DOUBT * _DOUBTFUL) / (count + _DOUBT)
-    bound: Floats = np.clip(mean - _CONFIDENCE * spread / np.sqrt(count + 1), 0, 100)
+    bound: Floats = np.clip(mean - QUANTILE * spread / np.sqrt(count + 1), 0, 100)
     return bound
 
 

@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from scripts._demo.stage import Stage
 
 _FEEDBACK = "SELECT agent_id, client_address, value, tag1, is_revoked FROM feedback ORDER BY block_number, log_index"
-_RATINGS = "SELECT side, agent_id, server_id, rating FROM rating ORDER BY block_number, log_index"
+_RATINGS = "SELECT registry, side, agent_id, server_id, rating FROM rating ORDER BY block_number, log_index"
 _SUMMARIES = (
-    "SELECT agent_id, side, tag, count, counterparts, round(mean, 1), round(lower_bound, 1) FROM summary "
-    "ORDER BY agent_id, side, tag"
+    "SELECT registry, agent_id, side, tag, count, counterparts, round(mean, 1), round(lower_bound, 1) FROM summary "
+    "ORDER BY registry, agent_id, side, tag"
 )
+_PAYMENTS = "SELECT buyer, seller_id, amount FROM payment_settled ORDER BY block_number, log_index"
+_SPEAKERS = "SELECT account, agent_id FROM companion_agent ORDER BY agent_id"
 
 
 def play(stage: Stage) -> None:
@@ -41,38 +43,70 @@ def play(stage: Stage) -> None:
         stage: The stage.
     """
     stage.chapter("Index")
-    deployment = Deployment(
-        stage.chain_id,
-        identity=stage.registry("IdentityRegistry").address,
-        reputation=stage.registry("BidirectionalReputationRegistry").address,
-        authorized=stage.registry("AuthorizedReputationRegistry").address,
-        validation=stage.registry("ValidationRegistry").address,
-    )
+    deployments = _deployments(stage)
     with tempfile.TemporaryDirectory() as folder:
         engine = open_database(f"sqlite:///{Path(folder) / 'index.sqlite'}")
         with stage.step("The index follows the chain to its head.") as step:
-            settings = ChainSettings((stage.url,), (deployment,))
+            settings = ChainSettings((stage.url,), deployments)
             Worker(engine, settings, stop=threading.Event()).run(until_head=True)
             (status,) = chain_statuses(engine)
             step.check("block", status.block, stage.height)
         with stage.step("Every row is what the chain says, and none is missing.") as step:
-            registries = registries_of([deployment])
+            registries = registries_of(deployments)
             verifier = Verifier(engine, Source(Endpoint(stage.url), list(registries)), registries)
             found = list(verifier.compare(0, status.block))
             step.check("rows", sum(it.rows for it in found), status.event_rows)
             step.check("missing", sum(len(it.missing) for it in found), 0)
             step.check("stale", sum(len(it.stale) for it in found), 0)
-        with stage.step("The agents' table agrees with the registry.") as step:
-            identity = stage.registry("IdentityRegistry")
-            with engine.connect() as connection:
-                agents = connection.execute(select(schema.agent.c.agent_id, schema.agent.c.owner)).all()
-            step.check("agents", len(agents), identity.getAgentCount())
-            step.check("owners that differ", sum(identity.ownerOf(agent) != owner for agent, owner in agents), 0)
+        _compare_agents(stage, engine)
         _show(stage, engine, "Feedback", ("agent", "client", "value", "tag", "revoked"), _FEEDBACK)
-        _show(stage, engine, "Ratings", ("as", "agent", "by server", "rating"), _RATINGS)
-        columns = ("agent", "as", "tag", "entries", "counterparts", "mean", "lower bound")
+        _show(stage, engine, "Ratings", ("registry", "as", "agent", "by server", "rating"), _RATINGS)
+        columns = ("registry", "agent", "as", "tag", "entries", "counterparts", "mean", "lower bound")
         _show(stage, engine, "Summaries", columns, _SUMMARIES)
+        _show(stage, engine, "Payments", ("buyer", "seller", "amount"), _PAYMENTS)
+        _show(stage, engine, "Speakers of the companion's agents", ("account", "agent"), _SPEAKERS)
         engine.dispose()
+
+
+def _deployments(stage: Stage) -> tuple[Deployment, ...]:
+    """Return the registries of the story: its own, and those on the registry that was deployed before."""
+
+    def at(name: str) -> str:
+        return str(stage.registry(name).address)
+
+    own = Deployment(
+        stage.chain_id,
+        identity=at("IdentityRegistry"),
+        reputation=at("BidirectionalReputationRegistry"),
+        authorized=at("AuthorizedReputationRegistry"),
+        validation=at("ValidationRegistry"),
+        buyers=at("BuyerReputationRegistry"),
+    )
+    deployed = Deployment(
+        stage.chain_id,
+        identity=at("deployed identity registry"),
+        reputation=at("ratings on the companion"),
+        directory=at("companion"),
+        first_agent_id=0,
+    )
+    return own, deployed
+
+
+def _compare_agents(stage: Stage, engine: Engine) -> None:
+    """Compare the agents with what their registries say."""
+    table = schema.agent
+    counts = {
+        "IdentityRegistry": stage.registry("IdentityRegistry").getAgentCount(),
+        "deployed identity registry": stage.registry("companion").getAgentCount() + 1,  # its first agent has id 0
+    }
+    for name, count in counts.items():
+        with stage.step(f"The agents of the {name} are in their table, with their owners.") as step:
+            identity = stage.registry(name)
+            query = select(table.c.agent_id, table.c.owner).where(table.c.identity_registry == str(identity.address))
+            with engine.connect() as connection:
+                agents = connection.execute(query).all()
+            step.check("agents", len(agents), count)
+            step.check("owners that differ", sum(identity.ownerOf(agent) != owner for agent, owner in agents), 0)
 
 
 def _show(stage: Stage, engine: Engine, title: str, columns: Sequence[str], query: str) -> None:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import httpx
-import pgserver
 import pytest
 
 from bilateral.api.settings import ApiSettings
 from bilateral.index.readers import Reader
 from tests.api.world import build, index_world, served
+from tests.postgres import running_postgres
 
 ENGINES = ("sqlite", "postgresql")
 
@@ -37,11 +37,9 @@ def api_sqlite(api_world, tmp_path_factory):
 @pytest.fixture(scope="session")
 def api_postgresql(api_world, tmp_path_factory):
     """The URL of the world's index in PostgreSQL."""
-    server = pgserver.get_server(tmp_path_factory.mktemp("world-postgres"), cleanup_mode="delete")
-    url = server.get_uri()
-    index_world(api_world, url)
-    yield url
-    server.cleanup()
+    with running_postgres(tmp_path_factory.mktemp("world-postgres")) as url:
+        index_world(api_world, url)
+        yield url
 
 
 @pytest.fixture(scope="session", params=ENGINES)

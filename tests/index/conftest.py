@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import httpx
-import pgserver
 import pytest
 
 from bench.index.chain import OPTIONS, EventChain
@@ -16,7 +15,8 @@ from bilateral.index.store import ChainStore
 from scripts._anvil import running_anvil
 from tests.index.comparison import open_with_registries
 from tests.index.proxy import Proxy
-from tests.index.schemas import administer, make_schema
+from tests.index.schemas import make_schema
+from tests.postgres import administer, running_postgres
 
 CHAIN_ID = 31337
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
@@ -73,10 +73,9 @@ def generator():
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory):
-    """A PostgreSQL server that this run starts."""
-    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+    """The URL of a PostgreSQL server."""
+    with running_postgres(tmp_path_factory.mktemp("postgres")) as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

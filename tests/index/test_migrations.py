@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,16 @@ def texts_of_views(connection):
 
 def test_the_migrations_form_one_line_that_the_package_knows():
     assert tuple(it.revision for it in migrations()) == schema.REVISIONS
+
+
+def test_migration_that_others_may_have_run_never_changes():
+    """Run `sha256sum 0*.py` among the migrations, and write the result to the list, to add one."""
+    folder = Path(bilateral.index.migrate.__file__).parent / "migrations" / "versions"
+    listed = Path(__file__).with_name("landed_migrations.sha256").read_text(encoding="utf-8").splitlines()
+    landed = {name: digest for digest, name in map(str.split, listed)}
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("0*.py")}
+    assert {name: found.get(name) for name in landed} == landed, "write a new migration instead"
+    assert len(found) - len(landed) <= 1, "add the migrations that landed to landed_migrations.sha256"
 
 
 def test_views_have_the_text_of_the_last_migration_that_replaces_them():

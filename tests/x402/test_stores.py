@@ -6,7 +6,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-import pgserver
 import pytest
 from fastapi import FastAPI
 from flask import Flask
@@ -20,6 +19,7 @@ from bilateral.x402.asgi import ReputationMiddleware
 from bilateral.x402.stores import StoredAnswers, StoredReservations
 from bilateral.x402.wsgi import protect_flask
 from scripts._x402 import serving
+from tests.postgres import running_postgres
 from tests.x402.test_reservations import Clock, answer
 from tests.x402.world import SIGNING_KEY, payment_for, proof, refusal, resource_server, route, serving_wsgi
 
@@ -29,9 +29,8 @@ KEYS = [number.to_bytes(32) for number in range(5)]
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory):
     """The URL of a PostgreSQL server."""
-    server = pgserver.get_server(tmp_path_factory.mktemp("x402-postgres"), cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+    with running_postgres(tmp_path_factory.mktemp("x402-postgres")) as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 
 import httpx
-import pgserver
 import pytest
 
 from bench.index.chain import OPTIONS, EventChain
@@ -15,6 +14,7 @@ from bilateral.buyers.settings import BuyerSettings
 from scripts._anvil import running_anvil
 from tests.api.world import served
 from tests.buyers.service.world import DAY, SELLER_ID, Market, index
+from tests.postgres import running_postgres
 
 KEY = "0x" + "11" * 32
 
@@ -38,10 +38,9 @@ def buyers_database(request, buyers_market, tmp_path_factory):
         index(buyers_market.chain.url, url)
         yield url
         return
-    server = pgserver.get_server(tmp_path_factory.mktemp("buyers-postgres"), cleanup_mode="delete")
-    index(buyers_market.chain.url, server.get_uri())
-    yield server.get_uri()
-    server.cleanup()
+    with running_postgres(tmp_path_factory.mktemp("buyers-postgres")) as url:
+        index(buyers_market.chain.url, url)
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import time
 from dataclasses import replace
 
 import httpx
-import pgserver
 import pytest
 from eth_account import Account
 from eth_account.messages import encode_defunct
@@ -43,6 +42,7 @@ from scripts._anvil import running_anvil
 from tests.api.world import served
 from tests.buyers.service.registry import BUYER, CHAIN, DOLLAR, SELLER, SERVICE, RealMarket
 from tests.index.schemas import make_schema
+from tests.postgres import running_postgres
 from tests.sdk.client.helpers import deploy
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -85,11 +85,10 @@ def database(request, market, tmp_path_factory):
         market.index(url)
         yield url
         return
-    server = pgserver.get_server(tmp_path_factory.mktemp("registry-postgres"), cleanup_mode="delete")
-    url = make_schema(server.get_uri(), "registry")
-    market.index(url)
-    yield url
-    server.cleanup()
+    with running_postgres(tmp_path_factory.mktemp("registry-postgres")) as server:
+        url = make_schema(server, "registry")
+        market.index(url)
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,48 @@
+"""A PostgreSQL for tests: a server that the run starts, or a database of its own on a server that a variable names."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from uuid import uuid4
+
+import pgserver
+from sqlalchemy import NullPool, create_engine, make_url, text
+
+VARIABLE = "BILATERAL_TEST_POSTGRESQL"
+"""The variable that names a server, such as `postgresql://postgres@localhost/postgres`."""
+
+
+@contextmanager
+def running_postgres(folder):
+    """Run a PostgreSQL, and give its URL.
+
+    Args:
+        folder: A folder for a server that is started. Without the variable, each call starts one.
+    """
+    named = os.environ.get(VARIABLE)
+    if not named:
+        server = pgserver.get_server(folder, cleanup_mode="delete")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
+        return
+    database = f"bilateral_test_{uuid4().hex}"
+    administer(named, f"CREATE DATABASE {database}")
+    try:
+        yield make_url(named).set(database=database).render_as_string(hide_password=False)
+    finally:
+        administer(named, f"DROP DATABASE {database} WITH (FORCE)")
+
+
+def administer(url, statement):
+    """Run one statement outside of any transaction, on a connection of its own."""
+    engine = create_engine(with_driver(url), isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    with engine.connect() as connection:
+        connection.execute(text(statement))
+
+
+def with_driver(url):
+    """Return a URL with the name of the driver."""
+    return make_url(url).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
