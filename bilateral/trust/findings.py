@@ -33,6 +33,7 @@ class Finding:
         actors: The accounts that acted, by number.
         beneficiaries: The accounts that gain and are tied to an actor.
         subjects: The accounts that the rows are about.
+        tied: The accounts that others tied to an actor, without an act of their own. They are ranked, never flagged.
         opinions: The positions of the opinions that the finding rests on.
         payments: The positions of the payments that it rests on.
         transfers: The positions of the transfers that it rests on.
@@ -48,6 +49,7 @@ class Finding:
     sentence: str
     beneficiaries: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     subjects: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    tied: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     opinions: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     payments: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     transfers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))

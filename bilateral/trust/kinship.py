@@ -24,6 +24,9 @@ as a small exchange."""
 DEPTH: Final = 8
 """Steps of funding that are followed back."""
 
+COLLECTOR: Final = "one collector of their money"
+"""The name of the grouping that rests on what the accounts themselves do."""
+
 HOUR: Final = 3600.0
 DAY: Final = 86400.0
 
@@ -55,6 +58,8 @@ class Kinship:
         is_hub: Marks the accounts that fund or receive from so many that the tie means nothing.
         born: The time at which each account is first seen.
         collector: The account that most of an account's money goes to; -1 for none and for exchanges.
+        acknowledged: Marks the accounts that sent money to their funder or to its other accounts. Only they confirm the
+            tie by an act of their own: anybody can be the first to send money to a fresh account.
     """
 
     groupings: tuple[Grouping, ...]
@@ -62,6 +67,7 @@ class Kinship:
     is_hub: np.ndarray
     born: Floats
     collector: Ints
+    acknowledged: Flags
 
 
 def kinship(ledger: Ledger, hub: int = HUB) -> Kinship:
@@ -84,14 +90,25 @@ def kinship(ledger: Ledger, hub: int = HUB) -> Kinship:
         ("one funder within a day", runs(funder, funded_at, DAY / 4), True),
         ("one funder and one amount", _amounts(ledger), True),
         ("one source of funds", _shared(root), True),
-        ("one collector of their money", collector, True),
+        (COLLECTOR, collector, True),
         ("the hour of their birth", _born_together(born), False),
     ]
     groupings = []
     for name, keys, is_control in named:
         group, size = dense(_shared(keys))
         groupings.append(Grouping(name, group, size, is_control))
-    return Kinship(tuple(groupings), root, is_hub, born, collector)
+    return Kinship(tuple(groupings), root, is_hub, born, collector, _acknowledged(ledger, root, is_hub))
+
+
+def _acknowledged(ledger: Ledger, root: Ints, is_hub: np.ndarray) -> Flags:
+    """Mark the accounts that sent money to their funder, or to an account with the same source of funds."""
+    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
+    src, dst = ledger.src[inside], ledger.dst[inside]
+    own = ledger.funder[src]
+    known = (own >= 0) & ~is_hub[np.maximum(own, 0)] & (ledger.funder[dst] != src)
+    out = np.zeros(ledger.accounts, bool)
+    out[src[known & ((dst == own) | (root[dst] == root[src]))]] = True
+    return out
 
 
 def _services(ledger: Ledger, children: Ints) -> Flags:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bilateral.trust.arrays import Flags, Floats, Ints, dense, first_of
+from bilateral.trust.arrays import Flags, Floats, Ints, dense, first_of, pairs
 from bilateral.values import STANDARD_TAGS
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ class Ledger:
         owner: The account that owns each agent.
         wallet: The wallet of each agent.
         registered: The time of each agent's registration.
+        held_from: The time from which the owner has each agent; minus infinity if unknown.
+        operated: The pairs of agent and operator, as `pairs` joins them with the number of accounts, ascending.
         is_validator: Marks the agents that validate.
         uri: The code of each agent's URI; -1 where the URI is empty.
         tags: The text of each tag.
@@ -100,6 +102,8 @@ class Ledger:
     owner: Ints
     wallet: Ints
     registered: Floats
+    held_from: Floats
+    operated: Ints
     is_validator: Flags
     uri: Ints
     tags: list[str]
@@ -200,6 +204,8 @@ class _Coding:
             owner=owner,
             wallet=wallet,
             registered=_floats(agents["ts"])[self.agent_order],
+            held_from=self.held_from(),
+            operated=self.operated(),
             is_validator=_flags(agents["is_validator"])[self.agent_order],
             uri=_shared_codes(agents["uri"])[self.agent_order],
             tags=tags,
@@ -231,8 +237,9 @@ class _Coding:
         Otherwise a stranger could send money to an old account whose funding is unknown, and so seem to be its funder.
         """
         first = np.full(len(self.addresses), np.inf)
-        payments, agents = self.tables.payments, self.tables.agents
+        payments, agents, transfers = self.tables.payments, self.tables.agents, self.tables.transfers
         for accounts, times in (
+            (self.account(transfers["src"]), _floats(transfers["ts"])),
             (opinions.rater, opinions.ts),
             (self.account(payments["payer"]), _floats(payments["ts"])),
             (owner, _floats(agents["ts"])[self.agent_order]),
@@ -240,6 +247,26 @@ class _Coding:
             inside = accounts >= 0
             np.minimum.at(first, accounts[inside], times[inside])
         return first
+
+    def held_from(self) -> Floats:
+        """Return the time from which the owner has each agent."""
+        agents = self.tables.agents
+        if "held_from" not in agents.column_names:
+            return np.full(len(self.agent_ids), -np.inf)
+        return np.asarray(pc.fill_null(agents["held_from"], -np.inf), np.float64)[self.agent_order]
+
+    def operated(self) -> Ints:
+        """Return the pairs of agent and operator."""
+        agents = self.tables.agents
+        if "operators" not in agents.column_names:
+            return np.zeros(0, np.int64)
+        operators = agents["operators"].combine_chunks()
+        place = np.full(agents.num_rows, -1, np.int64)
+        place[self.agent_order] = np.arange(len(self.agent_order))
+        agent = place[np.asarray(pc.list_parent_indices(operators), np.int64)]
+        account = self.account(pa.chunked_array([pc.list_flatten(operators)], pa.string()))
+        known = (agent >= 0) & (account >= 0)
+        return np.unique(pairs(agent[known], account[known], len(self.addresses)))
 
     def account(self, column: pa.ChunkedArray) -> Ints:
         """Return the account of each address; -1 for null."""
@@ -294,8 +321,9 @@ class _Coding:
         return Opinions(**{name: column[order] for name, column in columns.items()}), tag_texts.to_pylist(), constant
 
 
-_SLACK: Final = 86400.0
-"""The time in seconds that an account may act before its first money comes, because others paid for its gas."""
+_SLACK: Final = 0.0
+"""The time in seconds that an account may act before its first money comes. There is none: otherwise a stranger could
+send money to an account that acts without gas of its own, right after it acts, and so seem to be its funder."""
 
 _CONSTANT_ROWS: Final = 50
 _CONSTANT_RATERS: Final = 5

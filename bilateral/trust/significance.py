@@ -34,12 +34,15 @@ def share(observed: Ints | Floats, trials: Ints | Floats, probability: Floats | 
     return np.maximum(np.asarray(tail, np.float64), SMALLEST)
 
 
-def adjusted(p_values: Floats, tests: int | None = None) -> Floats:
+def adjusted(p_values: Floats, tests: int | None = None, families: int = 1) -> Floats:
     """Correct p-values for many tests (Benjamini and Hochberg 1995).
+
+    A detector with several families of tests corrects each for the number of families as well (Bonferroni).
 
     Args:
         p_values: The p-values of the tests that were carried out.
         tests: The number of tests, where uninteresting ones were left out; the number of p-values if None.
+        families: The number of families of tests that the detector carries out.
 
     Returns:
         For each test, the smallest false discovery rate at which it is a discovery.
@@ -48,7 +51,7 @@ def adjusted(p_values: Floats, tests: int | None = None) -> Floats:
     if not count:
         return np.zeros(0)
     order = np.argsort(p_values)
-    scaled = p_values[order] * max(tests or 0, count) / np.arange(1, count + 1)
+    scaled = p_values[order] * (families * max(tests or 0, count)) / np.arange(1, count + 1)
     out = np.empty(count)
     out[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
     return np.maximum(out, SMALLEST)

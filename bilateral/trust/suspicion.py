@@ -28,6 +28,9 @@ THRESHOLD: Final = 2.0
 _OF_ONE_HAND: Final = ("one funder", "one funder and one amount")
 """Groupings that taint all their members. A common ancestor may be an honest account that sold coins once."""
 
+_RANKED: Final = 1.9
+"""The most that an account gets for what others did to it. It is ranked by it, and never flagged for it."""
+
 _CLUSTER: Final = 1.0
 """The strength from which a finding joins its members into a cluster."""
 
@@ -64,25 +67,31 @@ def suspicion(
     """
     size = context.ledger.accounts
     parts: dict[str, Floats] = {}
+    tied = np.zeros(size)
     for finding in findings:
         part = parts.setdefault(finding.detector, np.zeros(size))
         confidence = 1.0 if finding.confidence is None else finding.confidence
         np.maximum.at(part, finding.actors, finding.strength * confidence)
         np.maximum.at(part, finding.beneficiaries, 0.9 * finding.strength)
+        np.maximum.at(tied, finding.tied, 0.9 * finding.strength)
     total = np.sum(list(parts.values()), axis=0) if parts else np.zeros(size)
-    parts["kin of flagged"] = _kin(context, total, threshold)
+    kin = _kin(context, total, threshold)
+    parts["kin of flagged"] = np.where(context.kin.acknowledged, kin, 0.0)
     total = total + parts["kin of flagged"]
     row = _false_rows(context, findings, total, threshold)
     parts["praised by flagged"] = _praised(context, row)
-    total = total + parts["praised by flagged"]
+    parts["tied by others"] = np.minimum(np.maximum(tied, np.where(context.kin.acknowledged, 0.0, kin)), _RANKED)
+    ranked = parts["praised by flagged"] + parts["tied by others"]
+    total = total + ranked
     for account, guilty in verdicts.items():
         total[account] = 99.0 if guilty else 0.0
+        ranked[account] = 0.0
     if verdicts:
         innocent = np.array([account for account, guilty in verdicts.items() if not guilty], np.int64)
         row[np.isin(context.ledger.opinions.rater, innocent)] = 0.0
         guilty_ones = np.array([account for account, guilty in verdicts.items() if guilty], np.int64)
         row[np.isin(context.ledger.opinions.rater, guilty_ones)] = 1.0
-    flagged = total - parts["praised by flagged"] >= threshold
+    flagged = total - ranked >= threshold
     return Suspicion(total, parts, flagged, _clusters(findings, flagged, size), row)
 
 

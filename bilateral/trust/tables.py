@@ -58,8 +58,16 @@ COLUMNS: Final[dict[str, dict[str, pa.DataType]]] = {
 }
 """The columns of each table. Times are Unix seconds; `payment_tx` is null for feedback without a proof of payment."""
 
-OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {"transfers": {"funds": pa.bool_()}}
-"""Columns that a table may lack. `funds` is false for a transfer that cannot be the first of its receiver."""
+OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
+    "agents": {"operators": pa.list_(pa.string()), "held_from": pa.float64()},
+    "transfers": {"funds": pa.bool_()},
+}
+"""Columns that a table may lack.
+
+`operators` are the accounts that an owner approved for an agent, now or before. `held_from` is the time from which the
+owner has the agent; what was said before says nothing about the owner. `funds` is false for a transfer that cannot be
+the first of its receiver.
+"""
 
 _REPEATED: Final = {
     "feedback": ["client", "tag"],

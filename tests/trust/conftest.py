@@ -74,7 +74,7 @@ def market(scene):
     for number in range(20):
         scene.agent(number + 1, f"owner{number}", ts=10.0 * number)
     for number in range(200):
-        scene.transfer("exchange" if number % 2 else "other exchange", f"client{number}", 20.0 + number, 100.0 * number)
+        scene.transfer("exchange" if number % 2 else "other exchange", f"client{number}", 20.0 + number, 20.0 * number)
         for step in range(5):
             agent = (number * 7 + step * 3) % 20 + 1
             scene.feedback(f"client{number}", agent, 60 + (number * 13 + agent * 7) % 35, 5000.0 * (step + 1) + number)

@@ -8,6 +8,7 @@ import pytest
 from bilateral.errors import InvalidArgumentError
 from bilateral.trust.detectors.reviewed import ReviewedKin
 from bilateral.trust.propagation import EigenTrust, LabelSpreading
+from tests.trust.conftest import names
 
 
 def test_sybils_share_what_one_honest_account_gives_away():
@@ -48,9 +49,11 @@ def test_kin_of_reviewed_accounts_are_suspected_as_far_as_the_cases_say(market, 
     for number in range(12):
         market.transfer("boss", f"child{number}", 5.0, 100.0)
         market.feedback(f"child{number}", 1, 80)
+    market.transfer("child11", "boss", 1.0, 9000.0)
     context = market.context()
     place = {address: number for number, address in enumerate(context.ledger.addresses.to_pylist())}
     verdicts = {place[f"child{number}"]: number < guilty for number in range(guilty + innocent)}
     found = ReviewedKin(verdicts).fit(context).findings_
     assert found[0].q_value == pytest.approx(doubt)
-    assert len(found[0].actors) == 12 - guilty - innocent
+    assert names(context, found[0].actors) == {"child11"}
+    assert len(found[0].tied) == 11 - guilty - innocent

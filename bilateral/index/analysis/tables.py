@@ -31,6 +31,23 @@ _AGENTS: Final = """
     FROM agent WHERE chain_id = :chain_id AND identity_registry = :identity ORDER BY agent_id
 """
 
+_HELD_FROM: Final = """
+    SELECT agent_id, max(block_time) FROM transfer
+    WHERE chain_id = :chain_id AND registry = :identity GROUP BY agent_id
+"""
+
+_OPERATORS: Final = """
+    SELECT agent.agent_id, granted.operator FROM agent JOIN approval_for_all granted
+      ON granted.chain_id = agent.chain_id AND granted.registry = agent.identity_registry
+     AND granted.owner = agent.owner AND granted.is_approved
+    WHERE agent.chain_id = :chain_id AND agent.identity_registry = :identity
+    UNION
+    SELECT agent.agent_id, granted.account FROM agent JOIN approval granted
+      ON granted.chain_id = agent.chain_id AND granted.registry = agent.identity_registry
+     AND granted.owner = agent.owner AND granted.agent_id = agent.agent_id
+    WHERE agent.chain_id = :chain_id AND agent.identity_registry = :identity
+"""
+
 _FEEDBACK: Final = f"""
     SELECT client_address, agent_id, value, value_decimals, tag1, block_time, block_number, log_index, transaction_hash
     FROM feedback WHERE chain_id = :chain_id AND {OF_REGISTRY} AND NOT is_revoked ORDER BY block_number, log_index
@@ -138,8 +155,13 @@ class _Reading:
         validations = list(self._validations())
         rated = list(self._ratings())
         validators = {row[0] for row in validations} | {row[3] for row in rated if row[1] == "validator"}
+        held = {row[0]: float(row[1]) for row in self._rows(_HELD_FROM, number=0)}
+        operators: dict[int, list[str]] = {}
+        for agent_id, operator in self._rows(_OPERATORS, number=0):
+            operators.setdefault(agent_id, []).append(operator)
+        known = ((*row, row[0] in validators, operators.get(row[0]), held.get(row[0])) for row in agents)
         tables = Tables.of(
-            agents=_table("agents", ((*row, row[0] in validators) for row in agents)),
+            agents=_table("agents", known),
             feedback=_table("feedback", self._feedback()),
             ratings=_table("ratings", rated),
             validations=_table("validations", validations),

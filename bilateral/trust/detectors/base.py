@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
+import numpy as np
+
+from bilateral.trust.significance import adjusted
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from bilateral.trust.context import Context
     from bilateral.trust.findings import Finding
 
@@ -37,3 +44,29 @@ class Detector(ABC):
     @abstractmethod
     def _find(self, context: Context) -> list[Finding]:
         """Return the findings, in any order."""
+
+
+@dataclass(frozen=True)
+class Test:
+    """One of a detector's tests that may lead to a finding.
+
+    Attributes:
+        p_value: Its p-value.
+        level: The false discovery rate below which there is a finding.
+        finding: Makes the finding, given the corrected p-value.
+    """
+
+    p_value: float
+    level: float
+    finding: Callable[[float], Finding]
+
+
+def discoveries(tests: Sequence[Test], number: int) -> list[Finding]:
+    """Correct the p-values of all of a detector's families of tests together, and return the findings.
+
+    Args:
+        tests: The tests. Those that cannot lead to a finding may be left out.
+        number: The number of all tests.
+    """
+    q_values = adjusted(np.array([test.p_value for test in tests], np.float64), number)
+    return [test.finding(float(q)) for test, q in zip(tests, q_values, strict=True) if q < test.level]

@@ -2,6 +2,9 @@
 
 A circle of friends who trade with each other looks the same in the graph. So a block counts only as far as something
 else is odd with it: its opinions are not paid for, or they are far from what others say, or its accounts are young.
+
+Anybody can copy the opinions of an honest account, or praise it in return. So an account counts as a member only if it
+followed: it judged a subject after another member did, or after a member judged its own agent.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import numpy as np
 from scipy import sparse, stats
 from scipy.sparse.csgraph import connected_components
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, first_of, pairs
 from bilateral.trust.context import inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
@@ -24,6 +27,12 @@ if TYPE_CHECKING:
 
 _PAIRS: Final = 20_000_000
 """Pairs of raters that are compared at most. Beyond that, only the rarest subjects count."""
+
+
+_FAMILIES: Final = 4
+_COMMON: Final = 2
+"""The corrections for three families of tests: half of the false discovery rate goes to shared subjects, and a quarter
+each to mutual praise and to cycles."""
 
 
 class Blocks(Detector):
@@ -51,9 +60,10 @@ class Blocks(Detector):
             return []
         account = ledger.subject_account[opinions.subject]
         rater = opinions.rater.astype(np.int64)
-        left, right, q_value = _joined(
-            self._mutual(context, rows), *(self._together(context, rows, most) for most in (8, 60))
-        )
+        common, tests = zip(*(self._together(context, rows, most) for most in (8, 60)), strict=True)
+        first, second, p_values = _joined(*common)
+        together = first, second, adjusted(p_values, sum(tests), _COMMON)
+        left, right, q_value = _joined(self._mutual(context, rows), together)
         cycles = self._cycles(context, rows)
         findings = []
         for members, strongest in _components(left, right, q_value, ledger.accounts):
@@ -95,11 +105,12 @@ class Blocks(Detector):
         circles = np.unique(circle[left])
         expected = self.clustering * written[circles] * received[circles] / total
         q_value = np.ones(ledger.accounts)
-        q_value[circles] = adjusted(excess(internal[circles], expected), max(len(circles), int((internal > 0).sum())))
+        tests = max(len(circles), int((internal > 0).sum()))
+        q_value[circles] = adjusted(excess(internal[circles], expected), tests, _FAMILIES)
         return left, right, q_value[circle[left]]
 
-    def _together(self, context: Context, rows: Ints, most: int) -> tuple[Ints, Ints, Floats]:
-        """Return the pairs of raters that share too many rare subjects, with corrected p-values."""
+    def _together(self, context: Context, rows: Ints, most: int) -> tuple[tuple[Ints, Ints, Floats], int]:
+        """Return the pairs of raters that share several rare subjects, with p-values, and the number of tests."""
         ledger, opinions = context.ledger, context.ledger.opinions
         subject, rater = opinions.subject[rows], opinions.rater[rows]
         judged = np.bincount(subject, minlength=ledger.subjects)
@@ -109,7 +120,7 @@ class Blocks(Detector):
         written = np.bincount(rater, minlength=ledger.accounts)
         usable = (judged[subject] > 1) & (judged[subject] <= cap) & (written[rater] > 1) & (written[rater] <= 500)  # noqa: PLR2004
         if not usable.any():
-            return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+            return (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)), 0
         active, codes = np.unique(rater[usable], return_inverse=True)
         matrix = sparse.csr_matrix(
             (np.ones(usable.sum(), np.int32), (codes, subject[usable])), (len(active), ledger.subjects)
@@ -121,8 +132,7 @@ class Blocks(Detector):
         rare = np.bincount(subject[usable], minlength=ledger.subjects).astype(np.float64)
         meeting = (rare * np.maximum(rare - 1, 0)).sum() / max(rare.sum(), 1) ** 2
         expected = self.clustering * degree[left] * degree[right] * meeting
-        q_value = adjusted(excess(count, expected), int(len(active) ** 1.5))
-        return active[left], active[right], q_value
+        return (active[left], active[right], excess(count, expected)), int(len(active) ** 1.5)
 
     def _cycles(self, context: Context, rows: Ints) -> list[tuple[Ints, Ints, float]]:
         """Return the cycles among accounts that judge few and are judged by few."""
@@ -132,7 +142,8 @@ class Blocks(Detector):
         rater = opinions.rater[feedback].astype(np.int64)
         into = np.bincount(account, minlength=ledger.accounts)
         out = np.bincount(rater, minlength=ledger.accounts)
-        found: list[tuple[Ints, Ints, float]] = []
+        found: list[tuple[Ints, Ints]] = []
+        p_values: list[float] = []
         for most in (2, 4):
             small = (into > 0) & (out > 0) & (into <= most) & (out <= most + 2)
             edge = small[rater] & small[account] & (rater != account)
@@ -146,8 +157,10 @@ class Blocks(Detector):
             for number, length in zip(numbers[counts > 2], counts[counts > 2], strict=True):  # noqa: PLR2004
                 members = np.flatnonzero(label == number)
                 inside = np.isin(rater, members) & np.isin(account, members)
-                found.append((members, feedback[inside], float(max(branching**length / (1 - branching), 1e-12))))
-        return found
+                found.append((members, feedback[inside]))
+                p_values.append(float(np.clip(branching**length / (1 - branching), 1e-12, 1.0)))
+        q_values = adjusted(np.array(p_values), families=_FAMILIES)
+        return [(*one, float(q_value)) for one, q_value in zip(found, q_values, strict=True)]
 
     def _finding(self, context: Context, members: Ints, rows: Ints, q_value: float, what: str) -> Finding:
         ledger, opinions = context.ledger, context.ledger.opinions
@@ -158,17 +171,36 @@ class Blocks(Detector):
         inside = np.zeros(ledger.accounts, bool)
         inside[members] = True
         account = ledger.subject_account[opinions.subject[rows]]
+        acts = np.union1d(_followers(context, rows, inside), np.setdiff1d(members, opinions.rater[rows]))
+        members, copied = np.intersect1d(members, acts), np.setdiff1d(members, acts)
+        inside[copied] = False
         return Finding(
             detector=self.name,
             statistic=f"unpaid p={unpaid:.2g}, distance to others p={inflated:.2g}, youth p={young:.2g}",
             q_value=q_value,
             actors=members,
             beneficiaries=np.unique(account[inside[account]]),
-            subjects=np.unique(account[~inside[account]]),
+            subjects=np.union1d(account[~inside[account]], copied),
+            tied=copied,
             opinions=rows,
             weight=weight,
-            sentence=f"{len(members)} accounts {what}, {len(rows)} times.",
+            sentence=f"{len(members) + len(copied)} accounts {what}, {len(rows)} times.",
         )
+
+
+def _followers(context: Context, rows: Ints, inside: Flags) -> Ints:
+    """Return the raters that judged something after another member did, or after a member judged them."""
+    ledger, opinions = context.ledger, context.ledger.opinions
+    subject, rater, at = opinions.subject[rows], opinions.rater[rows], opinions.ts[rows]
+    order = np.lexsort((at, subject))
+    first = np.zeros(len(rows), bool)
+    first[order[first_of(subject[order])]] = True
+    leader = np.full(ledger.subjects, -1, np.int64)
+    leader[subject[first]] = rater[first]
+    since = np.full(ledger.accounts, np.inf)
+    np.minimum.at(since, ledger.subject_account[subject], at)
+    followed = (leader[subject] != rater) | (since[rater] < at)
+    return np.unique(rater[followed & inside[rater]])
 
 
 def _youth_odds(context: Context, rows: Ints) -> float:
@@ -189,7 +221,7 @@ def _joined(*parts: tuple[Ints, Ints, Floats]) -> tuple[Ints, Ints, Floats]:
     return left, right, value
 
 
-def _components(left: Ints, right: Ints, q_value: Floats, size: int, level: float = 0.01) -> list[tuple[Ints, float]]:
+def _components(left: Ints, right: Ints, q_value: Floats, size: int, level: float = 0.05) -> list[tuple[Ints, float]]:
     """Return the connected groups of significant pairs, with each group's smallest value."""
     chosen: Flags = q_value < level
     if not chosen.any():

@@ -1,23 +1,28 @@
 """Lockstep: many raters of one subject are young, thin and unpaid, or they come in one burst.
 
 Each opinion is ranked among all opinions by how little its rater risks: a young account, with few other opinions, that
-did not pay. A subject with too many of the lowest ranks is found. A newcomer's single opinion is never enough.
+did not pay. A subject with too many of the lowest ranks is found. A newcomer's single opinion is never enough. Who paid
+is an honest newcomer more often than not, and gets less of the blame for the company that it is in.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from bilateral.trust.arrays import Floats, Ints
 from bilateral.trust.context import THIN, inflation_odds, unpaid_odds
-from bilateral.trust.detectors.base import Detector
+from bilateral.trust.detectors.base import Detector, Test, discoveries
+from bilateral.trust.detectors.gaps import doubt, gaps
 from bilateral.trust.findings import Finding
 from bilateral.trust.ledger import Kind
-from bilateral.trust.significance import adjusted, excess, fisher, share
+from bilateral.trust.significance import excess, fisher, share
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bilateral.trust.context import Context
 
 _PRAISE: Final = 60.0
@@ -53,11 +58,18 @@ class Lockstep(Detector):
         if len(rows) < 50:  # noqa: PLR2004  # ranks among fewer mean little
             return []
         rank = context.youth[rows]
-        found = self._thin(context, rows, rank) + self._bursts(context, rows) + self._unpaid(context, rows)
+        families = (
+            self._thin(context, rows, rank),
+            self._bursts(context, rows),
+            self._unpaid(context, rows),
+            gaps(context, rows, self.level),
+        )
+        tests = [test for family, _ in families for test in family]
+        found = discoveries(tests, sum(number for _, number in families))
         return sorted(found, key=lambda one: -one.strength)[: self.limit]
 
-    def _thin(self, context: Context, rows: Ints, rank: Floats) -> list[Finding]:
-        """Return the subjects with too many raters of the lowest ranks."""
+    def _thin(self, context: Context, rows: Ints, rank: Floats) -> tuple[list[Test], int]:
+        """Test each subject for too many raters of the lowest ranks."""
         ledger, opinions = context.ledger, context.ledger.opinions
         subject = opinions.subject[rows]
         judged = np.bincount(subject, minlength=ledger.subjects)
@@ -68,43 +80,43 @@ class Lockstep(Detector):
         few = counts[:, candidates] < np.maximum(3, _EXCESS * parts * judged[candidates])
         p_values[few] = 1.0
         best = p_values.argmin(axis=0)
-        q_values = adjusted(p_values.min(axis=0) * len(_SHARES), int((judged > 0).sum()))
-        findings = []
-        for place in np.argsort(q_values)[: self.limit]:
-            if q_values[place] >= self.level:
-                break
+        p_value = np.minimum(p_values.min(axis=0) * len(_SHARES), 1.0)
+
+        def finding(place: int, q_value: float) -> Finding:
             number, part = int(candidates[place]), float(_SHARES[best[place]])
             start, stop = np.searchsorted(subject, [number, number + 1])
             chosen = rows[start:stop][rank[start:stop] <= part]
             expected = part * judged[number]
-            findings.append(
-                Finding(
-                    detector=self.name,
-                    statistic=f"{len(chosen)} of {judged[number]} raters are among the {part:.0%} youngest, "
-                    f"{expected:.3g} expected",
-                    q_value=float(q_values[place]),
-                    actors=np.unique(opinions.rater[chosen]),
-                    subjects=np.array([ledger.subject_account[number]]),
-                    opinions=chosen,
-                    weight=0.8 * _oddness(context, chosen),
-                    confidence=np.full(
-                        len(np.unique(opinions.rater[chosen])), np.clip(1 - expected / len(chosen), 0, 1)
-                    ),
-                    sentence=(
-                        f"{len(chosen)} of {judged[number]} raters of one subject are young accounts with few other "
-                        "opinions."
-                    ),
-                )
+            return Finding(
+                detector=self.name,
+                statistic=f"{len(chosen)} of {judged[number]} raters are among the {part:.0%} youngest, "
+                f"{expected:.3g} expected",
+                q_value=q_value,
+                actors=np.unique(opinions.rater[chosen]),
+                subjects=np.array([ledger.subject_account[number]]),
+                opinions=chosen,
+                weight=0.8 * _oddness(context, chosen),
+                confidence=np.clip(1 - expected / len(chosen), 0, 1) * doubt(context, chosen),
+                sentence=(
+                    f"{len(chosen)} of {judged[number]} raters of one subject are young accounts with few other "
+                    "opinions."
+                ),
             )
-        return findings
 
-    def _unpaid(self, context: Context, rows: Ints) -> list[Finding]:
-        """Return the owners whose feedback is hardly ever paid for. Free services exist, so this only adds weight."""
+        return self._likely(p_value, self.level, finding), int((judged > 0).sum())
+
+    def _likely(self, p_value: Floats, level: float, finding: Callable[[int, float], Finding]) -> list[Test]:
+        """Return the tests that can lead to a finding, those with the smallest p-values first."""
+        places = np.argsort(p_value, kind="stable")[: self.limit]
+        return [Test(float(p_value[n]), level, partial(finding, int(n))) for n in places if p_value[n] < level]
+
+    def _unpaid(self, context: Context, rows: Ints) -> tuple[list[Test], int]:
+        """Test the owners for feedback that is hardly ever paid for. Free services exist, so this only adds weight."""
         ledger, opinions = context.ledger, context.ledger.opinions
         praise = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] >= _PRAISE)]
         base = float(context.paid[praise].mean()) if len(praise) else 0.0
         if base < _RECORDED:
-            return []
+            return [], 0
         owner = ledger.subject_account[opinions.subject[praise]]
         order = np.argsort(owner, kind="stable")
         praise, owner = praise[order], owner[order]
@@ -112,28 +124,27 @@ class Lockstep(Detector):
         unpaid = np.bincount(owner[~context.paid[praise]], minlength=ledger.accounts)
         clear = unpaid >= np.maximum(4, (1 - base / 4) * count)  # fewer cannot be told from chance
         candidates = np.flatnonzero(clear)
-        q_values = adjusted(share(unpaid[candidates], count[candidates], 1 - base), int((count > 0).sum()))
-        findings = []
-        for place in np.flatnonzero(q_values < 10 * self.level)[: self.limit]:
+        p_values = share(unpaid[candidates], count[candidates], 1 - base)
+
+        def finding(place: int, q_value: float) -> Finding:
             account = int(candidates[place])
             start, stop = np.searchsorted(owner, [account, account + 1])
             chosen = praise[start:stop][~context.paid[praise[start:stop]]]
-            findings.append(
-                Finding(
-                    detector=self.name,
-                    statistic=f"{unpaid[account]} of {count[account]} raters did not pay, {1 - base:.0%} is usual",
-                    q_value=float(q_values[place]),
-                    actors=np.unique(opinions.rater[chosen]),
-                    subjects=np.array([account]),
-                    opinions=chosen,
-                    weight=0.12,
-                    sentence=f"{unpaid[account]} of {count[account]} who praise one owner's agents never paid them.",
-                )
+            return Finding(
+                detector=self.name,
+                statistic=f"{unpaid[account]} of {count[account]} raters did not pay, {1 - base:.0%} is usual",
+                q_value=q_value,
+                actors=np.unique(opinions.rater[chosen]),
+                subjects=np.array([account]),
+                opinions=chosen,
+                weight=0.12,
+                sentence=f"{unpaid[account]} of {count[account]} who praise one owner's agents never paid them.",
             )
-        return findings
 
-    def _bursts(self, context: Context, rows: Ints) -> list[Finding]:
-        """Return the subjects whose raters come within a time that is too short."""
+        return self._likely(p_values, 10 * self.level, finding), int((count > 0).sum())
+
+    def _bursts(self, context: Context, rows: Ints) -> tuple[list[Test], int]:
+        """Test each subject for raters that come within a time that is too short."""
         ledger, opinions = context.ledger, context.ledger.opinions
         order = rows[np.lexsort((opinions.ts[rows], opinions.subject[rows]))]
         subject, times = opinions.subject[order], opinions.ts[order]
@@ -160,14 +171,14 @@ class Lockstep(Detector):
             p_values.append(np.minimum(judged[number] * excess(np.full(len(first), size - 1), 3 * rate), 1.0))
             sizes.append(np.full(len(first), size))
         if not places:
-            return []
+            return [], 0
         place, p_value, size_of = np.concatenate(places), np.concatenate(p_values), np.concatenate(sizes)
         best = np.lexsort((p_value, subject[place]))
         _, first_best = np.unique(subject[place][best], return_index=True)
         chosen = best[first_best]
-        q_values = adjusted(np.minimum(p_value[chosen] * len(_SIZES), 1.0), int((judged > 0).sum()))
-        findings = []
-        for row in np.flatnonzero(q_values < self.level / 10):
+        smallest = np.minimum(p_value[chosen] * len(_SIZES), 1.0)
+
+        def finding(row: int, q_value: float) -> Finding:
             number = int(subject[place[chosen[row]]])
             found = order[place[chosen[row]] : place[chosen[row]] + size_of[chosen[row]]]
             reach = opinions.ts[found].max() - opinions.ts[found].min()
@@ -179,19 +190,19 @@ class Lockstep(Detector):
             together = f"{len(found)} of {judged[number]} raters"
             span = _duration(float(opinions.ts[found].max() - opinions.ts[found].min()))
             thin = float((context.activity[opinions.rater[found]] <= THIN).mean())
-            findings.append(
-                Finding(
-                    detector=self.name,
-                    statistic=f"{together} within {span}",
-                    q_value=float(q_values[row]),
-                    actors=np.unique(opinions.rater[found]),
-                    subjects=np.array([ledger.subject_account[number]]),
-                    opinions=found,
-                    weight=(0.2 + 0.5 * thin) * _oddness(context, found),
-                    sentence=f"{together} of one subject come within {span}.",
-                )
+            return Finding(
+                detector=self.name,
+                statistic=f"{together} within {span}",
+                q_value=q_value,
+                actors=np.unique(opinions.rater[found]),
+                subjects=np.array([ledger.subject_account[number]]),
+                opinions=found,
+                weight=(0.2 + 0.5 * thin) * _oddness(context, found),
+                confidence=doubt(context, found),
+                sentence=f"{together} of one subject come within {span}.",
             )
-        return findings
+
+        return self._likely(smallest, self.level / 10, finding), int((judged > 0).sum())
 
 
 def _duration(seconds: float) -> str:

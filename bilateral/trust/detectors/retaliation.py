@@ -1,7 +1,8 @@
 """Retaliation: a server rates clients down who gave it a low feedback, although others find them good.
 
 A server that rates bad clients down is right to do so. So only clients count whom other servers rate well, or whom
-nobody else rates, and the server's rate is compared with that of all servers.
+nobody else rates and who paid somebody or judge several subjects. Otherwise fresh accounts could slander a server and
+frame it by its answer. The server's rate is compared with that of all servers.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs
+from bilateral.trust.context import THIN
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.ledger import Kind
@@ -44,7 +46,10 @@ class Retaliation(Detector):
             return []
         client = ledger.subject_account[opinions.subject[ratings]]
         standing = _others(client, opinions.percent[ratings], ledger.accounts)
-        fair = ~(standing < _LOW)
+        known = context.activity[client] > THIN
+        paying = np.zeros(ledger.accounts, bool)
+        paying[opinions.rater[context.paid]] = True
+        fair = np.where(np.isnan(standing), known | paying[client], standing >= _LOW)
         critical = self._after_criticism(context, ratings, client)
         low = opinions.percent[ratings] <= _PUNISHING
         base = float(np.clip((low & fair).sum() / max(fair.sum(), 1), 0.005, 0.5))

@@ -1,7 +1,8 @@
 """Propagation from reviewed cases: accounts that share funds with accounts that people found guilty.
 
 The probability is that of the group's next member, after what was reviewed of the group (Laplace's rule). One case says
-little about a large group; twenty say much. An innocent case in the group takes as much away.
+little about a large group; twenty say much. An innocent case in the group takes as much away. Anybody can send a fresh
+account its first money, so an account that never sent money to its kin is ranked and not flagged.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
+from bilateral.trust.kinship import COLLECTOR
 from bilateral.trust.reviews import labels
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class ReviewedKin(Detector):
             if not grouping.is_control:
                 continue
             group = grouping.group
+            sure = context.kin.acknowledged | (grouping.name == COLLECTOR)
             for number in np.unique(group[(label == 1) & (group >= 0)]):
                 members = np.flatnonzero(group == number)
                 guilty, innocent = int((label[members] == 1).sum()), int((label[members] == 0).sum())
@@ -55,7 +58,9 @@ class ReviewedKin(Detector):
                         detector=self.name,
                         statistic=f"{guilty} guilty and {innocent} innocent of {len(members)} reviewed",
                         q_value=doubt,
-                        actors=unknown,
+                        actors=unknown[sure[unknown]],
+                        subjects=unknown[~sure[unknown]],
+                        tied=unknown[~sure[unknown]],
                         weight=1.0,
                         sentence=(
                             f"{len(unknown)} accounts share {grouping.name} with {guilty} that reviewers found guilty "

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bilateral.text import quoted
+from bilateral.trust.arrays import pairs
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.ledger import Kind
-from bilateral.trust.significance import adjusted, share
+from bilateral.trust.significance import SMALLEST, adjusted, share
 from bilateral.values import STANDARD_TAGS
 
 if TYPE_CHECKING:
@@ -17,6 +19,15 @@ if TYPE_CHECKING:
     from bilateral.trust.context import Context
 
 _RARE: Final = 0.001
+
+_FAMILIES: Final = 4
+"""Families of tests: values out of range, foreign proofs, missing proofs, and constant tags."""
+
+_ROWS: Final = 10_000
+"""The most rows that a finding about a tag lists. A machine may write millions."""
+
+_AGREEING: Final = 5
+"""The number of raters from which their agreement on one value says something."""
 
 
 class Values(Detector):
@@ -58,7 +69,52 @@ class Values(Detector):
             *self._of(context, np.flatnonzero(outside), "give values out of the range of their tag", 0.5),
             *self._of(context, np.flatnonzero(foreign), "prove their feedback by a payment that is not theirs", 1.0),
             *self._of(context, np.flatnonzero(missing), "prove their feedback by a payment that does not exist", 0.5),
+            *self._constant(context),
         ]
+
+    def _constant(self, context: Context) -> list[Finding]:
+        """Return the tags that carry one value only. Machines write such tags, so scores leave them out, and no blame.
+
+        The p-value is the probability that so many raters agree on one value, if they chose as raters of other tags do.
+        """
+        ledger, opinions = context.ledger, context.ledger.opinions
+        rows = np.flatnonzero((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG))
+        rows = rows[opinions.tag[rows] >= 0]
+        rows = rows[np.argsort(opinions.tag[rows], kind="stable")]
+        tag, raw = opinions.tag[rows], opinions.raw[rows]
+        low, high = np.full(len(ledger.tags), np.inf), np.full(len(ledger.tags), -np.inf)
+        np.minimum.at(low, tag, raw)
+        np.maximum.at(high, tag, raw)
+        raters = np.bincount(
+            np.unique(pairs(tag, opinions.rater[rows], ledger.accounts)) // ledger.accounts, minlength=len(ledger.tags)
+        )
+        varied = (low < high)[tag]
+        _, usual = np.unique(np.round(raw[varied]), return_counts=True)
+        agreement = float((usual / usual.sum()).max()) if len(usual) else 0.5
+        tags = np.flatnonzero((low == high) & (raters >= _AGREEING))
+        p_values = np.maximum(np.minimum(agreement, 0.99) ** (raters[tags] - 1.0), SMALLEST)
+        q_values = adjusted(p_values, int((raters > 0).sum()), _FAMILIES)
+        findings = []
+        for place in np.argsort(q_values, kind="stable")[: self.limit]:
+            if q_values[place] >= self.level:
+                break
+            code = int(tags[place])
+            start, stop = np.searchsorted(tag, [code, code + 1])
+            own = rows[start : min(stop, start + _ROWS)]
+            findings.append(
+                Finding(
+                    detector=self.name,
+                    statistic=f"{raters[code]} raters, {stop - start} times {low[code]:g}",
+                    q_value=float(q_values[place]),
+                    actors=np.zeros(0, np.int64),
+                    subjects=np.unique(ledger.subject_account[opinions.subject[own]]),
+                    opinions=own,
+                    weight=0.0,
+                    sentence=f"The tag {quoted(ledger.tags[code])} carries the value {low[code]:g} only, "
+                    f"{stop - start} times.",
+                )
+            )
+        return findings
 
     def _of(self, context: Context, rows: Ints, what: str, weight: float) -> list[Finding]:
         """Return a finding for each account that wrote such rows."""
@@ -70,7 +126,7 @@ class Values(Detector):
         written = np.bincount(rater, minlength=ledger.accounts)
         accounts = np.flatnonzero(count)
         base = max(_RARE, min(0.5, float(np.median(count[accounts])) * len(accounts) / len(rater) / 10))
-        q_values = adjusted(share(count[accounts], written[accounts], base), int((written > 0).sum()))
+        q_values = adjusted(share(count[accounts], written[accounts], base), int((written > 0).sum()), _FAMILIES)
         order = rows[np.argsort(rater[rows], kind="stable")]
         bounds = np.searchsorted(rater[order], accounts)
         findings = []

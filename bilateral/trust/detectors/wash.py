@@ -7,6 +7,7 @@ trade with each other pay each other, but not the same sum.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,6 +25,21 @@ if TYPE_CHECKING:
 DAY: Final = 86400.0
 _NEAR: Final = 0.05
 """The share of an amount that fees and rounding take."""
+
+
+_LEAST: Final = 0.1
+_MOST: Final = 1.5
+"""The least part of a payment that counts as its return, and the most of all payments. An agent that pays others for
+what it buys from them sends other sums. Otherwise a supplier could frame it by a few small payments of its accounts."""
+
+
+@dataclass(frozen=True)
+class _Moves:
+    """Moves of money: the pair of ends as a key, the amount and the time of each."""
+
+    keys: Ints
+    sent: Floats
+    times: Floats
 
 
 class WashPayments(Detector):
@@ -70,7 +86,8 @@ class WashPayments(Detector):
     def _returned(self, context: Context) -> Flags:
         """Mark the payments whose money returns in one step, in two, or as an equal payment."""
         ledger = context.ledger
-        src, dst, _, at = _moves(ledger)
+        src, dst, sent, at = _moves(ledger)
+        direct = _Moves(pairs(src, dst, ledger.accounts), sent, at)
         out = np.zeros(len(ledger.payer), bool)
         payers = [ledger.payer, _own_funder(context)[np.maximum(ledger.payer, 0)]]
         agent = np.maximum(ledger.paid_agent, 0)
@@ -78,28 +95,33 @@ class WashPayments(Detector):
         for receiver in receivers:
             for payer in payers:
                 usable = (receiver >= 0) & (payer >= 0) & (receiver != payer)
-                out |= usable & self._after(
-                    pairs(src, dst, ledger.accounts), at, pairs(receiver, payer, ledger.accounts), ledger
-                )
-        step_src, step_dst, step_at = _two_steps(context, self.within)
+                out |= self._after(direct, pairs(receiver, payer, ledger.accounts), usable, ledger)
+        steps = _two_steps(context, self.within)
         for receiver in receivers:
             usable = (receiver >= 0) & (ledger.payer >= 0) & (receiver != ledger.payer)
-            keys = pairs(step_src, step_dst, ledger.accounts)
-            out |= usable & self._after(keys, step_at, pairs(receiver, ledger.payer, ledger.accounts), ledger)
+            out |= self._after(steps, pairs(receiver, ledger.payer, ledger.accounts), usable, ledger)
         return out | _equal_payments(ledger)
 
-    def _after(self, keys: Ints, times: Floats, wanted: Ints, ledger: Ledger) -> Flags:
-        """Mark the payments that a move between wanted accounts follows within the time."""
-        if not len(keys):
-            return np.zeros(len(wanted), bool)
-        order = np.lexsort((times, keys))
-        keys, times = keys[order], times[order]
+    def _after(self, moves: _Moves, wanted: Ints, usable: Flags, ledger: Ledger) -> Flags:
+        """Mark the payments that a move between wanted accounts follows within the time, of a fitting amount.
+
+        A move returns at least a tenth of the payment, and not much more than all that was paid between the two.
+        """
         found = np.zeros(len(wanted), bool)
-        low = np.searchsorted(keys, wanted, side="left")
-        high = np.searchsorted(keys, wanted, side="right")
-        for row in np.flatnonzero(high > low):
-            place = low[row] + np.searchsorted(times[low[row] : high[row]], ledger.paid_at[row])
-            found[row] = place < high[row] and times[place] - ledger.paid_at[row] <= self.within
+        rows = np.flatnonzero(usable)
+        if not len(moves.keys) or not len(rows):
+            return found
+        order = np.lexsort((moves.times, moves.keys))
+        keys, sent, times = moves.keys[order], moves.sent[order], moves.times[order]
+        _, number = np.unique(wanted[rows], return_inverse=True)
+        paid = np.bincount(number, weights=ledger.amount[rows])[number]
+        low = np.searchsorted(keys, wanted[rows], side="left")
+        high = np.searchsorted(keys, wanted[rows], side="right")
+        for place in np.flatnonzero(high > low):
+            row, inside = rows[place], slice(low[place], high[place])
+            pause = times[inside] - ledger.paid_at[row]
+            fitting = (sent[inside] >= _LEAST * ledger.amount[row]) & (sent[inside] <= _MOST * paid[place])
+            found[row] = bool((fitting & (pause >= 0) & (pause <= self.within)).any())
         return found
 
     def _expected(self, context: Context) -> Floats:
@@ -116,6 +138,7 @@ class WashPayments(Detector):
     def _finding(self, context: Context, agent: int, q_value: float, expected: Floats) -> Finding:
         ledger, opinions = context.ledger, context.ledger.opinions
         payments = np.flatnonzero(self.returned_ & (ledger.paid_agent == agent))
+        own = ledger.paid_at[payments] >= ledger.held_from[agent]
         actors = np.unique(ledger.payer[payments])
         start, stop = np.searchsorted(opinions.subject, [agent, agent + 1])
         rows = np.arange(start, stop)[np.isin(opinions.rater[start:stop], actors)]
@@ -125,7 +148,7 @@ class WashPayments(Detector):
             statistic=f"{len(payments)} payments return, {expected[agent]:.3g} expected",
             q_value=q_value,
             actors=writers,
-            beneficiaries=np.array([ledger.owner[agent]]),
+            beneficiaries=np.array([ledger.owner[agent]] if own.any() else [], np.int64),
             opinions=rows,
             payments=payments,
             weight=1.0 if len(payments) > 1 else 0.6,
@@ -153,7 +176,7 @@ def _own_funder(context: Context) -> Ints:
     return np.where((funder >= 0) & ~context.kin.is_hub[np.maximum(funder, 0)], funder, -1)
 
 
-def _two_steps(context: Context, within: float) -> tuple[Ints, Ints, Floats]:
+def _two_steps(context: Context, within: float) -> _Moves:
     """Return the transfers that pass on what an account that is not an exchange received shortly before."""
     src, dst, sent, at = _moves(context.ledger)
     order = np.argsort(src, kind="stable")
@@ -167,7 +190,8 @@ def _two_steps(context: Context, within: float) -> tuple[Ints, Ints, Floats]:
     pause = out_at[second] - at[first]
     chosen = (pause >= 0) & (pause <= within) & (ratio > 0.3) & (ratio < 1 + _NEAR)  # noqa: PLR2004
     chosen &= out_dst[second] != src[first]
-    return src[first][chosen], out_dst[second][chosen], out_at[second][chosen]
+    keys = pairs(src[first][chosen], out_dst[second][chosen], context.ledger.accounts)
+    return _Moves(keys, out_sent[second][chosen], out_at[second][chosen])
 
 
 def _equal_payments(ledger: Ledger) -> Flags:

@@ -6,9 +6,11 @@ import json
 
 import pyarrow as pa
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import insert, select, text
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.events import Approval, ApprovalForAll, Transfer
+from bilateral.index import schema as index_schema
 from bilateral.index.analysis import schema
 from bilateral.index.analysis.run import analyse
 from bilateral.index.analysis.storage import AnalysisKey, current_analysis
@@ -99,6 +101,28 @@ def test_stored_results_explain_like_those_of_the_engine(analysed):
         assert ours["summary"] == theirs["summary"]
         assert len(ours["rows"]) == len(theirs["rows"])
         assert set(ours["actors"]) == set(theirs["actors"])
+
+
+def test_operators_and_later_owners_are_read_from_events(indexed, market):
+    with indexed.begin() as connection:
+        agent = connection.execute(text("SELECT owner, agent_id FROM agent ORDER BY agent_id LIMIT 1")).one()
+        place = connection.execute(text("SELECT * FROM new_feedback LIMIT 1")).mappings().one()
+        for table, values in (
+            (index_schema.EVENT_TABLES[ApprovalForAll], {"operator": market.clients[0], "is_approved": True}),
+            (index_schema.EVENT_TABLES[Approval], {"account": market.clients[1], "agent_id": int(agent.agent_id)}),
+            (
+                index_schema.EVENT_TABLES[Transfer],
+                {"from_address": market.clients[2], "to_address": agent.owner, "agent_id": int(agent.agent_id)},
+            ),
+        ):
+            row = {column.name: place[column.name] for column in table.c if column.name in place}
+            owner = {"owner": agent.owner} if "owner" in table.c else {}
+            here = {"registry": KEY.identity_registry, "log_index": 1000, "block_time": 2_000_000_000}
+            connection.execute(insert(table).values(row | owner | here | values))
+        agents = read_tables(connection, *KEY.columns.values()).tables.agents.to_pylist()
+    found = next(row for row in agents if row["agent_id"] == int(agent.agent_id))
+    assert set(found["operators"]) == set(market.clients[:2])
+    assert found["held_from"] == 2_000_000_000.0
 
 
 def test_a_second_analysis_replaces_the_first(analysed):

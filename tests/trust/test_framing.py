@@ -1,0 +1,184 @@
+"""Nobody is flagged for what others did: for each way to frame an account, the attacker pays for it in vain."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from bilateral.trust.detectors.blocks import Blocks
+from bilateral.trust.detectors.links import Links
+from bilateral.trust.detectors.lockstep import Lockstep
+from bilateral.trust.detectors.retaliation import Retaliation
+from bilateral.trust.detectors.values import Values
+from bilateral.trust.detectors.wash import WashPayments
+from bilateral.trust.engine import Engine
+from bilateral.trust.tables import OPTIONAL, Tables
+from tests.trust.conftest import names
+
+
+def judged(scene, tables=None):
+    engine = Engine().fit(tables or scene.tables())
+    places = {address: number for number, address in enumerate(engine.context_.ledger.addresses.to_pylist())}
+    return engine, places
+
+
+def is_flagged(scene, address):
+    engine, places = judged(scene)
+    return bool(engine.suspicion_.flagged[places[address]])
+
+
+def test_a_rater_that_funds_an_owner_first_does_not_frame_it(market):
+    market.transfer("framer", "victim", 3.0, 30000.0)
+    market.agent(99, "victim", ts=40000.0)
+    for number in range(4):
+        market.feedback("framer", 99, 100, 41000.0 + number)
+    engine, places = judged(market)
+    links = [one for one in engine.findings_ if one.detector == "links"]
+    assert [names(engine.context_, one.actors) for one in links] == [{"framer"}] * len(links)
+    assert all(names(engine.context_, one.tied) == {"victim"} for one in links)
+    assert links
+    assert not engine.suspicion_.flagged[places["victim"]]
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_an_owner_of_the_raters_funder_is_flagged_only_if_it_confirms_the_tie(market, returns):
+    market.transfer("boss", "owner99", 3.0, 30000.0)
+    market.agent(99, "owner99", ts=40000.0)
+    for number in range(12):
+        market.transfer("boss", f"sybil{number}", 3.0, 39000.0 + number)
+        market.feedback(f"sybil{number}", 99, 100, 41000.0 + number)
+    if returns:
+        market.transfer("owner99", "boss", 2.0, 60000.0)
+    engine, places = judged(market)
+    assert engine.suspicion_.flagged[places["sybil3"]]
+    assert engine.suspicion_.total[places["owner99"]] > 0.5
+    assert bool(engine.suspicion_.flagged[places["owner99"]]) == returns
+
+
+def test_money_that_comes_just_after_an_account_acts_does_not_make_it_kin(market):
+    market.feedback("victim", 5, 80, 41000.0)
+    market.transfer("boss", "victim", 3.0, 41001.0)
+    ledger = market.ledger()
+    places = {address: number for number, address in enumerate(ledger.addresses.to_pylist())}
+    assert ledger.funder[places["victim"]] == -1
+
+
+def test_dust_from_the_rated_does_not_make_its_raters_bribed(market):
+    market.agent(99, "framer", ts=50.0)
+    for number in range(4):
+        market.feedback(f"client{number}", 99, 90, 31000.0)
+        market.transfer("framer", f"client{number}", 1e-6, 30000.0)
+    assert Links().fit(market.context()).findings_ == []
+
+
+def test_accounts_that_copy_an_honest_rater_do_not_make_it_a_member(market):
+    for number in range(20):
+        market.agent(100 + number, f"rare owner{number}", ts=30000.0)
+        market.feedback("victim", 100 + number, 95, 31000.0 + 2000 * number)
+        for copier in range(4):
+            market.feedback(f"copier{copier}", 100 + number, 99, 33000.0 + 2000 * number + copier)
+    for number in range(400):
+        market.agent(300 + number, f"other rare owner{number}", ts=30000.0)
+        for step in (1, 57):
+            market.feedback(f"client{(number * step) % 200}", 300 + number, 80, 31000.0 + number)
+    context = market.context()
+    strongest = Blocks().fit(context).findings_[0]
+    assert names(context, strongest.actors) == {f"copier{number}" for number in range(4)}
+    assert names(context, strongest.tied) == {"victim"}
+    assert not is_flagged(market, "victim")
+
+
+def test_accounts_that_praise_in_return_do_not_make_an_honest_rater_a_member(market):
+    market.agent(99, "victim", ts=50.0)
+    for number in range(6):
+        market.agent(200 + number, f"framer{number}", ts=20000.0)
+        market.feedback("victim", 200 + number, 90, 30000.0 + 500 * number)
+        market.feedback(f"framer{number}", 99, 99, 40000.0 + 500 * number)
+    assert not is_flagged(market, "victim")
+
+
+def test_fresh_slanderers_do_not_make_a_server_an_avenger(market):
+    for number in range(200):
+        market.rating(f"client{number}", number % 20 + 1, 85, 900000.0 + number)
+    market.agent(99, "victim", ts=50.0)
+    for number in range(8):
+        market.feedback(f"slanderer{number}", 99, 0, 30000.0)
+        market.rating(f"slanderer{number}", 99, 3, 31000.0)
+    assert Retaliation().fit(market.context()).findings_ == []
+
+
+@pytest.mark.parametrize(("price", "count"), [(1.0, 4), (50.0, 0)])
+def test_a_supplier_whose_accounts_pay_its_customer_does_not_make_it_a_washer(market, price, count):
+    market.agent(99, "customer")
+    for number in range(4):
+        market.transfer("supplier", f"account{number}", 5.0, 100.0)
+        market.payment(f"account{number}", "customer", 99, 0.5, 900.0 + number)
+    market.transfer("customer", "supplier", price, 5000.0)
+    assert WashPayments().fit(market.context()).returned_.sum() == count
+
+
+def test_who_paid_gets_little_blame_for_the_newcomers_beside_it(market):
+    for row in list(market.rows["feedback"]):
+        if row[0] % 5:
+            market.payment(row[1], f"owner{row[2] - 1}", row[2], 1.0, row[5] - 10)
+    market.agent(99, "target owner", ts=40000.0)
+    for number in range(12):
+        market.transfer(f"source{number}", f"fresh{number}", 3.0 + number, 50000.0 + 7000 * number)
+        market.feedback(f"fresh{number}", 99, 100, 50100.0 + 7000 * number)
+    market.payment("fresh5", "target owner", 99, 1.0, 50050.0 + 7000 * 5)
+    context = market.context()
+    strongest = Lockstep().fit(context).findings_[0]
+    addresses = context.ledger.addresses.take(pa.array(strongest.actors)).to_pylist()
+    shares = dict(zip(addresses, strongest.confidence, strict=True))
+    assert shares["fresh5"] < 0.4
+    assert shares["fresh4"] > 0.9
+
+
+def optional(tables, **columns):
+    kinds = OPTIONAL["agents"]
+    agents = tables.agents
+    for name, values in columns.items():
+        found = [values.get(agent_id) for agent_id in agents["agent_id"].to_pylist()]
+        agents = agents.append_column(name, pa.array(found, kinds[name]))
+    names_ = ("feedback", "ratings", "validations", "payments", "transfers")
+    return Tables.of(agents=agents, **{name: getattr(tables, name) for name in names_})
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_an_agent_given_away_leaves_its_earlier_raters_alone(market, given):
+    market.agent(99, "critic", ts=50.0)
+    market.feedback("critic", 99, 95, 6000.0)
+    tables = optional(market.tables(), held_from={99: 7000.0}) if given else market.tables()
+    engine, places = judged(market, tables)
+    assert bool(engine.suspicion_.flagged[places["critic"]]) != given
+
+
+@pytest.mark.parametrize("approved", [False, True])
+def test_operators_that_rate_are_found(market, approved):
+    market.agent(99, "crook", ts=50.0)
+    for number in range(3):
+        market.feedback(f"helper{number}", 99, 100, 6000.0 + number)
+    helpers = [f"helper{number}" for number in range(3)]
+    tables = optional(market.tables(), operators={99: helpers if approved else ["0xsomebody"]})
+    engine, _ = judged(market, tables)
+    found = [one for one in engine.findings_ if "made them its operator" in one.sentence]
+    assert [names(engine.context_, one.actors) for one in found] == ([set(helpers)] if approved else [])
+    assert all(names(engine.context_, one.beneficiaries) == {"crook"} for one in found)
+
+
+def test_thin_raters_that_differ_from_the_others_are_found(market):
+    for number in range(8):
+        market.transfer(f"source{number}", f"thin{number}", 3.0 + number, 1000.0 + 900 * number)
+        market.feedback(f"thin{number}", 4, 5 + number % 3, 20000.0 + 9000 * number)
+    context = market.context()
+    found = [one for one in Lockstep().fit(context).findings_ if "worse than others do" in one.sentence]
+    assert names(context, found[0].actors) == {f"thin{number}" for number in range(8)}
+    assert found[0].statistic == "mean 6 of 8 thin raters, 77 of 50 others"
+
+
+def test_a_tag_with_one_value_is_told_and_nobody_is_blamed(market):
+    for number in range(60):
+        market.feedback(f"client{number}", number % 20 + 1, 1, 9000.0 + number, tag="alive")
+    found = [one for one in Values().fit(market.context()).findings_ if "alive" in one.sentence]
+    assert [one.sentence for one in found] == ['The tag "alive" carries the value 1 only, 60 times.']
+    assert (len(found[0].actors), found[0].strength) == (0, 0.0)
