@@ -31,6 +31,13 @@ def explain(results: Results, identifier: str) -> dict[str, Any]:
     return {name: _readable(value) for name, value in _facts(results, identifier).items()}
 
 
+_UNLISTED = (
+    "Nobody's list of trusted accounts was used, so this does not withstand Sybils that no detector finds. Name "
+    "accounts that you trust by --trust."
+)
+_LISTED = "Trust was spread from a list of accounts, as the best practices ask for. The score itself does not use it."
+
+
 def _readable(value: Any) -> Any:
     """Return a value with floats as decimals of four digits, as people and JSON take them."""
     if isinstance(value, float):
@@ -78,6 +85,7 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     address = account["address"]
     known = {"address", "suspicion", "cluster", "threshold_flag"}
     parts = {name: value for name, value in account.items() if name not in known and value > 0}
+    trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
     findings = [
         one for one in results.findings.to_pylist() if address in one["actors"] or address in one["beneficiaries"]
     ]
@@ -86,6 +94,15 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     if parts:
         listed = ", ".join(f"{name.replace('_', ' ')} {value:.1f}" for name, value in sorted(parts.items()))
         summary.append(f"The parts of it are: {listed}.")
+    for side, named in (("client", results.clients), ("buyer", results.buyers)):
+        own = named.filter(pc.equal(pc.cast(named["address"], pa.string()), address)).to_pylist()
+        summary += [_scored(side, row) for row in own]
+    if not trust:
+        summary.append(_UNLISTED)
+    elif address in trust:
+        summary.append(f"The list of trusted accounts gives it {trust[address]:.2%} of all trust.")
+    else:
+        summary.append("No trust reaches it from the list of trusted accounts.")
     summary += [f"{one['sentence']} ({one['finding']})" for one in findings[:10]]
     if account["threshold_flag"]:
         summary.append("To appeal, add the account to a file of reviews, with the verdict and the reason.")
@@ -98,6 +115,16 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
         "summary": summary,
         "findings": [one["finding"] for one in findings],
     }
+
+
+def _scored(side: str, row: dict[str, Any]) -> str:
+    """Return the sentence about a score of an account."""
+    if row["abstain"]:
+        return f"As a {side}: {row['status']}, too little evidence for a score."
+    return (
+        f"As a {side}: {row['status']}, score {row['score']:.0f} of 100, lower bound {row['lower']:.0f}, by "
+        f"{row['raters']} raters."
+    )
 
 
 def _agent(results: Results, agent_id: int) -> dict[str, Any]:
@@ -119,5 +146,6 @@ def _agent(results: Results, agent_id: int) -> dict[str, Any]:
             verdict,
             f"The lower bound is {agent['lower']:.0f}. Act on the lower bound when money moves.",
             f"{agent['raters']} accounts judged it. {agent['removed']:.0%} of their opinions do not count.",
+            _LISTED if results.trust.num_rows else _UNLISTED,
         ],
     }

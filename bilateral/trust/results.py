@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 from bilateral.trust.ledger import SOURCES, Kind
+from bilateral.trust.scores import buyer_scores
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bilateral.trust.arrays import Ints
     from bilateral.trust.engine import Engine
     from bilateral.trust.findings import Finding
+    from bilateral.trust.scores import Scores
 
 _CLAIMED = 0.5
 """The probability from which a row counts as evidence."""
@@ -34,7 +36,8 @@ class Results:
             `abstain`.
         clients: Each rated client, with the same columns by address.
         validators: Each validator, with the same columns, and the mean distance of its responses to the scores.
-        buyers: Each account that paid: payments, payees, volume, and the share of payments that came back.
+        buyers: Each account that paid: the same columns, by the ratings of servers that it paid; payments, payees,
+            volume, and the share of payments that came back.
         findings: Each finding: `finding`, `detector`, `q_value`, `strength`, `statistic`, `sentence`, members by part.
         rows: The rows that each finding rests on: `finding`, `table`, `row`.
         evidence: The false feedback of each flagged account, and about its agents: `address`, `feedback_id`, `finding`.
@@ -138,16 +141,7 @@ def _subjects(engine: Engine, kind: Kind) -> pa.Table:
         if kind == Kind.CLIENT_RATING
         else {"agent_id": ledger.agent_ids[of_agent] if len(of_agent) else of_agent}
     )
-    return pa.table(
-        {
-            **identity,
-            **{
-                name: getattr(scores, name)[places]
-                for name in ("score", "low", "high", "lower", "raters", "effective", "removed", "abstain")
-            },
-            "status": pa.array([scores.status[place] for place in places], pa.string()),
-        }
-    )
+    return pa.table({**identity, **_columns(scores, places)})
 
 
 def _validators(engine: Engine) -> pa.Table:
@@ -169,7 +163,7 @@ def _validators(engine: Engine) -> pa.Table:
 
 
 def _buyers(engine: Engine) -> pa.Table:
-    """Return what each paying account did."""
+    """Return the score of each paying account, by the servers that it paid, and what it did."""
     ledger = engine.context_.ledger
     inside = ledger.payer >= 0
     payer, payee = ledger.payer[inside].astype(np.int64), ledger.payee[inside].astype(np.int64)
@@ -187,8 +181,20 @@ def _buyers(engine: Engine) -> pa.Table:
             "volume": np.bincount(payer, weights=ledger.amount[inside], minlength=ledger.accounts)[places],
             "returned": np.bincount(payer[returned[inside]], minlength=ledger.accounts)[places] / count[places],
             "flagged": engine.suspicion_.flagged[places],
+            **_columns(buyer_scores(engine.context_, engine.suspicion_, returned), places + ledger.agents),
         }
     )
+
+
+def _columns(scores: Scores, places: Ints) -> dict[str, Any]:
+    """Return the columns of the scores of some subjects."""
+    return {
+        **{
+            name: getattr(scores, name)[places]
+            for name in ("score", "low", "high", "lower", "raters", "effective", "removed", "abstain")
+        },
+        "status": pa.array([scores.status[place] for place in places], pa.string()),
+    }
 
 
 def _findings(engine: Engine, names: list[str]) -> pa.Table:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bilateral.bounds import QUANTILE
-from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, group_sums, pairs
 from bilateral.trust.context import THIN
 from bilateral.trust.detectors.changes import segments
 from bilateral.trust.detectors.reliability import BiasModel
@@ -71,10 +71,39 @@ def scores(context: Context, found: Suspicion, minimum: float = 1.5) -> Scores:
         found: The suspicion of accounts and opinions.
         minimum: The effective number of opinions below which a score is abstained from.
     """
+    opinions = context.ledger.opinions
+    known = np.isfinite(opinions.percent) & (opinions.kind != Kind.CONSTANT_TAG)
+    return _scored(context, found, np.flatnonzero(known), context.judged, minimum)
+
+
+def buyer_scores(context: Context, found: Suspicion, returned: Flags, minimum: float = 1.5) -> Scores:
+    """Score accounts as buyers: by the ratings of the servers that they paid, without payments that came back.
+
+    Args:
+        context: The ledger and what detectors share.
+        found: The suspicion of accounts and opinions.
+        returned: Marks the payments whose money returned.
+        minimum: As for `scores`.
+
+    Returns:
+        Scores of all subjects; those of rated clients are the scores of buyers.
+    """
+    ledger, opinions = context.ledger, context.ledger.opinions
+    rows = np.flatnonzero((opinions.kind == Kind.CLIENT_RATING) & np.isfinite(opinions.percent))
+    real = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & ~returned
+    seller = ledger.owner[ledger.paid_agent[real]] if real.any() else np.zeros(0, np.int64)
+    bought = np.unique(pairs(ledger.payer[real], seller, ledger.accounts))
+    client = ledger.subject_account[opinions.subject[rows]]
+    rows = rows[contained(pairs(client, opinions.rater[rows], ledger.accounts), bought)]
+    distinct = np.unique(pairs(opinions.subject[rows], opinions.rater[rows], ledger.accounts))
+    raters = np.bincount(distinct // max(ledger.accounts, 1), minlength=ledger.subjects)
+    return _scored(context, found, rows, raters, minimum)
+
+
+def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimum: float) -> Scores:
+    """Return the scores that follow from some opinions."""
     ledger, opinions = context.ledger, context.ledger.opinions
     size = ledger.subjects
-    known = np.isfinite(opinions.percent) & (opinions.kind != Kind.CONSTANT_TAG)
-    rows = np.flatnonzero(known)
     rater, subject = opinions.rater[rows], opinions.subject[rows]
     percent = opinions.percent[rows].astype(np.float64)
     honest = 1 - found.row[rows]
@@ -106,7 +135,7 @@ def scores(context: Context, found: Suspicion, minimum: float = 1.5) -> Scores:
         low=np.clip(model.quality_ - QUANTILE * error, 0, 100),
         high=np.clip(model.quality_ + QUANTILE * error, 0, 100),
         lower=lower,
-        raters=context.judged,
+        raters=raters,
         effective=effective,
         removed=removed,
         status=[str(value) for value in status],

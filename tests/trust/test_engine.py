@@ -107,6 +107,35 @@ def test_a_flagged_agent_has_the_lower_bound_zero():
     assert {engine.scores_.status[place] for place in np.flatnonzero(owners)} == {"flagged"}
 
 
+def test_buyers_have_scores_by_the_servers_that_they_paid(market):
+    for number in range(6):
+        for buyer in ("buyer", "washer"):
+            market.payment(buyer, f"owner{number}", number + 1, 2.0, 40000.0)
+            market.rating(buyer, number + 1, 90, 41000.0 + number)
+        market.transfer(f"owner{number}", "washer", 2.0, 40500.0)
+        market.rating("talker", number + 1, 90, 41000.0 + number)
+    results = Results.of(Engine().fit(market.tables()))
+    buyers = {row["address"]: row for row in results.buyers.to_pylist()}
+    assert (buyers["buyer"]["status"], buyers["buyer"]["raters"], buyers["buyer"]["abstain"]) == ("ok", 6, False)
+    assert buyers["buyer"]["low"] < buyers["buyer"]["score"] < buyers["buyer"]["high"]
+    assert 0 < buyers["buyer"]["lower"] < 90
+    assert (buyers["washer"]["raters"], buyers["washer"]["abstain"]) == (0, True)
+    assert "talker" not in buyers
+    assert any(line.startswith("As a buyer: ok, score") for line in explain(results, "buyer")["summary"])
+
+
+def test_an_explanation_says_if_no_list_was_used():
+    without = Results.of(fitted())
+    address = without.findings.to_pylist()[0]["actors"][0]
+    for identifier in ("1", address):
+        assert any(line.startswith("Nobody's list of trusted") for line in explain(without, identifier)["summary"])
+    reader = without.clients["address"][0].as_py()
+    with_list = Results.of(Engine().fit(world()[0], trusted=[reader]))
+    assert any("Trust was spread from a list" in line for line in explain(with_list, "1")["summary"])
+    assert any("gives it" in line for line in explain(with_list, reader)["summary"])
+    assert any("No trust reaches it" in line for line in explain(with_list, address)["summary"])
+
+
 def test_evidence_is_mostly_false_feedback():
     results = Results.of(fitted())
     attack = {row["id"]: row["attack"] for row in world()[1]["feedback"].to_pylist()}

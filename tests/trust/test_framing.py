@@ -1,4 +1,4 @@
-"""Nobody is flagged for what others did: for each way to frame an account, the attacker pays for it in vain."""
+"""Nobody is flagged for what others did: each way to frame an account fails."""
 
 from __future__ import annotations
 

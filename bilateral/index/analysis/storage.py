@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bilateral.trust.results import Results
 
 _AT_ONCE: Final = 5_000
-_SCORED: Final = {"agents": "server", "clients": "client", "validators": "validator"}
+_SCORED: Final = {"agents": "server", "clients": "client", "validators": "validator", "buyers": "buyer"}
 """The sides by the tables of results that hold their scores."""
 
 
@@ -148,12 +148,12 @@ def _suspicions(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def _scores(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield the rows of `trust_score`: agents by their id, clients by their account."""
+    """Yield the rows of `trust_score`: agents by their id, clients and buyers by their account."""
     for name, side in _SCORED.items():
         for row in getattr(results, name).to_pylist():
             yield {
                 "side": side,
-                "subject": str(row["address"] if side == "client" else row["agent_id"]),
+                "subject": str(row["address"] if "address" in row else row["agent_id"]),
                 "score": _number(row["score"]),
                 "low": _number(row["low"]),
                 "high": _number(row["high"]),

@@ -44,8 +44,8 @@ _MEMBERS: Final = {Part.ACTOR: "actors", Part.BENEFICIARY: "beneficiaries", Part
 def stored_results(connection: Connection, key: AnalysisKey) -> Results:
     """Return the stored results of an analysis.
 
-    Accounts without any suspicion are not stored, nor are buyers and evidence by feedback. The rows of findings are
-    named by table, block and log.
+    Accounts without any suspicion are not stored, nor is evidence by feedback, nor what buyers paid. The rows of
+    findings are named by table, block and log.
 
     Args:
         connection: The index's database.
@@ -58,7 +58,7 @@ def stored_results(connection: Connection, key: AnalysisKey) -> Results:
         agents=_scores(scores, "server", "agent_id", pa.int64()),
         clients=_scores(scores, "client", "address", pa.string()),
         validators=_scores(scores, "validator", "agent_id", pa.int64()),
-        buyers=pa.table({"address": pa.array([], pa.string())}),
+        buyers=_scores(scores, "buyer", "address", pa.string()),
         findings=_findings(connection, key),
         rows=_finding_rows(_rows(connection, schema.finding_row, key)),
         evidence=pa.table({"address": pa.array([], pa.string())}),

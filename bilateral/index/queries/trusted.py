@@ -27,8 +27,8 @@ MAX_CLIENTS: Final = 5_000
 MAX_ACCOUNTS: Final = 200
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
 _FALSE: Final = 0.5
-_RANKS_ONLY: Final = "praised_by_flagged"
-"""The part of a suspicion that ranks an account and never flags it."""
+_RANKS_ONLY: Final = ("praised_by_flagged", "tied_by_others")
+"""The parts of a suspicion that rank an account and never flag it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,8 @@ def _false_clients(
         row = judged.get(client)
         if row is None or row["suspicion"] == 0:
             continue  # people reviewed it, and found it innocent
-        evidence = row["suspicion"] - json.loads(row["parts"]).get(_RANKS_ONLY, 0.0)
+        parts = json.loads(row["parts"])
+        evidence = row["suspicion"] - sum(parts.get(name, 0.0) for name in _RANKS_ONLY)
         claimed, certainty = (min(it / (2 * made["threshold"]), 1.0) for it in (strength, evidence))
         if max(claimed, certainty * min(1.0, 2 * claimed)) >= _FALSE:
             false.add(client)
