@@ -1,14 +1,11 @@
 """A weather agent that is paid by x402 and signs each answer.
 
-    AGENT_KEY=… RPC_URL=… AGENT_ID=… PAY_TO=… FACILITATOR_URL=… uvicorn --factory examples.paid_weather_agent:make_app
-
+AGENT_KEY=… RPC_URL=… AGENT_ID=… PAY_TO=… FACILITATOR_URL=… uvicorn --factory examples.paid_weather_agent:make_app
 The registration file of the agent must list the public key of `AGENT_KEY`.
 """
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastapi import FastAPI
 from x402 import x402ResourceServer
@@ -17,11 +14,9 @@ from x402.http.types import PaymentOption, RouteConfig
 from x402.mechanisms.evm.exact import register_exact_evm_server
 
 from bilateral.client import Client
+from bilateral.contracts import Deployment
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation, key_from_environment
 from bilateral.x402.asgi import ReputationMiddleware
-
-if TYPE_CHECKING:
-    from bilateral.contracts import Deployment
 
 
 def make_app(deployment: Deployment | None = None, price: Any = "$0.01") -> FastAPI:

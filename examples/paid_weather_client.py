@@ -3,11 +3,9 @@
 CLIENT_KEY=… RPC_URL=… python -m examples.paid_weather_client https://agent.example/weather?city=Oslo
 """
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eth_account import Account
 from x402 import x402ClientSync
@@ -15,12 +13,10 @@ from x402.mechanisms.evm.exact import register_exact_evm_client
 from x402.mechanisms.evm.signers import EthAccountSigner
 
 from bilateral.client import Client
+from bilateral.contracts import Deployment
+from bilateral.identifiers import FeedbackId
 from bilateral.x402 import Verifier, give_paid_feedback, protect_client
 from bilateral.x402.requests import verification_of, verifying_session
-
-if TYPE_CHECKING:
-    from bilateral.contracts import Deployment
-    from bilateral.identifiers import FeedbackId
 
 
 def buy(url: str, deployment: Deployment | None = None, spend_controls: Any = None) -> tuple[str, FeedbackId]:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 
 from bilateral.errors import MissingExtraError
 
-_MISSING = [name for name in ("brotli", "nacl", "rfc8785", "x402") if find_spec(name) is None]
+_MISSING = [name for name in ("brotli", "nacl", "prometheus_client", "rfc8785", "x402") if find_spec(name) is None]
 if _MISSING:
     raise MissingExtraError("x402", _MISSING)
 
@@ -24,11 +24,17 @@ from bilateral.x402.client import (  # noqa: E402
     ReputationDraftClientExtension,
     protect_client,
 )
+from bilateral.x402.declarations import (  # noqa: E402
+    declare_8004_reputation,
+    declare_reputation_draft,
+    registration_of,
+)
 from bilateral.x402.errors import (  # noqa: E402
     BodyTooLargeError,
     DuplicateFeedbackError,
     InvalidKeyError,
     InvalidMessageError,
+    LostAnswerError,
     PaymentRefusedError,
     ReputationExtensionError,
     StreamingRouteError,
@@ -77,9 +83,6 @@ from bilateral.x402.schema import reputation_8004_schema, reputation_draft_schem
 from bilateral.x402.server import (  # noqa: E402
     Reputation8004ResourceServerExtension,
     ReputationDraftResourceServerExtension,
-    declare_8004_reputation,
-    declare_reputation_draft,
-    registration_of,
 )
 from bilateral.x402.standing import ClientStanding  # noqa: E402
 from bilateral.x402.types import (  # noqa: E402
@@ -117,6 +120,7 @@ __all__ = [
     "InteractionKey",
     "InvalidKeyError",
     "InvalidMessageError",
+    "LostAnswerError",
     "Outcome",
     "PaidRequest",
     "Payment",

@@ -19,7 +19,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.x402.bodies import MAX_BODY
 from bilateral.x402.checking import PaidRequest
+from bilateral.x402.errors import BodyTooLargeError
 from bilateral.x402.exchange import CURRENT, Exchange
 from bilateral.x402.interactions import message_parts
 
@@ -40,11 +42,12 @@ class MessageExchange:
 
     Args:
         exchange: The exchange that the extension's hooks read.
+        limit: The most bytes of an answer, in canonical JSON.
     """
 
-    def __init__(self, exchange: Exchange) -> None:
+    def __init__(self, exchange: Exchange, limit: int = MAX_BODY) -> None:
         """See the class."""
-        self._exchange = exchange
+        self._exchange, self._limit = exchange, limit
 
     def answer(self, parts: Sequence[Any]) -> None:
         """Take the answer. Without one, nothing is settled.
@@ -54,8 +57,9 @@ class MessageExchange:
 
         Raises:
             InvalidArgumentError: Canonical JSON cannot hold a part. It must not be paid for.
+            BodyTooLargeError: The parts exceed the limit. They must not be paid for.
         """
-        self._exchange.response = message_parts(parts)
+        self._exchange.response = message_parts(parts, self._limit)
 
     @property
     def is_signed(self) -> bool:
@@ -64,22 +68,24 @@ class MessageExchange:
 
 
 @contextmanager
-def paid_exchange(parts: Sequence[Any]) -> Iterator[MessageExchange]:
+def paid_exchange(parts: Sequence[Any], limit: int = MAX_BODY) -> Iterator[MessageExchange]:
     """Open a context in which the SDK's server verifies and settles the payment of one message.
 
     Args:
         parts: The parts of the message that is paid for. If the payment comes in a later message, those of the first.
+        limit: The most bytes of a message, in canonical JSON.
 
     Yields:
         The exchange, which takes the answer.
 
     Raises:
         InvalidArgumentError: Canonical JSON cannot hold a part.
+        BodyTooLargeError: The parts exceed the limit.
     """
-    exchange = Exchange(request=message_parts(parts))
+    exchange = Exchange(request=message_parts(parts, limit))
     token = CURRENT.set(exchange)
     try:
-        yield MessageExchange(exchange)
+        yield MessageExchange(exchange, limit)
     finally:
         CURRENT.reset(token)
 
@@ -110,13 +116,14 @@ def paid_message(payment: dict[str, Any], request: Sequence[Any], answer: Mappin
 
     Raises:
         InvalidArgumentError: Canonical JSON cannot hold a part of the request.
+        BodyTooLargeError: The request exceeds 32 MiB.
     """
     metadata, parts = answer.get("metadata"), answer.get("parts")
     receipts = metadata.get(RECEIPTS) if isinstance(metadata, dict) else None
     newest = receipts[-1] if isinstance(receipts, list) and receipts else None
     try:
         response = message_parts(parts) if isinstance(parts, list) else None
-    except InvalidArgumentError:
+    except (InvalidArgumentError, BodyTooLargeError):
         response = None
     return PaidRequest(
         payment=payment,

@@ -39,6 +39,10 @@ _PARAMETER: Final = re.compile(r"\\{[^{}]*\\}")
 """A parameter of a path, after `re.escape`."""
 
 
+MAX_PAYMENT_HEADER: Final = 32 * 1024
+"""The most characters of `PAYMENT-SIGNATURE`. With both profiles and 32 registrations, a payment has about 24,000."""
+
+
 class Refusal(Exception):  # noqa: N818  # an answer, not an error
     """A request that is answered with a status and a reason instead of being served.
 
@@ -117,6 +121,15 @@ class HttpAdapter:
         if is_stream(headers.get("content-type", "")):
             raise Refusal(500, "streaming_response")
 
+    def check_payment_header(self, header: str) -> None:
+        """Check the length of `PAYMENT-SIGNATURE`, before anything is read.
+
+        Raises:
+            Refusal: It is too long.
+        """
+        if len(header) > MAX_PAYMENT_HEADER:
+            raise Refusal(431, "payment_header_too_long")
+
     def request_body(self, body: bytes, encoding: str) -> bytes:
         """Return a request's body as the application will see it.
 
@@ -194,6 +207,12 @@ class HttpAdapter:
         except Exception:
             logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
 
+    def count_unsigned(self, exchange: Exchange) -> None:
+        """Count the proofs of a payment that came first, if its answer has no `PAYMENT-RESPONSE` for them."""
+        for key in tuple(exchange.declarations):
+            del exchange.declarations[key]
+            self._extensions[key].count_unsigned("no PAYMENT-RESPONSE")
+
     def sign_settled(self, exchange: Exchange, header: str | None) -> str | None:
         """Sign an exchange that was settled before the application ran.
 
@@ -212,8 +231,8 @@ class HttpAdapter:
         except (binascii.Error, ValueError, MalformedDocumentError):
             return None
         extensions = dict(message.get("extensions") or {})
-        for key, declaration in exchange.declarations.items():
-            extension = self._extensions[key]
+        for key in tuple(exchange.declarations):
+            extension, declaration = self._extensions[key], exchange.declarations.pop(key)
             try:
                 extensions[key] = extension.sign(declaration, settlement, exchange)
             except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back

@@ -8,7 +8,7 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 MAX_KEPT_BODY: Final = 1024 * 1024
 SECONDS: Final = 24 * 3600.0
+
+NOT_KEPT: Final = 410
+"""The HTTP status with which the proof of an answer is fetched again whose body was not kept."""
+
+NOT_KEPT_BODY: Final = b'{"error": "answer_not_kept"}'
 
 _MIN_IDENTIFIER: Final = 16
 
@@ -40,6 +45,13 @@ class KeptAnswer:
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
+
+    @property
+    def proof(self) -> KeptAnswer:
+        """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof."""
+        proof = [(name, value) for name, value in self.headers if name.lower() == b"payment-response"]
+        headers = ((b"content-type", b"application/json"), *proof)
+        return replace(self, status=NOT_KEPT, headers=headers, body=NOT_KEPT_BODY)
 
 
 class KeptAnswers:
@@ -65,14 +77,13 @@ class KeptAnswers:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def takes(self, answer: KeptAnswer) -> bool:
-        """Return True if an answer is small enough to be kept."""
-        return len(answer.body) <= min(MAX_KEPT_BODY, self._max_bytes)
+    def kept_form(self, answer: KeptAnswer) -> KeptAnswer:
+        """Return an answer as it is kept: its proof alone if its body exceeds 1 MiB."""
+        return answer if len(answer.body) <= min(MAX_KEPT_BODY, self._max_bytes) else answer.proof
 
     def keep(self, payment: bytes, answer: KeptAnswer) -> None:
-        """Keep an answer, unless its body exceeds 1 MiB."""
-        if not self.takes(answer):
-            return
+        """Keep an answer; only its proof if its body exceeds 1 MiB."""
+        answer = self.kept_form(answer)
         with self._lock:
             self._drop(payment)
             self._kept[payment] = answer, self._clock() + self._seconds

@@ -83,6 +83,7 @@ class ReputationMiddleware:
             return
         exchange = Exchange(is_on_loop=True)
         try:
+            self._adapter.check_payment_header(header.decode("latin-1"))
             body = await _read(receive, self._limit)
             exchange.request = self._adapter.request_body(body, _header(scope, b"content-encoding").decode("latin-1"))
             target = scope["raw_path"].partition(b"?")[0] + b"?" + scope["query_string"]
@@ -101,6 +102,9 @@ class ReputationMiddleware:
             await self._paid(_decoded_scope(scope, exchange), _replayed(exchange.request, receive), outgoing)
         finally:
             CURRENT.reset(token)
+            self._adapter.count_unsigned(exchange)
+        if exchange.afterwards:
+            await asyncio.to_thread(exchange.run_afterwards)
 
     def _declares(self, scope: Scope) -> bool:
         """Tell whether the request is for a paid route that declares the extension."""

@@ -112,6 +112,27 @@ class UnreadFeedbackError(ReputationExtensionError):
         self.uri = uri
 
 
+class LostAnswerError(ReputationExtensionError):
+    """A request was paid for, and its answer did not arrive. `fetch_lost_answer` fetches it by the same payment.
+
+    Attributes:
+        method: The request's method.
+        url: Its URL.
+        headers: Its headers, with the payment.
+        body: Its body.
+    """
+
+    reason = "lost_answer"
+
+    def __init__(self, method: str, url: str, headers: dict[str, str], body: bytes, problem: str) -> None:
+        """Compose the message from the request and the problem."""
+        super().__init__(
+            f"the answer to {method} {quoted(url[:200])} was paid for and did not arrive: {problem}; "
+            "fetch it by fetch_lost_answer, which pays nothing"
+        )
+        self.method, self.url, self.headers, self.body = method, url, headers, body
+
+
 class StreamingRouteError(ReputationExtensionError, ValueError):
     """A route that streams its responses declares the extension. A stream cannot be signed as a whole before it ends.
 

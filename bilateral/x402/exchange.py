@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +11,11 @@ from bilateral.x402.bodies import SLOW_BYTES
 from bilateral.x402.interactions import tool_request, tool_response
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from x402.schemas import SettleResponse
+
+logger = logging.getLogger("bilateral.x402")
 
 MCP_RESULT: Final = "result"
 
@@ -28,6 +33,8 @@ class Exchange:
         declarations: The server's declarations for this request by key, if the settlement came first.
         is_signed: True once there is a signed statement.
         is_on_loop: True if an event loop serves the request, which slow work must not block.
+        is_settled: True once the payment is settled.
+        afterwards: Work for the time after the answer was sent, if the payment is settled then.
     """
 
     request: bytes = b""
@@ -38,11 +45,21 @@ class Exchange:
     declarations: dict[str, Any] = field(default_factory=dict)
     is_signed: bool = False
     is_on_loop: bool = False
+    is_settled: bool = False
+    afterwards: list[Callable[[], object]] = field(default_factory=list)
 
     @property
     def is_large(self) -> bool:
         """True if its bodies take long to hash."""
         return len(self.request) + len(self.response or b"") >= SLOW_BYTES
+
+    def run_afterwards(self) -> None:
+        """Do the work for the time after the answer was sent. Failures are logged: the client has its answer."""
+        for work in self.afterwards if self.is_settled else ():
+            try:
+                work()
+            except Exception:
+                logger.exception("work after a paid answer failed")
 
 
 CURRENT: Final[ContextVar[Exchange | None]] = ContextVar("bilateral_x402_exchange", default=None)
@@ -54,22 +71,24 @@ def is_tool_call(transport: Any) -> bool:
     return isinstance(transport, dict) and "toolName" in transport and "arguments" in transport
 
 
-def exchange_of(transport: Any) -> Exchange | None:
+def exchange_of(transport: Any, limit: int) -> Exchange | None:
     """Return the exchange that a hook of the SDK runs for.
 
     Args:
         transport: The hook's `transport_context`. For an MCP tool call it holds the whole exchange.
+        limit: The most bytes of a tool call or its result, in canonical JSON.
 
     Returns:
         The exchange; None if no adapter captures the bodies.
 
     Raises:
         InvalidArgumentError: A tool call has no canonical form.
+        BodyTooLargeError: A tool call or its result exceeds the limit.
     """
     if not is_tool_call(transport):
         return CURRENT.get()
-    exchange = Exchange(request=tool_request(transport["toolName"], transport["arguments"]))
+    exchange = Exchange(request=tool_request(transport["toolName"], transport["arguments"], limit))
     result = transport.get(MCP_RESULT)
     if result is not None:
-        exchange.response = tool_response(result.content, result.structured_content)
+        exchange.response = tool_response(result.content, result.structured_content, limit)
     return exchange

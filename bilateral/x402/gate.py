@@ -14,13 +14,14 @@ import asyncio
 import logging
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import HTTPException
 from starlette.requests import Request
 
 from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
+from bilateral.x402.exchange import CURRENT
 from bilateral.x402.server import claim_of
 from bilateral.x402.standing import ClientStanding
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from bilateral.x402.verifier import AsyncVerifier
 
 logger = logging.getLogger("bilateral.x402")
+
+MAX_RATING: Final = 100
 
 
 def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
@@ -110,6 +113,27 @@ def rate_client(client: Client, standing: ClientStanding, rating: int) -> Handle
         rating: 0 to 100.
     """
     return client.rate_client(standing.agent, rating, owner=standing.owner)
+
+
+def rate_after_settlement(client: Client, standing: ClientStanding, rating: int) -> None:
+    """Rate a client agent once its payment is settled and the answer is sent. The endpoint calls it.
+
+    Nothing is rated if the payment is not settled. A failure is logged, because the client has its answer by then.
+
+    Args:
+        client: As `rate_client`. It must stay open.
+        standing: As `rate_client`.
+        rating: As `rate_client`.
+
+    Raises:
+        InvalidArgumentError: No paid request runs, or the rating is out of range.
+    """
+    exchange = CURRENT.get()
+    if exchange is None:
+        raise InvalidArgumentError("no paid request runs here: call rate_after_settlement in its endpoint")
+    if not 0 <= rating <= MAX_RATING:
+        raise InvalidArgumentError(f"rating {rating} is out of range 0..{MAX_RATING}")
+    exchange.afterwards.append(lambda: rate_client(client, standing, rating).wait())
 
 
 class _IndexedCheck:

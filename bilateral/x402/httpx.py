@@ -6,18 +6,23 @@ async with httpx.AsyncClient(transport=transport) as http:
     verification_of(response).is_verified
 
 with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http:
-    response = http.get(url)
+    try:
+        response = http.get(url)
+    except LostAnswerError as lost:
+        response = fetch_lost_answer_sync(http, lost)
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import httpx
 from x402.http import x402HTTPClientSync
 from x402.http.clients.httpx import PaymentError, x402AsyncTransport
 
-from bilateral.x402.transports import RESULT, paid_request
+from bilateral.x402.errors import LostAnswerError
+from bilateral.x402.transports import PAYMENT, RESULT, is_body_lost, paid_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +66,29 @@ def verifying_sync_transport(
     return _VerifyingSync(client, verifier, transport or httpx.HTTPTransport())
 
 
+async def fetch_lost_answer(http: httpx.AsyncClient, lost: LostAnswerError) -> httpx.Response:
+    """Fetch an answer that was paid for and got lost, by the same payment. Nothing is paid.
+
+    Args:
+        http: The client whose transport is `verifying_transport`.
+        lost: The error of the lost answer.
+
+    Returns:
+        The answer, with its verification. If the server has kept its proof only, the status is 410, and the check
+        `interaction_hash` is unchecked. If the server still works on the request, or cannot fetch answers again, the
+        status is 402, and there is no verification.
+
+    Raises:
+        LostAnswerError: The answer got lost again.
+    """
+    return await http.request(lost.method, lost.url, headers=lost.headers, content=lost.body)
+
+
+def fetch_lost_answer_sync(http: httpx.Client, lost: LostAnswerError) -> httpx.Response:
+    """Fetch an answer that was paid for and got lost, by `verifying_sync_transport`. See `fetch_lost_answer`."""
+    return http.request(lost.method, lost.url, headers=lost.headers, content=lost.body)
+
+
 def verification_of(response: httpx.Response) -> Verification | None:
     """Return the verification of a response; None if nothing was paid for it."""
     return cast("Verification | None", response.extensions.get(RESULT))
@@ -74,8 +102,8 @@ class _Recording(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         sent = request.extensions.get(_SENT)
-        if isinstance(sent, list) and "payment-signature" in request.headers:
-            sent.append(request.headers["payment-signature"])
+        if isinstance(sent, list) and PAYMENT in request.headers:
+            sent.append(request.headers[PAYMENT])
         return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:
@@ -86,17 +114,26 @@ class _Verifying(httpx.AsyncBaseTransport):
     """Checks the proof of each paid answer."""
 
     def __init__(self, client: x402Client, verifier: AsyncVerifier, transport: httpx.AsyncBaseTransport) -> None:
-        self._paying, self._verifier = x402AsyncTransport(client, _Recording(transport)), verifier
+        self._recording = _Recording(transport)
+        self._paying, self._verifier = x402AsyncTransport(client, self._recording), verifier
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         sent: list[str] = []
         request.extensions = {**request.extensions, _SENT: sent}
-        response = await self._paying.handle_async_request(request)
-        if not sent:
-            return response
-        raw = b"".join([chunk async for chunk in cast("httpx.AsyncByteStream", response.stream)])
-        await response.aclose()
-        paid = _paid(sent[-1], request, response, raw)
+        is_again = PAYMENT in request.headers
+        try:
+            # The SDK would pay once more for a payment that is refused.
+            transport = self._recording if is_again else self._paying
+            response = await transport.handle_async_request(request)
+            if not sent:
+                return response
+            raw = b"".join([chunk async for chunk in cast("httpx.AsyncByteStream", response.stream)])
+            await response.aclose()
+        except (PaymentError, httpx.TransportError) as error:
+            if sent:
+                raise _lost(request, sent[-1], error) from error
+            raise
+        paid = _paid(sent[-1], request, response, raw, is_again=is_again)
         return _answer(response, raw, None if paid is None else await self._verifier.verify(paid))
 
     async def aclose(self) -> None:
@@ -112,6 +149,8 @@ class _VerifyingSync(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.read()  # it may have to be sent again
+        if PAYMENT in request.headers:
+            return self._verified(request, request.headers[PAYMENT], request, is_again=True)
         response = self._transport.handle_request(request)
         if response.status_code != httpx.codes.PAYMENT_REQUIRED:
             return response
@@ -125,7 +164,7 @@ class _VerifyingSync(httpx.BaseTransport):
                     return unpaid
                 unpaid.close()
             return self._pay(request, required)
-        except PaymentError:
+        except (PaymentError, LostAnswerError):
             raise
         except Exception as error:
             raise PaymentError(f"Failed to handle payment: {error}") from error
@@ -139,15 +178,37 @@ class _VerifyingSync(httpx.BaseTransport):
         while True:
             payment = self._client.create_payment_payload(required)
             headers = self._http.encode_payment_signature_header(payment)
-            response = self._transport.handle_request(_again(request, headers))
+            sent = headers.get(PAYMENT)
+            with _losing(request, sent):
+                response = self._transport.handle_request(_again(request, headers))
             result = self._http.process_payment_result(payment, response.headers.get, response.status_code)
             if is_recovered or not result.recovered:
                 break
             response.close()
             is_recovered = True
-        raw = b"".join(cast("httpx.SyncByteStream", response.stream))
-        response.close()
-        paid = _paid(headers.get("PAYMENT-SIGNATURE"), request, response, raw)
+        return self._verified(request, sent, response)
+
+    def _verified(
+        self,
+        request: httpx.Request,
+        sent: str | None,
+        answer: httpx.Response | httpx.Request,
+        *,
+        is_again: bool = False,
+    ) -> httpx.Response:
+        """Return an answer with its verification.
+
+        Args:
+            request: The request.
+            sent: The payment.
+            answer: The answer; or the request that gets it.
+            is_again: True if the payment was sent before.
+        """
+        with _losing(request, sent):
+            response = self._transport.handle_request(answer) if isinstance(answer, httpx.Request) else answer
+            raw = b"".join(cast("httpx.SyncByteStream", response.stream))
+            response.close()
+        paid = _paid(sent, request, response, raw, is_again=is_again)
         return _answer(response, raw, None if paid is None else self._verifier.verify(paid))
 
 
@@ -167,10 +228,29 @@ def _again(request: httpx.Request, headers: dict[str, str]) -> httpx.Request:
     )
 
 
-def _paid(payment: str | None, request: httpx.Request, response: httpx.Response, raw: bytes) -> PaidRequest | None:
+@contextmanager
+def _losing(request: httpx.Request, payment: str | None) -> Iterator[None]:
+    """Name the loss of an answer that was paid for."""
+    try:
+        yield
+    except httpx.TransportError as error:
+        raise _lost(request, payment or "", error) from error
+
+
+def _lost(request: httpx.Request, payment: str, error: Exception) -> LostAnswerError:
+    """Return the error of a lost answer."""
+    headers = {name: value for name, value in request.headers.items() if name != "host"} | {PAYMENT: payment}
+    problem = str(error) or type(error).__name__
+    return LostAnswerError(request.method, str(request.url), headers, request.content, problem)
+
+
+def _paid(
+    payment: str | None, request: httpx.Request, response: httpx.Response, raw: bytes, *, is_again: bool
+) -> PaidRequest | None:
     """Return a paid request for the verifier; None if nothing was paid."""
     target = f"{request.method} {request.url}"
-    return paid_request(payment, target, request.headers, request.content, response.headers, raw)
+    is_lost = is_again and is_body_lost(response.status_code, raw)
+    return paid_request(payment, target, request.headers, request.content, response.headers, raw, is_body_lost=is_lost)
 
 
 def _answer(response: httpx.Response, raw: bytes, verification: Verification | None) -> httpx.Response:

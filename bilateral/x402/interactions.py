@@ -13,6 +13,8 @@ from eth_hash.auto import keccak as keccak_state
 from eth_utils.crypto import keccak
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.x402.bodies import MAX_BODY
+from bilateral.x402.errors import BodyTooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -116,45 +118,51 @@ def draft_reviewer_hash(  # noqa: PLR0913, PLR0917  # the fields of the message
     return keccak(named + data_hash + number + f"{tag1}\0{tag2}".encode())
 
 
-def tool_request(name: str, arguments: Mapping[str, Any]) -> bytes:
+def tool_request(name: str, arguments: Mapping[str, Any], limit: int = MAX_BODY) -> bytes:
     """Return the request body of an MCP tool call: its name and arguments as canonical JSON (RFC 8785).
 
     Args:
         name: The tool's name.
         arguments: Its arguments.
+        limit: The most bytes.
 
     Raises:
         InvalidArgumentError: Canonical JSON cannot hold an argument.
+        BodyTooLargeError: The body exceeds the limit.
     """
-    return _canonical({"name": name, "arguments": dict(arguments)})
+    return _canonical({"name": name, "arguments": dict(arguments)}, limit)
 
 
-def tool_response(content: Sequence[Any], structured_content: Any = None) -> bytes:
+def tool_response(content: Sequence[Any], structured_content: Any = None, limit: int = MAX_BODY) -> bytes:
     """Return the response body of an MCP tool call: its content as canonical JSON (RFC 8785), without `_meta`.
 
     Args:
         content: The content blocks.
         structured_content: The structured content; None if the result has none.
+        limit: The most bytes.
 
     Raises:
         InvalidArgumentError: Canonical JSON cannot hold a value.
+        BodyTooLargeError: The body exceeds the limit.
     """
     result: dict[str, Any] = {"content": list(content)}
     if structured_content is not None:
         result["structuredContent"] = structured_content
-    return _canonical(result)
+    return _canonical(result, limit)
 
 
-def message_parts(parts: Sequence[Any]) -> bytes:
+def message_parts(parts: Sequence[Any], limit: int = MAX_BODY) -> bytes:
     """Return the body of a message between agents (A2A): its parts as canonical JSON (RFC 8785).
 
     Args:
         parts: The parts of the message, or of the artifact.
+        limit: The most bytes.
 
     Raises:
         InvalidArgumentError: Canonical JSON cannot hold a part.
+        BodyTooLargeError: The body exceeds the limit.
     """
-    return _canonical(list(parts), "message")
+    return _canonical(list(parts), limit, "message")
 
 
 def _hash(*parts: bytes) -> bytes:
@@ -165,9 +173,12 @@ def _hash(*parts: bytes) -> bytes:
     return state.digest()
 
 
-def _canonical(value: dict[str, Any] | list[Any], what: str = "tool call") -> bytes:
+def _canonical(value: dict[str, Any] | list[Any], limit: int, what: str = "tool call") -> bytes:
     """Encode a JSON value canonically."""
     try:
-        return rfc8785.dumps(value)
+        body = rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, RecursionError) as error:
         raise InvalidArgumentError(f"the {what} has no canonical JSON: {error}") from None
+    if len(body) > limit:
+        raise BodyTooLargeError(limit)
+    return body

@@ -7,13 +7,15 @@ verification_of(response).is_verified
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import requests
 from requests.adapters import HTTPAdapter
-from x402.http.clients.requests import x402HTTPAdapter
+from x402.http.clients.requests import PaymentError, x402HTTPAdapter
 
-from bilateral.x402.transports import paid_request
+from bilateral.x402.errors import LostAnswerError
+from bilateral.x402.transports import PAYMENT, is_body_lost, paid_request
 
 if TYPE_CHECKING:
     from x402 import x402ClientSync
@@ -40,9 +42,50 @@ def verifying_session(
     return session
 
 
+def fetch_lost_answer(session: requests.Session, lost: LostAnswerError) -> requests.Response:
+    """Fetch an answer that was paid for and got lost, by the same payment. Nothing is paid.
+
+    Args:
+        session: The session from `verifying_session`.
+        lost: The error of the lost answer.
+
+    Returns:
+        The answer, with its verification. If the server has kept its proof only, the status is 410, and the check
+        `interaction_hash` is unchecked. If the server still works on the request, or cannot fetch answers again, the
+        status is 402, and there is no verification.
+
+    Raises:
+        LostAnswerError: The answer got lost again.
+    """
+    return session.request(lost.method, lost.url, headers=lost.headers, data=lost.body)
+
+
 def verification_of(response: requests.Response) -> Verification | None:
     """Return the verification of a response; None if nothing was paid for it."""
     return cast("Verification | None", getattr(response, _RESULT, None))
+
+
+_SENT: Final[ContextVar[list[str] | None]] = ContextVar("bilateral_x402_sent", default=None)
+"""The payments that were sent for the request of this context."""
+
+
+class _Recording(HTTPAdapter):
+    """Notes the payment that the SDK sends."""
+
+    def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
+        """Send a request."""
+        sent = _SENT.get()
+        if sent is not None and PAYMENT in request.headers:
+            sent.append(str(request.headers[PAYMENT]))
+        return super().send(request, *arguments, **options)
+
+
+class _Paying(x402HTTPAdapter, _Recording):
+    """The SDK's adapter, whose requests are noted."""
+
+    def send_again(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
+        """Send a request with its payment. The SDK would pay once more for a payment that is refused."""
+        return _Recording.send(self, request, *arguments, **options)
 
 
 class _Verifying(HTTPAdapter):
@@ -50,20 +93,35 @@ class _Verifying(HTTPAdapter):
 
     def __init__(self, client: x402ClientSync, verifier: Verifier) -> None:
         super().__init__()
-        self._paying, self._verifier = x402HTTPAdapter(client), verifier
+        self._paying, self._verifier = _Paying(client), verifier
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         """Send a request, pay if it must be paid, and check the proof."""
-        response = self._paying.send(request, *arguments, **options)
-        sent = response.request if response.request is not None else request
         body = request.body or b""
+        body = body.encode() if isinstance(body, str) else bytes(body)
+        headers = {str(name): str(value) for name, value in request.headers.items()}
+        is_again, sent = PAYMENT in request.headers, list[str]()
+        token = _SENT.set(sent)
+        try:
+            send = self._paying.send_again if is_again else self._paying.send
+            response = send(request, *arguments, **options)
+            content = response.content
+        except (PaymentError, requests.RequestException) as error:
+            if sent:
+                payment, problem = {PAYMENT: sent[-1]}, str(error) or type(error).__name__
+                url = request.url or ""
+                raise LostAnswerError(request.method or "", url, headers | payment, body, problem) from error
+            raise
+        finally:
+            _SENT.reset(token)
         paid = paid_request(
-            sent.headers.get("PAYMENT-SIGNATURE"),
+            sent[-1] if sent else None,
             f"{request.method} {request.url}",
-            {str(name): str(value) for name, value in request.headers.items()},
-            body.encode() if isinstance(body, str) else bytes(body),
+            headers,
+            body,
             {name: value for name, value in response.headers.items() if name.lower() != "content-encoding"},
-            response.content,  # requests has decoded it
+            content,  # requests has decoded it
+            is_body_lost=is_again and is_body_lost(response.status_code, content),
         )
         if paid is not None:
             setattr(response, _RESULT, self._verifier.verify(paid))

@@ -20,16 +20,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from x402.schemas import AbortResult
 
-from bilateral.client.operations.registries import agent_of
 from bilateral.errors import BilateralError, InvalidArgumentError
-from bilateral.identifiers import AccountId, ChainId, GlobalAgentId, TransactionRef
-from bilateral.x402.errors import InvalidKeyError, InvalidMessageError
+from bilateral.identifiers import TransactionRef
+from bilateral.x402 import metrics
+from bilateral.x402.bodies import MAX_BODY
+from bilateral.x402.errors import BodyTooLargeError, InvalidKeyError, InvalidMessageError
 from bilateral.x402.exchange import Exchange, exchange_of, is_tool_call
 from bilateral.x402.fields import optional_uri
 from bilateral.x402.keys import InteractionKey, RemoteKey, check_key
 from bilateral.x402.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
 from bilateral.x402.reservations import Reservations, payment_key
-from bilateral.x402.types import AgentRegistration, ClientAgent, InteractionData, ReputationInfo
+from bilateral.x402.types import ClientAgent, InteractionData
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
         VerifyResultContext,
     )
 
-    from bilateral.client import AgentLike
-    from bilateral.contracts import Deployment
 
 logger = logging.getLogger("bilateral.x402")
 
@@ -56,80 +55,6 @@ WITHOUT_TRANSACTIONS: Final = frozenset({"batch-settlement"})
 """Schemes whose payments have no transaction of their own, so that no task reference names one."""
 
 
-def registration_of(agent: AgentLike, deployment: Deployment) -> AgentRegistration:
-    """Return the registration of an agent in a deployment.
-
-    Raises:
-        MalformedIdentifierError: The agent is malformed, or of another chain or registry.
-        InvalidArgumentError: The deployment has no reputation registry.
-    """
-    if deployment.reputation is None:
-        raise InvalidArgumentError(f"the deployment on chain {deployment.chain_id} has no reputation registry")
-    registry = deployment.agent_registry
-    token = agent_of(deployment, agent).token_id
-    reputation = AccountId(ChainId.evm(deployment.chain_id), deployment.reputation)
-    return AgentRegistration(GlobalAgentId(registry, str(token)), reputation)
-
-
-def declare_8004_reputation(
-    agent: AgentLike,
-    deployment: Deployment,
-    *others: AgentRegistration,
-    endpoint: str | None = None,
-    feedback_aggregator: str | None = None,
-) -> dict[str, Any]:
-    """Declare the extension for a route: the value of `RouteConfig.extensions`, or a part of it.
-
-    Args:
-        agent: The server's agent.
-        deployment: Its registries.
-        *others: Its registrations on further chains, one a chain.
-        endpoint: The URL of the service.
-        feedback_aggregator: The URL of a service that sends signed feedback and pays the gas.
-
-    Returns:
-        The declaration under the extension's key.
-
-    Raises:
-        MalformedIdentifierError: The agent is malformed, or of another chain or registry.
-        InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
-        InvalidMessageError: A URL is malformed.
-    """
-    registrations = (registration_of(agent, deployment), *others)
-    return PROFILE_8004.declaration(_info(registrations, endpoint=endpoint, feedback_aggregator=feedback_aggregator))
-
-
-def declare_reputation_draft(agent: AgentLike, deployment: Deployment, *others: AgentRegistration) -> dict[str, Any]:
-    """Declare the upstream draft `reputation` for a route, instead of `8004-reputation` or beside it.
-
-    routes = {"GET /weather": RouteConfig(…, extensions={**declare_8004_reputation(…), **declare_reputation_draft(…)})}
-
-    Args:
-        agent: The server's agent.
-        deployment: Its registries.
-        *others: Its registrations on further chains, one a chain.
-
-    Returns:
-        The declaration under the draft's key.
-
-    Raises:
-        MalformedIdentifierError: The agent is malformed, or of another chain or registry.
-        InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
-    """
-    return PROFILE_DRAFT.declaration(_info((registration_of(agent, deployment), *others)))
-
-
-def _info(registrations: tuple[AgentRegistration, ...], **options: str | None) -> ReputationInfo:
-    """Return a declaration.
-
-    Raises:
-        InvalidArgumentError: Two registrations are on one chain.
-    """
-    if len({each.chain for each in registrations}) < len(registrations):
-        raise InvalidArgumentError("two registrations are on one chain: declare one a chain")
-    return ReputationInfo(registrations, **options)  # type: ignore[arg-type]
-
-
 class Reputation8004ResourceServerExtension:
     """The extension for `x402ResourceServer.register_extension`; also for the synchronous server.
 
@@ -138,6 +63,8 @@ class Reputation8004ResourceServerExtension:
             for a remote key in a thread, but for its checks before payments.
         on_unsigned: Called with a problem when a paid answer goes out without a signature, to raise an alarm.
         recheck_seconds: The time for which a checked key counts as working.
+        reservations: The authorizations in use; by default in memory.
+        limit: The most bytes of an MCP tool call or its result, in canonical JSON. Adapters for HTTP have their own.
 
     Raises:
         InvalidKeyError: The key does not sign.
@@ -160,12 +87,15 @@ class Reputation8004ResourceServerExtension:
         on_unsigned: Callable[[str], None] | None = None,
         recheck_seconds: float = 10.0,
         reservations: Reservations | None = None,
+        limit: int = MAX_BODY,
     ) -> None:
-        self._key, self._on_unsigned, self._recheck = key, on_unsigned, recheck_seconds
+        self._key, self._on_unsigned, self._recheck, self._limit = key, on_unsigned, recheck_seconds, limit
         self._reservations = reservations or Reservations()
         self._working_until = float("-inf")
         self.unsigned_responses = 0
         self.signed_responses = 0
+        for counter in (metrics.SIGNED, metrics.UNSIGNED):
+            counter.labels(self.key)  # shown from the start, as 0
         self._check_key()
 
     @property
@@ -206,7 +136,7 @@ class Reputation8004ResourceServerExtension:
             return AbortResult("reservations_unavailable", "the service cannot take payments now")
         if not is_taken:
             return AbortResult("payment_in_progress", "this authorization pays for another request")
-        exchange = None if is_tool_call(context.transport_context) else exchange_of(None)
+        exchange = None if is_tool_call(context.transport_context) else exchange_of(None, self._limit)
         if exchange is not None:
             exchange.is_paid = True
         return None
@@ -222,7 +152,9 @@ class Reputation8004ResourceServerExtension:
             is_tool = is_tool_call(context.transport_context)
             return AbortResult("settlement_before_tool_call") if is_tool else None
         try:
-            exchange = exchange_of(context.transport_context)
+            exchange = exchange_of(context.transport_context, self._limit)
+        except BodyTooLargeError:
+            return AbortResult("response_too_large")
         except InvalidArgumentError:
             exchange = None
         captured = exchange is not None and (exchange.response is not None or exchange.settlement is not None)
@@ -241,9 +173,10 @@ class Reputation8004ResourceServerExtension:
     ) -> dict[str, Any] | Awaitable[dict[str, Any] | None] | None:
         """Sign the interaction ("Signature Protocol"). If the settlement came first, the adapter signs later."""
         try:
-            exchange = exchange_of(context.transport_context)
+            exchange = exchange_of(context.transport_context, self._limit)
             if exchange is None:
                 raise InvalidArgumentError("no adapter captured the bodies")  # noqa: TRY301  # counted below
+            exchange.is_settled = True
             if context.phase == BEFORE_HANDLER:
                 exchange.settlement, exchange.is_paid = context.result, True
                 exchange.declarations[self.key] = declaration
@@ -303,11 +236,13 @@ class Reputation8004ResourceServerExtension:
         written = self.profile.statement_object(statement)
         exchange.is_signed = True
         self.signed_responses += 1
+        metrics.SIGNED.labels(self.key).inc()
         return written
 
     def count_unsigned(self, problem: str) -> None:
         """Count, log and report a paid answer that goes out without a signature."""
         self.unsigned_responses += 1
+        metrics.UNSIGNED.labels(self.key).inc()
         self._working_until = float("-inf")
         logger.error("a paid response has no signature: %s", problem)
         if self._on_unsigned is not None:
@@ -331,7 +266,7 @@ class Reputation8004ResourceServerExtension:
                 problem = "unsupported_x402_version"
             elif context.requirements.scheme in WITHOUT_TRANSACTIONS:
                 problem = "scheme_without_transaction"
-            elif exchange_of(context.transport_context) is None:
+            elif exchange_of(context.transport_context, self._limit) is None:
                 logger.error("no adapter of bilateral.x402 captures the bodies of this route: payments are refused")
                 problem = "no_adapter"
             elif self.profile.info_of(declaration).registration_on(network) is None:
@@ -341,6 +276,8 @@ class Reputation8004ResourceServerExtension:
                 self._check_key()
         except InvalidMessageError as error:
             problem = f"invalid_client_agent: {error.field}"
+        except BodyTooLargeError as error:
+            problem = error.reason
         except InvalidArgumentError:
             problem = "request_not_signable"
         except InvalidKeyError:

@@ -97,13 +97,12 @@ class StoredAnswers(KeptAnswers):
         self._engine = _opened(url)
 
     def keep(self, payment: bytes, answer: KeptAnswer) -> None:
-        """Keep an answer, unless its body exceeds 1 MiB.
+        """Keep an answer; only its proof if its body exceeds 1 MiB.
 
         Raises:
             DatabaseUnavailableError: The database cannot be written.
         """
-        if not self.takes(answer):
-            return
+        answer = self.kept_form(answer)
         now, it = self._clock(), _ANSWER.c
         values = {
             "payment": payment,

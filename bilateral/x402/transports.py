@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.encoding import decode_object
 from bilateral.errors import MalformedDocumentError
+from bilateral.x402.answers import NOT_KEPT, NOT_KEPT_BODY
 from bilateral.x402.bodies import MAX_BODY, decode_body
 from bilateral.x402.checking import PaidRequest
 from bilateral.x402.errors import ReputationExtensionError
@@ -19,6 +20,8 @@ from bilateral.x402.types import REPUTATION_8004
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+PAYMENT: Final = "PAYMENT-SIGNATURE"
 
 MAX_HEADER: Final = 64 * 1024
 
@@ -40,6 +43,8 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
     request: bytes,
     response_headers: Mapping[str, str],
     response: bytes,
+    *,
+    is_body_lost: bool = False,
 ) -> PaidRequest | None:
     """Put together a paid request for `Verifier.verify`.
 
@@ -50,6 +55,7 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
         request: The request's body as it was sent.
         response_headers: The response's headers; without `Content-Encoding` if the body is decoded already.
         response: The response's body.
+        is_body_lost: True if the server has kept the proof of the answer only, see `is_body_lost`.
 
     Returns:
         The paid request; None if nothing was paid, or the payment was not taken.
@@ -63,9 +69,20 @@ def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HT
         payment=sent,
         settlement=decode_header(answered.get("payment-response")),
         request=_decoded(request, encoding) or b"",
-        response=_decoded(response, answered.get("content-encoding", "")),
+        response=None if is_body_lost else _decoded(response, answered.get("content-encoding", "")),
         target=target,
+        is_body_lost=is_body_lost,
     )
+
+
+def is_body_lost(status: int, body: bytes) -> bool:
+    """Tell whether the answer to a repeated payment is the proof alone, because the server has not kept the body."""
+    if status != NOT_KEPT or len(body) > MAX_HEADER:
+        return False
+    try:
+        return decode_object(body) == decode_object(NOT_KEPT_BODY)
+    except MalformedDocumentError:
+        return False
 
 
 def _decoded(body: bytes, encoding: str) -> bytes | None:

@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from werkzeug.wsgi import ClosingIterator
 from x402.http.middleware.flask import payment_middleware
 
 from bilateral.x402.adapters import HttpAdapter, Refusal
@@ -160,6 +161,7 @@ class _Outer:
             return self._app(environ, start_response)
         exchange = Exchange()
         try:
+            self._adapter.check_payment_header(header)
             exchange.request = self._request_body(environ)
             query = environ.get("QUERY_STRING", "")
             target = f"{path}?{query}".encode()
@@ -181,14 +183,19 @@ class _Outer:
         token = CURRENT.set(exchange)
         try:
             body = response.body(self._app(environ, response))
+        except BaseException:
+            self._adapter.count_unsigned(exchange)
+            raise
         finally:
             CURRENT.reset(token)
         status = int(response.status.partition(" ")[0])
         if exchange.settlement is not None:
             self._sign(response, exchange, body)
+            self._adapter.count_unsigned(exchange)
         headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers)
         self._adapter.keep(payment, exchange, (status, headers, body))
-        return _answer(start_response, status, response.headers, body)
+        answer = _answer(start_response, status, response.headers, body)
+        return ClosingIterator(answer, exchange.run_afterwards) if exchange.afterwards else answer
 
     def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:
         """Add the proof to the header of a settlement that came before the application ran."""

@@ -10,8 +10,16 @@ from x402 import x402ResourceServer
 from x402.schemas import PaymentAbortedError, ResourceConfig
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.x402 import CheckName, Outcome, Reputation8004ResourceServerExtension, declare_8004_reputation
+from bilateral.x402 import (
+    BodyTooLargeError,
+    CheckName,
+    Outcome,
+    Reputation8004ResourceServerExtension,
+    declare_8004_reputation,
+)
 from bilateral.x402.a2a import RECEIPTS, paid_exchange, paid_message, with_receipt
+from bilateral.x402.bodies import MAX_BODY
+from bilateral.x402.interactions import message_parts
 from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, resource_server
 
 REQUEST = [{"kind": "text", "text": "Weather in Ålesund?"}, {"kind": "data", "data": {"days": 3}}]
@@ -32,7 +40,7 @@ def merchant(facilitator, token, seller, agent, deployment):
     return make
 
 
-def talk(merchant, buyer, *, request=REQUEST, answer=ANSWER, is_captured=True):
+def talk(merchant, buyer, *, request=REQUEST, answer=ANSWER, is_captured=True, limit=MAX_BODY):
     """Send a paid message, and return the payment and the answer."""
     server, (terms,), declared = merchant()
 
@@ -42,7 +50,7 @@ def talk(merchant, buyer, *, request=REQUEST, answer=ANSWER, is_captured=True):
         options = {"declared_extensions": declared}
         if not is_captured:
             await server.verify_payment(payment, terms, **options)
-        with paid_exchange(request) as exchange:
+        with paid_exchange(request, limit) as exchange:
             assert (await server.verify_payment(payment, terms, **options)).is_valid
             if answer is not None:
                 exchange.answer(answer)
@@ -105,3 +113,15 @@ def test_message_that_cannot_be_signed_takes_no_money(merchant, buyer, token, ho
     with pytest.raises((PaymentAbortedError, AssertionError), match=problem):
         talk(merchant, buyer, **how)
     assert token.functions.balanceOf(buyer.address).call() == 10**9
+
+
+@pytest.mark.parametrize("part", ["request", "answer"])
+def test_message_at_the_limit_is_served_and_one_above_takes_no_money(merchant, buyer, token, part):
+    other, parts = "answer" if part == "request" else "request", [{"kind": "text", "text": "a" * 500}]
+    size = len(message_parts(parts))
+    talk(merchant, buyer, **{part: parts, other: []}, limit=size)
+    paid = token.functions.balanceOf(buyer.address).call()
+    assert paid == 10**9 - PRICE
+    with pytest.raises(BodyTooLargeError, match=f"the limit of {size - 1} bytes"):
+        talk(merchant, buyer, **{part: parts, other: []}, limit=size - 1)
+    assert token.functions.balanceOf(buyer.address).call() == paid

@@ -10,20 +10,28 @@ import httpx
 import pytest
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
+from prometheus_client import REGISTRY, generate_latest
 from starlette.middleware.gzip import GZipMiddleware
 from x402 import x402ResourceServer
+from x402.extensions.payment_identifier import declare_payment_identifier_extension
 from x402.http import decode_payment_required_header
 from x402.http.middleware.fastapi import payment_middleware
+from x402.schemas import SettleResponse
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import (
     Ed25519Key,
     RemoteKey,
     Reputation8004ResourceServerExtension,
+    ReputationInfo,
     declare_8004_reputation,
 )
+from bilateral.x402.adapters import MAX_PAYMENT_HEADER, HttpAdapter
+from bilateral.x402.answers import KeptAnswers
 from bilateral.x402.asgi import ReputationMiddleware
+from bilateral.x402.exchange import Exchange
 from scripts._x402 import serving
+from tests.x402 import examples
 from tests.x402.world import (
     NETWORK,
     PRICE,
@@ -279,8 +287,13 @@ def test_key_that_fails_later_takes_no_money(open_shop, buyer, token):
     assert shop.runs == ["Oslo"]
 
 
+def unsigned():
+    """Return the figure of unsigned answers that Prometheus gets."""
+    return REGISTRY.get_sample_value("x402_unsigned_responses_total", {"profile": "8004-reputation"})
+
+
 def test_key_that_fails_at_the_last_moment_raises_an_alarm_and_keeps_the_answer(open_shop, buyer):
-    calls = []
+    calls, before = [], unsigned()
 
     def sign(digest):
         calls.append(digest)
@@ -293,6 +306,23 @@ def test_key_that_fails_at_the_last_moment_raises_an_alarm_and_keeps_the_answer(
     assert response.status_code == 200
     assert "extensions" not in settled(response)
     assert (shop.alarms, shop.extension.unsigned_responses) == (["ConnectionError"], 1)
+    assert unsigned() - before == 1
+    assert b'x402_unsigned_responses_total{profile="8004-reputation"}' in generate_latest()
+
+
+@pytest.mark.parametrize(
+    "header", [None, "", "?", "W10=", "e30"], ids=["missing", "empty", "no base64", "a list", "cut"]
+)
+def test_answer_that_was_settled_before_without_a_header_for_its_proof_is_counted(facilitator, shop, declared, header):
+    server = resource_server(x402ResourceServer, facilitator, shop.extension)
+    adapter, before = HttpAdapter(shop.routes, server, LIMIT, KeptAnswers()), unsigned()
+    settlement = SettleResponse(success=True, network=NETWORK, transaction="0x" + "12" * 32)
+    exchange = Exchange(response=b"snow", settlement=settlement, declarations=dict(declared))
+    assert adapter.sign_settled(exchange, header) is None
+    adapter.count_unsigned(exchange)
+    adapter.count_unsigned(exchange)
+    assert (shop.extension.unsigned_responses, shop.alarms) == (1, ["no PAYMENT-RESPONSE"])
+    assert unsigned() - before == 1
 
 
 def test_one_authorization_sent_five_times_at_once_runs_the_application_once(shop, buyer):
@@ -393,8 +423,24 @@ def test_simultaneous_requests_mix_no_proofs(shop, buyer, count):
         assert len(set(pool.map(one, range(count)))) == count
 
 
-def test_headers_stay_below_four_kilobytes(shop, buyer):
-    unpaid = httpx.get(shop.url + "/weather")
-    paid = pay(shop, "/weather", buyer)
+def test_headers_stay_below_four_kilobytes(sell, agent, deployment, buyer):
+    """They name agents on two chains, and take an identifier of the payment."""
+    solana = ReputationInfo.of(examples.MULTI_CHAIN_INFO).registrations[1]
+    links = {"endpoint": "https://agent.example/weather", "feedback_aggregator": "https://feedback.example/submit"}
+    declared = declare_8004_reputation(agent, deployment, solana, **links)
+    declared["payment-identifier"] = declare_payment_identifier_extension()
+    with sell(declared) as url:
+        unpaid = httpx.get(url + "/weather")
+        paid = httpx.get(
+            url + "/weather", headers=payment_for(url + "/weather", buyer, identifier="a-secret-of-16-or-more")
+        )
+    assert_proves(paid, paid.content)
     for response in (unpaid, paid):
         assert sum(len(name) + len(value) + 4 for name, value in response.headers.raw) < 4096
+
+
+@pytest.mark.parametrize(("length", "status"), [(MAX_PAYMENT_HEADER, 402), (MAX_PAYMENT_HEADER + 1, 431)])
+def test_payment_header_over_the_limit_is_refused(shop, length, status):
+    response = httpx.get(shop.url + "/weather", headers={"PAYMENT-SIGNATURE": "a" * length})
+    assert response.status_code == status
+    assert status == 402 or response.json() == {"error": "payment_header_too_long"}

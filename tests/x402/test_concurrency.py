@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.x402.__main__ import hashing_seconds, verification_seconds
-from bench.x402.overhead import SMALL, measure
+from bench.x402.__main__ import Verdict, hashing_seconds, verification_seconds
+from bench.x402.overhead import LARGE, SMALL, Overhead, measure
 from bench.x402.proofs import AT_ONCE, play
 from bench.x402.shop import open_market, open_shop
 
@@ -35,3 +35,18 @@ def test_overhead_is_measured_with_payments_on_a_chain(rpc):
 
 def test_verification_is_measured_on_a_verified_answer(rpc):
     assert verification_seconds(rpc, 2) > 0
+
+
+@pytest.mark.parametrize(
+    ("bare", "signed", "text", "is_accepted"),
+    [
+        (0.4, 0.6, "holds", True),
+        (0.4, 0.61, "missed", False),
+        (0.2, 0.3, "holds", True),
+        (0.2, 0.38, "missed: hashing alone makes it 1.80 times", True),
+        (0.2, 0.4, "missed: hashing alone makes it 1.80 times", False),
+    ],
+)
+def test_verdict_on_large_bodies_names_the_floor(bare, signed, text, is_accepted):
+    verdict = Verdict.of_large(Overhead(LARGE, 7, bare, signed), hashing=0.16)
+    assert (verdict.text, verdict.is_accepted, verdict.limit) == (text, is_accepted, "1.5 times")

@@ -22,6 +22,7 @@ from bilateral.x402 import (
     Outcome,
     Reputation8004ResourceServerExtension,
     ReputationDraftResourceServerExtension,
+    ReputationInfo,
     SettlementReceipt,
     declare_8004_reputation,
     declare_reputation_draft,
@@ -33,6 +34,7 @@ from bilateral.x402.reservations import Reservations
 from bilateral.x402.stores import StoredReservations
 from bilateral.x402.wsgi import protect_flask
 from scripts._x402 import serving
+from tests.x402 import examples
 from tests.x402.buying import OTHER_KEY, assert_only, buy
 from tests.x402.examples import changed
 from tests.x402.world import (
@@ -205,9 +207,15 @@ def test_answer_of_both_profiles_is_fetched_again(both_shop, buyer):
     assert (again.status_code, settled(again)) == (200, settled(first))
 
 
-def test_headers_of_both_profiles_stay_below_six_kilobytes(both_shop, buyer):
-    unpaid = httpx.get(both_shop + "/weather")
-    paid = httpx.get(both_shop + "/weather", headers=payment_for(both_shop + "/weather", buyer))
+def test_headers_of_both_profiles_stay_below_six_kilobytes(open_draft, agent, deployment, buyer):
+    """They name agents on two chains."""
+    solana = ReputationInfo.of(examples.MULTI_CHAIN_INFO).registrations[1]
+    declare = (declare_8004_reputation, declare_reputation_draft)
+    declared = {key: it for each in declare for key, it in each(agent, deployment, solana).items()}
+    url = open_draft(declared, [kind(SIGNING_KEY) for kind in EXTENSIONS]) + "/weather"
+    unpaid = httpx.get(url)
+    paid = httpx.get(url, headers=payment_for(url, buyer))
+    assert settled(paid)["extensions"].keys() == {"8004-reputation", "reputation"}
     for response in (unpaid, paid):
         assert sum(len(name) + len(value) + 4 for name, value in response.headers.raw) < 6144
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from eth_account import Account
 
+import examples
 from bilateral.client import Client
 from examples.paid_weather_agent import make_app
 from examples.paid_weather_client import buy
@@ -32,3 +36,9 @@ def test_paid_weather_agent_and_its_client_trade(
     with Client(rpc, deployment=deployment) as client:
         entry = client.get_feedback(feedback)
     assert (entry.value, entry.id.client) == (95, Account.from_key(buyer.key).address)
+
+
+@pytest.mark.parametrize("name", ["paid_weather_agent", "paid_weather_client"])
+def test_example_has_at_most_forty_lines(name):
+    text = Path(examples.__file__).with_name(f"{name}.py").read_text()
+    assert len(text.splitlines()) <= 40

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import httpx
 import pytest
-from fastapi import Depends
+from fastapi import Depends, HTTPException
 from sqlalchemy import text
 from x402.http.clients.requests import x402_requests
 
@@ -22,11 +22,13 @@ from bilateral.index.readers import Reader
 from bilateral.index.schema import EVENT_TABLES
 from bilateral.index.settings import ChainSettings, IndexSettings
 from bilateral.x402 import AsyncVerifier, ClientStanding, PaymentRefusedError, declare_8004_reputation, protect_client
-from bilateral.x402.gate import rate_client, reputable_client
+from bilateral.x402.exchange import CURRENT, Exchange
+from bilateral.x402.gate import rate_after_settlement, rate_client, reputable_client
 from bilateral.x402.types import ClientAgent
 from tests.sdk.client.helpers import CHAIN_ID, plain, transact
 from tests.x402 import examples
-from tests.x402.world import paying_client, payment_for
+from tests.x402.aggregator.waiting import until
+from tests.x402.world import paying_client, payment_for, settled
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,17 @@ def server(sell, register, seller, publish, deployment, rpc, selling_client):
         route("/gated")(app)
         route("/strict", newcomers=False)(app)
         route("/open", anonymous=True)(app)
+        gate = Depends(reputable_client(verifier, server_agent=agent_id, minimum=70))
+
+        @app.get("/rated")
+        def rated(standing: ClientStanding = gate):
+            rate_after_settlement(selling_client, standing, 93)
+            return {"weather": "snow"}
+
+        @app.get("/failed")
+        async def failed(standing: ClientStanding = gate):
+            rate_after_settlement(selling_client, standing, 93)
+            raise HTTPException(404, "no such city")
 
     with sell(declare_8004_reputation(agent_id, deployment), register=add) as url:
         yield agent_id, url, served
@@ -95,6 +108,51 @@ def test_client_is_served_rated_and_then_declined(server, selling_client, buyer,
         {"error": "low_rating", "reason": "the rating 69 is below the minimum 70"},
     )
     assert token.functions.balanceOf(buyer.address).call() == paid
+
+
+def test_client_is_rated_once_its_payment_is_settled(server, selling_client, web3, buyer, client_agent):
+    agent_id, _, _ = server
+    response = pay(server, "/rated", buyer, claim_of(client_agent))
+    assert response.json() == {"weather": "snow"}
+    rating = until(lambda: selling_client.get_client_rating(client_agent, agent_id).rating, lambda it: it is not None)
+    assert rating == 93
+    paid = web3.eth.get_transaction_receipt(settled(response)["transaction"])["blockNumber"]
+    assert web3.eth.block_number > paid
+
+
+def test_client_whose_payment_is_not_settled_is_not_rated(server, selling_client, buyer, client_agent, token):
+    agent_id, _, _ = server
+    assert pay(server, "/failed", buyer, claim_of(client_agent)).status_code == 404
+    assert token.functions.balanceOf(buyer.address).call() == 10**9
+    assert pay(server, "/gated", buyer, claim_of(client_agent)).json() == {"rating": None}
+    assert selling_client.get_client_rating(client_agent, agent_id).rating is None
+
+
+def test_failure_to_rate_is_logged(caplog):
+    exchange = Exchange(is_settled=True)
+    done = []
+    exchange.afterwards += [lambda: 1 // 0, lambda: done.append(1)]
+    exchange.run_afterwards()
+    assert (done, "work after a paid answer failed" in caplog.text) == ([1], True)
+
+
+def test_client_is_rated_within_a_paid_request_alone(selling_client, buyer, client_agent):
+    standing = ClientStanding(client_agent, buyer.address, buyer.address, None)
+    with pytest.raises(InvalidArgumentError, match="no paid request runs here"):
+        rate_after_settlement(selling_client, standing, 93)
+
+
+@pytest.mark.parametrize(("rating", "problem"), [(-1, True), (0, False), (100, False), (101, True)])
+def test_rating_after_settlement_is_within_its_range(selling_client, buyer, client_agent, rating, problem):
+    standing = ClientStanding(client_agent, buyer.address, buyer.address, None)
+    exchange = Exchange()
+    token = CURRENT.set(exchange)
+    try:
+        with pytest.raises(InvalidArgumentError, match="out of range") if problem else nullcontext():
+            rate_after_settlement(selling_client, standing, rating)
+    finally:
+        CURRENT.reset(token)
+    assert len(exchange.afterwards) == (not problem)
 
 
 def test_client_at_the_minimum_is_served(server, selling_client, buyer, client_agent):

@@ -107,12 +107,25 @@ def test_oldest_answers_go_first(clock):
     assert kept.find(b"\x02") is not None
 
 
-def test_large_answer_is_not_kept(clock):
+NOT_KEPT = (
+    410,
+    ((b"content-type", b"application/json"), (b"payment-response", b"proof")),
+    b'{"error": "answer_not_kept"}',
+)
+
+
+def test_of_a_large_answer_only_the_proof_is_kept(clock):
     kept = KeptAnswers(clock=clock)
     kept.keep(b"limit", answer(1024 * 1024))
     kept.keep(b"above", answer(1024 * 1024 + 1))
-    assert kept.find(b"limit") is not None
-    assert kept.find(b"above") is None
+    assert kept.find(b"limit") == answer(1024 * 1024)
+    assert kept.find(b"above") == KeptAnswer(b"request", *NOT_KEPT)
+
+
+def test_store_that_is_too_small_for_a_proof_keeps_nothing(clock):
+    kept = KeptAnswers(max_bytes=100, clock=clock)
+    kept.keep(b"payment", answer(101))
+    assert kept.find(b"payment") is None
 
 
 def header(message):

@@ -20,7 +20,7 @@ from bilateral.x402.stores import StoredAnswers, StoredReservations
 from bilateral.x402.wsgi import protect_flask
 from scripts._x402 import serving
 from tests.postgres import running_postgres
-from tests.x402.test_reservations import Clock, answer
+from tests.x402.test_reservations import NOT_KEPT, Clock, answer
 from tests.x402.world import SIGNING_KEY, payment_for, proof, refusal, resource_server, route, serving_wsgi
 
 KEYS = [number.to_bytes(32) for number in range(5)]
@@ -100,11 +100,12 @@ def test_oldest_answers_go_first_and_expired_ones_before(open_store, clock):
     assert [store.find(key) is not None for key in KEYS] == [False, False, False, False, True]
 
 
-def test_large_answer_is_not_kept(open_store):
+def test_of_a_large_answer_only_the_proof_is_kept(open_store):
     store = open_store(StoredAnswers)
     store.keep(KEYS[0], answer(1024 * 1024, b"r" * 32))
     store.keep(KEYS[1], answer(1024 * 1024 + 1, b"r" * 32))
-    assert [store.find(key) is not None for key in KEYS[:2]] == [True, False]
+    assert store.find(KEYS[0]) == answer(1024 * 1024, b"r" * 32)
+    assert store.find(KEYS[1]) == KeptAnswer(b"r" * 32, *NOT_KEPT)
 
 
 def test_authorization_is_reserved_once_among_processes(open_store, clock):

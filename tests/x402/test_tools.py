@@ -24,10 +24,13 @@ from tests.x402.world import NETWORK, PRICE, SIGNING_KEY, paying_client, resourc
 CONTENT = [{"type": "text", "text": "snø"}]
 
 
+LIMIT = 2_000
+
+
 @pytest.fixture(params=[{}])
 def paid(request, facilitator, token, seller, agent, deployment):
     """Wraps a tool so that it is paid for."""
-    extension = Reputation8004ResourceServerExtension(SIGNING_KEY)
+    extension = Reputation8004ResourceServerExtension(SIGNING_KEY, limit=LIMIT)
     server = resource_server(x402ResourceServer, facilitator, extension)
     server.initialize()
     price = {
@@ -114,3 +117,30 @@ def test_failed_tool_call_takes_no_money(paid, buyer, token):
 
     assert call(paid(forecast), {}, buyer).is_error
     assert token.functions.balanceOf(buyer.address).call() == 10**9
+
+
+@pytest.mark.parametrize(("more", "is_served"), [(0, True), (1, False)])
+def test_tool_call_has_a_limit_before_it_is_paid(paid, buyer, token, more, is_served):
+    ran = []
+
+    async def forecast(arguments, _context):
+        ran.append(arguments)
+        return MCPToolResult(content=CONTENT)
+
+    size = LIMIT - len(tool_request("forecast", {"city": ""}))
+    result = call(paid(forecast), {"city": "a" * (size + more)}, buyer)
+    assert (not result.is_error, len(ran)) == (is_served, int(is_served))
+    assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE * is_served
+
+
+@pytest.mark.parametrize(("more", "is_served"), [(0, True), (1, False)])
+def test_tool_result_over_the_limit_takes_no_money(paid, buyer, token, more, is_served):
+    size = LIMIT - len(tool_response([{"type": "text", "text": ""}]))
+
+    async def forecast(_arguments, _context):
+        return MCPToolResult(content=[{"type": "text", "text": "a" * (size + more)}])
+
+    result = call(paid(forecast), {}, buyer)
+    assert result.is_error is not is_served
+    assert ("response_too_large" in str(result.structured_content)) is not is_served
+    assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE * is_served

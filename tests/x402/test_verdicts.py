@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from dataclasses import replace
 
 import pytest
 from x402.http import decode_payment_required_header
 
 from bilateral.x402 import AsyncVerifier, CheckName, Outcome, Verifier, declare_8004_reputation
+from bilateral.x402.transports import MAX_HEADER, decode_header, paid_request
 from tests.sdk.client.helpers import deploy, transact
 from tests.x402.buying import BODY, OTHER_KEY, assert_only, buy, signed_anew, with_payment, with_settlement
 from tests.x402.examples import changed
@@ -180,3 +183,37 @@ def test_text_of_a_stranger_is_shown_escaped(verifier, bought):
     found = verifier.verify(with_settlement(bought, extensions=statement)).check(CheckName.INTERACTION)
     assert found.outcome is Outcome.FAILED
     assert (found.problem + found.field).isprintable()
+
+
+def header(text, length=0):
+    """Encode a header, with spaces up to a length."""
+    encoded = base64.b64encode(text + b" " * (length * 3 // 4 - len(text)))
+    return encoded.decode()
+
+
+def test_header_with_a_name_twice_is_not_read():
+    once, twice = b'{"success":true}', b'{"success":false,"success":true}'
+    assert decode_header(header(once)) == {"success": True}
+    assert decode_header(header(twice)) is None
+    assert decode_header(header(b'{"extensions":{"8004-reputation":{"taskRef":1,"taskRef":2}}}')) is None
+
+
+def test_statement_with_a_name_twice_is_not_read(verifier, bought):
+    settlement = json.dumps(bought.settlement).replace('"taskRef"', '"taskRef":"","taskRef"')
+    paid = paid_request(
+        header(json.dumps(bought.payment).encode()),
+        bought.target,
+        {},
+        bought.request,
+        {"PAYMENT-RESPONSE": header(settlement.encode())},
+        bought.response,
+    )
+    found = verifier.verify(paid).check(CheckName.SETTLEMENT)
+    assert (found.outcome, found.code, found.field) == (Outcome.FAILED, "missing", "PAYMENT-RESPONSE")
+
+
+@pytest.mark.parametrize(("more", "expected"), [(0, {"success": True}), (4, None)])
+def test_header_has_a_limit(more, expected):
+    text = header(b'{"success":true}', MAX_HEADER + more)
+    assert len(text) == MAX_HEADER + more
+    assert decode_header(text) == expected

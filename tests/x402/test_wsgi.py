@@ -11,6 +11,7 @@ from flask import Flask, Response, request
 from x402 import x402ResourceServerSync
 
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
+from bilateral.x402.adapters import MAX_PAYMENT_HEADER
 from bilateral.x402.wsgi import protect_flask
 from tests.x402.world import (
     SIGNING_KEY,
@@ -59,7 +60,11 @@ def open_shop(facilitator, token, seller, agent, deployment):
         def missing():
             return "no such city", 404
 
-        extension = Reputation8004ResourceServerExtension(SIGNING_KEY)
+        @app.get("/crash")
+        def crash():
+            raise RuntimeError("no weather today")
+
+        extension = app.extension = Reputation8004ResourceServerExtension(SIGNING_KEY)
         server = resource_server(x402ResourceServerSync, facilitator, extension)
         declared = declare_8004_reputation(agent, deployment)
         protect_flask(app, {"* /*": route(token.address, seller.address, declared, **extra)}, server, limit=LIMIT)
@@ -149,3 +154,18 @@ def test_unpaid_request_gets_the_price(shop):
     response = httpx.get(shop.url + "/chunks")
     assert response.status_code == 402
     assert "payment-response" not in response.headers
+
+
+@pytest.mark.parametrize(("length", "status"), [(MAX_PAYMENT_HEADER, 402), (MAX_PAYMENT_HEADER + 1, 431)])
+def test_payment_header_over_the_limit_is_refused(shop, length, status):
+    response = httpx.get(shop.url + "/chunks", headers={"PAYMENT-SIGNATURE": "a" * length})
+    assert response.status_code == status
+    assert status == 402 or response.json() == {"error": "payment_header_too_long"}
+
+
+def test_exception_after_a_settlement_is_signed_too(open_shop, buyer):
+    shop = open_shop(paymentFlow="upfront")
+    shop.config["PROPAGATE_EXCEPTIONS"] = True
+    response = pay(shop, "/crash", buyer)
+    assert response.status_code == 500
+    assert_proves(response, response.content)

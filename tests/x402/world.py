@@ -102,7 +102,8 @@ def payment_for(url, account, *, method="GET", identifier=None, change=lambda pa
     required = decode_payment_required_header(refused.headers["payment-required"])
     payload = paying_client(account).create_payment_payload(required)
     if identifier:
-        payload.extensions["payment-identifier"] = {"info": {"id": identifier}}
+        declared = payload.extensions.setdefault("payment-identifier", {"info": {}})
+        declared["info"]["id"] = identifier
     return {"PAYMENT-SIGNATURE": encode_payment_signature_header(change(payload))}
 
 

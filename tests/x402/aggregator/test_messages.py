@@ -56,6 +56,13 @@ def test_unknown_fields_and_other_forms_are_read(signed):
     assert Submission.of(written) == signed.message
 
 
+def test_message_with_a_name_twice_is_refused(signed):
+    content = signed.content.replace(b'"taskRef"', b'"taskRef": "", "taskRef"', 1)
+    with pytest.raises(FeedbackRefusedError, match="twice") as refused:
+        Submission.from_bytes(content)
+    assert refused.value.code is Code.INVALID_PAYLOAD
+
+
 def test_same_message_with_or_without_bodies_is_the_same(signed):
     assert signed.message.content_hash == signed.bound().message.content_hash
     assert signed.message.content_hash != signed.but(value=1).message.content_hash

@@ -1,0 +1,180 @@
+"""A client that paid and lost the answer fetches it by the same payment; of a large answer, the proof."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+
+import httpx
+import pytest
+from x402 import x402Client, x402ClientSync
+from x402.extensions.payment_identifier import declare_payment_identifier_extension
+
+from bilateral.x402 import (
+    RESOURCE_MISSING,
+    AsyncVerifier,
+    CheckName,
+    LostAnswerError,
+    Outcome,
+    declare_8004_reputation,
+    give_paid_feedback,
+    protect_client,
+)
+from bilateral.x402.answers import MAX_KEPT_BODY
+from bilateral.x402.httpx import fetch_lost_answer as fetch_by_httpx
+from bilateral.x402.httpx import (
+    fetch_lost_answer_sync,
+    verification_of,
+    verifying_sync_transport,
+    verifying_transport,
+)
+from bilateral.x402.requests import fetch_lost_answer as fetch_by_requests
+from bilateral.x402.requests import verification_of as verification_of_requests
+from bilateral.x402.requests import verifying_session
+from tests.sdk.servers import HttpServer, respond
+from tests.x402.world import PRICE, paying_client
+
+HOP_BY_HOP = {"content-length", "transfer-encoding", "connection", "content-encoding", "date", "server"}
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["identifier", "no identifier"])
+def with_identifier(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def lossy_shop(sell, agent, deployment, with_identifier):
+    """A shop behind a server that passes requests on, and loses as many paid answers as `losses` says."""
+    declared = declare_8004_reputation(agent, deployment)
+    if with_identifier:
+        declared["payment-identifier"] = declare_payment_identifier_extension()
+    with sell(declared) as url, HttpServer() as relay, httpx.Client(timeout=60) as http:
+        relay.losses, relay.payments = 0, []
+
+        def pass_on(handler):
+            body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+            headers = {name: value for name, value in handler.headers.items() if name.lower() != "host"}
+            answer = http.request(handler.command, url + handler.path, headers=headers, content=body)
+            if handler.headers["PAYMENT-SIGNATURE"]:
+                relay.payments.append(handler.headers["PAYMENT-SIGNATURE"])
+                if relay.losses:
+                    relay.losses -= 1
+                    handler.connection.shutdown(socket.SHUT_RDWR)
+                    return
+            kept = {name: value for name, value in answer.headers.items() if name not in HOP_BY_HOP}
+            respond(handler, answer.content, answer.status_code, **kept)
+
+        relay.routes["/echo"] = pass_on
+        yield relay
+
+
+def buy_by_httpx(shop, buyer, verifier, content, fetches=1):
+    client = protect_client(paying_client(buyer, x402ClientSync), verifier)
+    with httpx.Client(transport=verifying_sync_transport(client, verifier), timeout=60) as http:
+        with pytest.raises(LostAnswerError, match="paid for and did not arrive") as lost:
+            http.post(shop.url + "/echo", content=content)
+        for _ in range(fetches - 1):
+            with pytest.raises(LostAnswerError):
+                fetch_lost_answer_sync(http, lost.value)
+        response = fetch_lost_answer_sync(http, lost.value)
+    return response.status_code, response.content, verification_of(response)
+
+
+def buy_by_httpx_async(shop, buyer, verifier, content, fetches=1):
+    async def run():
+        rpc, deployment = shop.world
+        async with AsyncVerifier({rpc: deployment}) as asynchronous:
+            client = protect_client(paying_client(buyer, x402Client), asynchronous)
+            async with httpx.AsyncClient(transport=verifying_transport(client, asynchronous), timeout=60) as http:
+                with pytest.raises(LostAnswerError, match="paid for and did not arrive") as lost:
+                    await http.post(shop.url + "/echo", content=content)
+                for _ in range(fetches - 1):
+                    with pytest.raises(LostAnswerError):
+                        await fetch_by_httpx(http, lost.value)
+                response = await fetch_by_httpx(http, lost.value)
+                return response.status_code, response.content, verification_of(response)
+
+    return asyncio.run(run())
+
+
+def buy_by_requests(shop, buyer, verifier, content, fetches=1):
+    client = protect_client(paying_client(buyer, x402ClientSync), verifier)
+    with verifying_session(client, verifier) as session:
+        with pytest.raises(LostAnswerError, match="paid for and did not arrive") as lost:
+            session.post(shop.url + "/echo", data=content)
+        for _ in range(fetches - 1):
+            with pytest.raises(LostAnswerError):
+                fetch_by_requests(session, lost.value)
+        response = fetch_by_requests(session, lost.value)
+    return response.status_code, response.content, verification_of_requests(response)
+
+
+FACES = {"httpx": buy_by_httpx, "httpx with an event loop": buy_by_httpx_async, "requests": buy_by_requests}
+
+
+@pytest.fixture
+def buy(lossy_shop, buyer, verifier, rpc, deployment, token):
+    """Buys an answer that gets lost, fetches it, and checks that one payment was made."""
+    lossy_shop.world = (rpc, deployment)
+
+    def make(face, content, fetches=1):
+        lossy_shop.losses = fetches
+        lossy_shop.payments.clear()
+        found = FACES[face](lossy_shop, buyer, verifier, content, fetches)
+        assert len(set(lossy_shop.payments)) == 1
+        assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE
+        return found
+
+    return make
+
+
+@pytest.mark.parametrize("with_identifier", [True], indirect=True, ids=["identifier"])
+@pytest.mark.parametrize("face", FACES)
+def test_lost_answer_is_fetched_and_verified_without_another_payment(buy, face):
+    status, content, verification = buy(face, b"snow in Oslo", fetches=2)
+    assert (status, content) == (200, b"snow in Oslo")
+    assert verification.is_verified, verification.problems
+
+
+@pytest.mark.parametrize("with_identifier", [True], indirect=True, ids=["identifier"])
+@pytest.mark.parametrize("face", FACES)
+def test_proof_of_a_large_lost_answer_is_fetched_without_its_body(buy, face, client, buyer):
+    status, content, verification = buy(face, os.urandom(MAX_KEPT_BODY + 1))
+    assert (status, content) == (410, b'{"error": "answer_not_kept"}')
+    undone = {it.name: it.code for it in verification.checks if it.outcome is not Outcome.PASSED}
+    assert undone == {CheckName.INTERACTION_HASH: "body_not_kept"}
+    assert verification.outcome(CheckName.INTERACTION_HASH) is Outcome.UNCHECKED
+    assert not verification.is_verified
+    if face == "requests":
+        assert give_paid_feedback(client, verification, 0, buyer, RESOURCE_MISSING).wait().value == 0
+
+
+@pytest.mark.parametrize("with_identifier", [False], indirect=True, ids=["no identifier"])
+@pytest.mark.parametrize("face", FACES)
+def test_payment_without_an_identifier_fetches_nothing_and_pays_nothing(buy, face):
+    status, _, verification = buy(face, b"snow in Oslo")
+    assert (status, verification) == (402, None)
+
+
+@pytest.mark.parametrize("with_identifier", [True, False], indirect=True, ids=["declared", "undeclared"])
+def test_client_sends_an_identifier_if_the_server_declares_it(lossy_shop, with_identifier, buyer, verifier):
+    lossy_shop.losses = 0
+    client = protect_client(paying_client(buyer, x402ClientSync), verifier)
+    identifiers = []
+    for _ in range(2):
+        with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http:
+            paid = verification_of(http.post(lossy_shop.url + "/echo", content=b"snow")).paid
+        found = paid.payment["extensions"].get("payment-identifier")
+        identifiers.append(found and found["info"]["id"])
+    if with_identifier:
+        assert all(len(it) >= 16 for it in identifiers)
+        assert len(set(identifiers)) == 2
+    else:
+        assert identifiers == [None, None]
+
+
+def test_request_that_was_not_paid_is_not_lost(verifier, buyer):
+    client = protect_client(paying_client(buyer, x402ClientSync), verifier)
+    with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http, pytest.raises(httpx.ConnectError):
+        http.get("http://127.0.0.1:9/weather")
