@@ -5,19 +5,14 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from bilateral.api.settings import ApiSettings
-from tests.api.world import served
 from tests.explorer.html import Page
-from tests.explorer.stored import BUYER, CLAIMS, CLIENT, OWNER, PROVEN, RIVAL, WALLET, evidence_index
+from tests.explorer.stored import BUYER, CLAIMS, CLIENT, OWNER, PROVEN, RIVAL, WALLET
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(evidence_site):
     """An HTTP client of the service over the index of evidence."""
-    database = f"sqlite:///{tmp_path_factory.mktemp('evidence') / 'index.sqlite'}"
-    evidence_index(database)
-    settings = ApiSettings(database=database, rate=None, query_seconds=10.0, max_silence=10**9)
-    with served(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+    with httpx.Client(base_url=evidence_site, timeout=30) as client:
         yield client
 
 

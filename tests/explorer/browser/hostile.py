@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from hashlib import sha256
 
 from bench.world.people import AUTHORIZED, IDENTITY, REPUTATION, VALIDATION
-from bilateral.contracts import Registry
-from bilateral.documents import Loader
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.registration import REGISTRATION_TYPE
 from bilateral.events import (
@@ -24,13 +21,9 @@ from bilateral.events import (
     ValidationRequest,
     ValidationResponse,
 )
-from bilateral.identifiers import checksummed
-from bilateral.index import schema
 from bilateral.index.database import open_database
-from bilateral.index.files.references import ReferenceScan
-from bilateral.index.rows import rows_of
-from bilateral.index.store import Batch, Block, ChainStore
 from tests.explorer.browser.watched import MARKER
+from tests.explorer.stored import NOBODY, NOTHING, Ledger, account
 
 CHAIN_ID = 31337
 
@@ -61,28 +54,18 @@ def hostile_index(database):
         database: Its SQLAlchemy URL.
     """
     engine = open_database(database)
-    kinds = {
-        IDENTITY: Registry.IDENTITY,
-        REPUTATION: Registry.BIDIRECTIONAL,
-        AUTHORIZED: Registry.AUTHORIZED,
-        VALIDATION: Registry.VALIDATION,
-    }
+    ledger = Ledger(CHAIN_ID)
+    for agent, text in enumerate(TEXTS, 1):
+        _log(ledger, agent, text)
+    ledger.store(engine)
     with engine.begin() as connection:
-        rows = [(CHAIN_ID, address, kind.value, IDENTITY, 1) for address, kind in kinds.items()]
-        rows_of(connection).insert(schema.registry, rows)
-    begin, end = Block(0, sha256(b"0").digest(), 1_750_000_000), Block(1, sha256(b"1").digest(), 1_750_000_012)
-    store = ChainStore(engine, CHAIN_ID)
-    store.begin(begin)
-    store.append(begin, Batch(end, _rows(end), [end], 1, 1))
-    scan = ReferenceScan(engine, CHAIN_ID, Loader())
-    while scan.step() is not None:
-        pass
+        ledger.learned(connection)
+        for agent in range(1, len(TEXTS) + 1):
+            owner, client = account(f"owner {agent}"), account(f"client {agent}")
+            ledger.pay(connection, client, agent, owner, paid_by(agent), None if agent % 2 else "owner")
+        everybody = [account(f"client {agent}") for agent in range(1, len(TEXTS) + 1)]
+        ledger.analyse(connection, " ".join(TEXTS), everybody, account("owner 1"), range(3, 8))
     engine.dispose()
-
-
-def account(name):
-    """Return the address of a name."""
-    return checksummed(f"0x{sha256(name.encode()).hexdigest()[:40]}")
 
 
 def request_of(agent):
@@ -90,36 +73,33 @@ def request_of(agent):
     return sha256(f"request {agent}".encode()).digest()
 
 
-def _rows(block):
-    """Return the rows of all events: one agent for each text."""
-    rows = defaultdict(list)
+def paid_by(agent):
+    """Return the transaction in which an agent's client paid it."""
+    return sha256(f"payment {agent}".encode()).digest()
 
-    def log(event, registry, *values):
-        index = sum(map(len, rows.values()))
-        transaction = sha256(str(index).encode()).digest()
-        place = (CHAIN_ID, block.number, index, block.hash, block.time, transaction, registry)
-        rows[schema.EVENT_TABLES[event]].append((*place, *values))
 
-    for agent, text in enumerate(TEXTS, 1):
-        owner, client, nothing = account(f"owner {agent}"), account(f"client {agent}"), bytes(32)
-        topic, short = sha256(text.encode()).digest(), text.encode()[:32].decode(errors="ignore").encode()
-        uri, request = encode_data_uri(_registration(agent, text)), request_of(agent)
-        log(Transfer, IDENTITY, "0x" + "0" * 40, owner, agent)
-        log(Registered, IDENTITY, agent, uri, owner, None)
-        log(MetadataSet, IDENTITY, agent, topic, text[:200], text.encode(), None)
-        log(AgentUpdated, IDENTITY, agent, text, owner, None)
-        log(NewFeedback, REPUTATION, agent, client, 1, 9 - agent, 0, topic, text, text, text, text, nothing, None)
-        file = encode_data_uri(_feedback(text))
-        log(NewFeedback, REPUTATION, agent, client, 2, 90, 0, topic, text, text, text, file, nothing, None)
-        log(ResponseAppended, REPUTATION, agent, client, 2, owner, text, nothing, None)
-        tags = (short.ljust(32, b"\0"), short.ljust(32, b"\0"))
-        log(NewAuthorizedFeedback, AUTHORIZED, agent, client, 50, *tags, text, nothing, None)
-        log(ValidationRequest, VALIDATION, client, agent, text, request, None)
-        log(ValidationResponse, VALIDATION, client, agent, request, 70, text, nothing, text, None)
-        log(ClientRated, REPUTATION, agent, agent % len(TEXTS) + 1, 40)
-        log(URIUpdated, IDENTITY, agent, text, owner, None)
-        log(URIUpdated, IDENTITY, agent, uri, owner, None)
-    return dict(rows)
+def _log(ledger, agent, text):
+    """Log the events of one agent with one text."""
+    log = ledger.log
+    owner, client = account(f"owner {agent}"), account(f"client {agent}")
+    topic, short = sha256(text.encode()).digest(), text.encode()[:32].decode(errors="ignore").encode()
+    uri, request = encode_data_uri(_registration(agent, text)), request_of(agent)
+    log(Transfer, IDENTITY, NOBODY, owner, agent)
+    log(Registered, IDENTITY, agent, uri, owner, None)
+    log(MetadataSet, IDENTITY, agent, topic, text[:200], text.encode(), None)
+    log(AgentUpdated, IDENTITY, agent, text, owner, None)
+    log(NewFeedback, REPUTATION, agent, client, 1, 9 - agent, 0, topic, text, text, text, text, NOTHING, None)
+    for index, paid in ((2, text), (3, f"0x{paid_by(agent).hex()}")):
+        file = encode_data_uri(_feedback(text, paid))
+        log(NewFeedback, REPUTATION, agent, client, index, 90, 0, topic, text, text, text, file, NOTHING, None)
+    log(ResponseAppended, REPUTATION, agent, client, 2, owner, text, NOTHING, None)
+    tags = (short.ljust(32, b"\0"), short.ljust(32, b"\0"))
+    log(NewAuthorizedFeedback, AUTHORIZED, agent, client, 50, *tags, text, NOTHING, None)
+    log(ValidationRequest, VALIDATION, client, agent, text, request, None)
+    log(ValidationResponse, VALIDATION, client, agent, request, 70, text, NOTHING, text, None)
+    log(ClientRated, REPUTATION, agent, agent % len(TEXTS) + 1, 40)
+    log(URIUpdated, IDENTITY, agent, text, owner, None)
+    log(URIUpdated, IDENTITY, agent, uri, owner, None)
 
 
 def _registration(agent, text):
@@ -143,8 +123,8 @@ def _registration(agent, text):
     ).encode()
 
 
-def _feedback(text):
-    """Return a feedback file with a text in every field."""
+def _feedback(text, paid):
+    """Return a feedback file with a text in every field, but for the transaction of its payment."""
     names = ("text", "comment", "reasoning", "capability", "name", "skill", "task", "context", "interactionHash")
-    payment = dict.fromkeys(("fromAddress", "toAddress", "chainId", "txHash"), text)
+    payment = {**dict.fromkeys(("fromAddress", "toAddress", "chainId"), text), "txHash": paid}
     return json.dumps({**dict.fromkeys(names, text), "proofOfPayment": payment}).encode()

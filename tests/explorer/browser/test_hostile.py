@@ -9,8 +9,9 @@ import pytest
 
 from bilateral.api.settings import ApiSettings
 from tests.api.world import served
-from tests.explorer.browser.hostile import CHAIN_ID, TEXTS, account, hostile_index, request_of
+from tests.explorer.browser.hostile import CHAIN_ID, TEXTS, hostile_index, request_of
 from tests.explorer.browser.watched import SIZES
+from tests.explorer.stored import account
 
 
 @pytest.fixture(scope="session")
@@ -22,11 +23,11 @@ def hostile_site(tmp_path_factory):
         yield url
 
 
-def broken(window, paths):
+def broken(window, paths, status=200):
     """Return the paths whose layout breaks in one of the sizes."""
     found = []
     for path in paths:
-        assert window.page.goto(path).ok, path[:80]
+        window.open(path, status)
         for name, size in SIZES.items():
             window.page.set_viewport_size(size)
             found += [(path, name, it) for it in window.overflow()]
@@ -38,10 +39,11 @@ def test_texts_of_attackers_do_nothing_on_the_pages_of_agents_and_ratings(watche
     paths = []
     with httpx.Client(base_url=hostile_site, timeout=30) as client:
         for agent in range(1, len(TEXTS) + 1):
-            (newest, *_) = client.get(f"/{CHAIN_ID}/{agent}.json").json()["feedback"]
+            (newest, claimed, *_) = client.get(f"/{CHAIN_ID}/{agent}.json").json()["feedback"]
             paths += [
                 f"/{CHAIN_ID}/{agent}",
-                f"/{CHAIN_ID}/ratings/{newest['block']}-{newest['log_index']}",
+                f"/{CHAIN_ID}/ratings/{(newest if agent % 2 else claimed)['block']}-"
+                f"{(newest if agent % 2 else claimed)['log_index']}",
                 f"/{CHAIN_ID}/validations/0x{request_of(agent).hex()}",
             ]
     assert broken(window, paths) == []
@@ -50,12 +52,16 @@ def test_texts_of_attackers_do_nothing_on_the_pages_of_agents_and_ratings(watche
 def test_texts_of_attackers_do_nothing_in_lists_and_forms(watched, hostile_site):
     window = watched(at=hostile_site)
     paths = ["/", "/search", "/search?tag=W", f"/{CHAIN_ID}/network", f"/{CHAIN_ID}/2/network"]
+    paths += [f"/{CHAIN_ID}/analysis", f"/{CHAIN_ID}/findings/lockstep-1", f"/{CHAIN_ID}/11/ratings"]
     paths += [f"/compare?first={CHAIN_ID}/{it}&second={CHAIN_ID}/{it + 1}" for it in (1, 3, 10, 12)]
     paths += [f"/accounts/{account('client 3')}", f"/accounts/{account('owner 11')}"]
     for text in (quote(it[:60]) for it in TEXTS[:11]):
         paths.append(f"/search?q={text}&tag={text}&reviewer={text}&service={text}&capability={text}")
         paths.append(f"/compare?first={text}&second=a/{text}")
     assert broken(window, paths) == []
+    problems = [f"/{quote(text[:60], safe='')}/1" for text in TEXTS if text]
+    problems += [f"/{CHAIN_ID}/findings/{quote(text[:30], safe='')}" for text in TEXTS[:5]]
+    assert broken(window, problems, 404) == []
 
 
 def test_every_text_of_an_attacker_is_shown_as_it_is(watched, hostile_site):

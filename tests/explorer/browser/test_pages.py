@@ -5,7 +5,23 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from tests.explorer.browser.watched import SIZES
+from tests.explorer.stored import CLIENT, PROVEN
 from tests.explorer.test_pages import PATHS, path_of
+
+EVIDENCE = (
+    *("/base/1", "/base/analysis", "/base/findings/lockstep-1", "/base/network", "/base/1/ratings"),
+    *(f"/accounts/{CLIENT}", "/search?q=agent&tag_2=starred&owner=0x", "/search?q=base/1", "/compare?first=base/1"),
+    "/base/ratings/1-9",
+)
+"""Pages of payments, findings, flags, and names that look alike."""
+
+PROBLEMS = (
+    ("/base/999", 404),
+    ("/nowhere/1", 404),
+    ("/accounts/0x12", 400),
+    (f"/base/validations/0x{PROVEN.hex()}", 404),
+)
 
 
 @pytest.fixture(scope="session")
@@ -15,30 +31,29 @@ def paths(site):
         return [path_of(path, client) for path in PATHS]
 
 
-def test_pages_keep_the_rules_of_accessibility_in_light_and_dark(watched, paths):
-    window, found = watched(reduced_motion="reduce"), {}
-    for path in paths:
-        window.open(path)
-        for scheme, rules in (("light", None), ("dark", ["color-contrast"])):  # only colours differ
+def looked_at(window, paths):
+    """Return what is wrong with pages in light, dark, on a phone and on a wide screen. Each is loaded once."""
+    found = {}
+    for path, status in paths:
+        window.open(path, status)
+        for look, scheme, size, rules in (
+            ("light", "light", "laptop", None),
+            ("dark", "dark", "laptop", ["color-contrast"]),  # only colours differ
+            ("phone", "light", "phone", None),
+            ("wide", "light", "wide", []),
+        ):
             window.page.emulate_media(color_scheme=scheme)
-            if problems := window.violations(rules) + window.overflow():
-                found[path, scheme] = problems
-    assert found == {}
+            window.page.set_viewport_size(SIZES[size])
+            problems = window.overflow() + ([] if rules == [] else window.violations(rules))
+            if problems:
+                found[path, look] = problems
+    return found
 
 
-def test_pages_keep_the_rules_of_accessibility_on_a_phone(watched, paths):
-    window, found = watched("phone", reduced_motion="reduce"), {}
-    for path in paths:
-        window.open(path)
-        if problems := window.violations() + window.overflow():
-            found[path] = problems
-    assert found == {}
+def test_every_page_is_accessible_and_within_its_window(watched, paths):
+    assert looked_at(watched(reduced_motion="reduce"), [(path, 200) for path in paths]) == {}
 
 
-def test_pages_stay_within_a_wide_window(watched, paths):
-    window, found = watched("wide"), {}
-    for path in paths[::2]:
-        window.open(path)
-        if problems := window.overflow():
-            found[path] = problems
-    assert found == {}
+def test_pages_of_evidence_and_of_problems_are_accessible_and_within_their_window(watched, evidence_site):
+    window = watched(at=evidence_site, reduced_motion="reduce")
+    assert looked_at(window, [*((path, 200) for path in EVIDENCE), *PROBLEMS]) == {}

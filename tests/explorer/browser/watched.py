@@ -45,7 +45,7 @@ class Watched:
     """
 
     def __init__(self, browser, site, size="laptop", **options):
-        self.site, self.faults = site, []
+        self.site, self.faults, self._status = site, [], 200
         self._context = browser.new_context(base_url=site, viewport=SIZES[size], **options)
         self.page = self._context.new_page()
         self.page.on("console", self._on_console)
@@ -54,7 +54,8 @@ class Watched:
         self.page.on("request", self._on_request)
 
     def _on_console(self, message):
-        if message.type in ("error", "warning"):
+        is_expected = self._status >= 400 and message.location["url"] == self.page.url
+        if message.type in ("error", "warning") and not is_expected:
             self.faults.append(f"console: {message.text}")
 
     def _on_dialog(self, dialog):
@@ -65,9 +66,11 @@ class Watched:
         if not request.url.startswith((f"{self.site}/", "data:", "blob:")):
             self.faults.append(f"foreign: {request.url}")
 
-    def open(self, path):
-        """Open a page, and return it."""
-        self.page.goto(path)
+    def open(self, path, status=200):
+        """Open a page, and return it. The browser tells of a page of a problem, which is no fault."""
+        self._status = status
+        answer = self.page.goto(path)
+        assert answer.status == status, path[:80]
         return self.page
 
     def violations(self, rules=None):
