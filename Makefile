@@ -135,8 +135,9 @@ openapi: setup ## Write the OpenAPI document of the service to docs/openapi.json
 addresses: setup ## Write the addresses of all networks from deployments/ into README.md.
 	@$(BIN)/python -m scripts.addresses
 
-pictures: compile ## Write screenshots of the web pages into docs/explorer/.
+pictures: compile ## Write screenshots of the web pages and of the living demo into docs/explorer/.
 	@$(BIN)/python -m scripts.explorer_pictures
+	@$(BIN)/ape run play --pictures
 
 index-tables: setup ## Write the columns of the index's tables into docs/index-tables.md.
 	@$(BIN)/python -m scripts.index_tables

@@ -26,6 +26,7 @@ from scripts._anvil import Interrupted, ended_after_us
 from scripts._demo import paid
 from scripts._demo.living import DAYS, Economy
 from scripts._demo.stage import Stage
+from scripts._pictures import write_play_pictures
 from scripts._x402 import facilitator_app, serving
 
 if TYPE_CHECKING:
@@ -38,13 +39,23 @@ _FIRST_ANALYSIS_SECONDS: Final = 3.0
 _ANALYSIS_SECONDS: Final = 20.0
 _STOP_SECONDS: Final = 10
 _SIGNAL_EXIT: Final = 128
+_SETTINGS: Final = """[[chain]]
+rpc_urls = ["{url}"]
+deployments = ["{record}"]
+
+[chain.payments]
+tokens = {{"{token}" = 6}}
+"""
+"""The settings of the index: it learns the payments of the demo's token, too."""
+
 _COMMAND: Final = str(Path(sys.executable).with_name("bilateral"))
 
 
 @click.command()
 @click.option("--port", default=0, help="The port of the service; a free one if left out.")
 @click.option("--pause", default=_PAUSE, help="The seconds between two events.")
-def cli(port: int, pause: float) -> None:
+@click.option("--pictures", is_flag=True, help="Write pictures of it into docs/explorer/ after an analysis, and end.")
+def cli(port: int, pause: float, *, pictures: bool) -> None:
     """Run the economy and the service until Ctrl-C."""
     logger.set_level(logging.CRITICAL)
     logging.getLogger("x402").setLevel(logging.CRITICAL)
@@ -52,13 +63,13 @@ def cli(port: int, pause: float) -> None:
     console = Console(width=110, highlight=False)
     try:
         with ExitStack() as stack:
-            _play(stack, console, port, pause)
+            _play(stack, console, port, pause, pictures=pictures)
     except Interrupted as interruption:
         console.print(f"\nStopped by {interruption}: the chain, the service and the economy have ended.")
         sys.exit(0 if interruption.signal == signal.SIGINT else _SIGNAL_EXIT + interruption.signal)
 
 
-def _play(stack: ExitStack, console: Console, port: int, pause: float) -> None:
+def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictures: bool) -> None:
     """Start everything, print the link, and let the economy live."""
     console.print("A chain starts, and sixty days of an economy are played …")
     begin = int(time.time()) - DAYS * 86_400
@@ -67,10 +78,10 @@ def _play(stack: ExitStack, console: Console, port: int, pause: float) -> None:
     economy = _economy(stack, stage)
     economy.begin()
     database = f"sqlite:///{folder / 'index.sqlite'}"
-    source = ("--rpc-url", stage.url, "--deployment", str(stage.record))
-    service = stack.enter_context(
-        _child("serve", *source, "--database", database, "--port", str(port), "--rate", "1000000/second")
-    )
+    settings = folder / "index.toml"
+    settings.write_text(_SETTINGS.format(url=stage.url, record=stage.record, token=economy.token), encoding="utf-8")
+    source = ("--settings", str(settings), "--database", database)
+    service = stack.enter_context(_child("serve", *source, "--port", str(port), "--rate", "1000000/second"))
     url = _address(service)
     console.print(f"\n  [bold]{url}[/]\n\nThe economy goes on. Ctrl-C stops all of it.")
     # The chain keeps the states of some hundred blocks, so only the first analysis can look for accounts' first funds.
@@ -85,6 +96,10 @@ def _play(stack: ExitStack, console: Console, port: int, pause: float) -> None:
                 while run.returncode is None and service.poll() is None:
                     economy.live()
                     time.sleep(pause)
+            if pictures and not run.returncode:
+                console.print("Pictures are taken …")
+                write_play_pictures(url)
+                return
             del analysis[4:]
             until = time.monotonic() + _ANALYSIS_SECONDS
     raise SystemExit(f"the service ended with exit code {service.returncode}")

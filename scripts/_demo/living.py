@@ -86,6 +86,11 @@ class Economy:
         self._turns = itertools.cycle((*first, self._complain, self._honest, self._validate, self._pay))
         stage.ask("anvil_autoImpersonateAccount", True)
 
+    @property
+    def token(self) -> str:
+        """The token of its payments."""
+        return str(self._market.token.address)
+
     def begin(self) -> None:
         """Register everybody, and play some weeks. The chain's clock ends where this machine's is."""
         for name, (description, _) in _SERVERS.items():

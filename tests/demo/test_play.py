@@ -73,6 +73,12 @@ def test_the_page_of_the_living_demo_changes_and_an_interruption_ends_all_of_it(
     paid = eventually(lambda: [it for it in latest() if it["tag"] == "x402-resource-delivered"])
     record = httpx.get(f"{url}/31337/ratings/{paid[0]['block']}-{paid[0]['log_index']}.json", timeout=30).json()
     assert record["feedback"]["value"]
+    path = f"/31337/ratings/{paid[0]['block']}-{paid[0]['log_index']}"
+    proof = record["evidence"][path]["payment"]
+    assert (proof["state"], proof["payment"]["dollars"]) == ("proven", 0.001)
+    buyer = httpx.get(f"{url}/accounts/{record['feedback']['client']}.json", timeout=30).json()
+    assert buyer["paid"]
+    assert buyer["buyers"][0]["payments"] >= len(buyer["paid"])
     left = descendants(play.pid)
     assert len(left) > 3
     play.send_signal(signal.SIGINT)

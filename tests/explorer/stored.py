@@ -168,6 +168,9 @@ def evidence_index(database):
     base.log(NewAuthorizedFeedback, AUTHORIZED, 1, CLIENT, 77, tag, NOTHING, "", NOTHING, None)
     local.register(7, OWNER, _file("Paypal Agent", [{"agentId": 1, "agentRegistry": registries[BASE]}]))
     local.register(8, RIVAL, _file("Another", []))
+    local.register(9, OWNER, _file("A long name that goes on and on " * 9 + "until its end", []))
+    local.log(Transfer, IDENTITY, NOBODY, OWNER, 10)
+    local.log(Registered, IDENTITY, 10, "", OWNER, None)
     base.store(engine)
     local.store(engine)
     with engine.begin() as connection:
@@ -175,7 +178,7 @@ def evidence_index(database):
         base.pay(connection, CLIENT, 1, WALLET, PROVEN)
         base.pay(connection, WALLET, 1, WALLET, OWN, "wallet")
         base.pay(connection, CLIENT, 1, WALLET, FOREIGN)
-        base.analyse(connection, "Two accounts praise one agent.", [CLIENT, RIVAL], OWNER, [4])
+        base.analyse(connection, "Two accounts praise one agent.", [CLIENT, RIVAL], OWNER, [7])
     engine.dispose()
 
 

@@ -14,7 +14,7 @@ addEventListener("DOMContentLoaded", async () => {
   let near = null, selected = null;
   const few = data.links.length < 2000;
   const sigma = new Sigma(graph, box, {
-    labelFont: "Sans, sans-serif", labelSize: 12, labelColor: { color: c.ink }, labelRenderedSizeThreshold: few ? 5 : 9, minCameraRatio: 0.02, maxCameraRatio: 4,
+    labelFont: "Sans, sans-serif", labelSize: 12, labelColor: { color: c.ink }, labelRenderedSizeThreshold: few ? 5 : 9, labelGridCellSize: 160, minCameraRatio: 0.02, maxCameraRatio: 4,
     defaultEdgeType: few ? "arrow" : "line", zIndex: true, allowInvalidContainer: true, defaultDrawNodeHover: hover,
     nodeReducer: (id, it) => ({ ...it, color: near && !near.has(id) ? c.dim : c[it.role], label: near && !near.has(id) ? "" : it.label, highlighted: id === selected, zIndex: id === selected ? 2 : 1 }),
     edgeReducer: (id, it) => ({ ...it, color: c[it.kind], hidden: Boolean(selected) && !graph.hasExtremity(id, selected) }),
