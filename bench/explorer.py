@@ -1,6 +1,9 @@
 """`python -m bench.explorer`: the weight and speed of the web pages, on a database that `python -m bench.world` made.
 
     python -m bench.explorer --database sqlite:////path/world.sqlite
+    python -m bench.explorer --small
+
+The second command makes a small world and measures everything once, to see that the measurement itself works.
 
 It starts one process of the service and asks for one page after the other: agents drawn at random, their accounts and
 their records. It prints the time of an answer and the processor time of the service for it, which other programs
@@ -25,7 +28,10 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 
 from bench.api import agents
-from bench.popular import popular_world
+from bench.popular import RATINGS, popular_world
+from bench.world.build import build
+from bench.world.people import World
+from bilateral.index.database import open_database
 from scripts._browser import running_browser
 
 if TYPE_CHECKING:
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
 _PAINT: Final = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 _SIZES: Final = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
   .map((it) => [it.name, it.encodedBodySize])"""
+_WORDS: Final = ("weather", "agent", "data", "service")
 _ROUNDS: Final = 5
 _MILLISECONDS: Final = 50
 _BYTES: Final = 200_000
@@ -126,11 +133,15 @@ def paths_of(service: Service, ids: list[str]) -> dict[str, list[str]]:
     found = {
         "home": ["/"] * len(ids),
         "agent": [f"/{it}" for it in ids],
+        "agent, its ratings": [f"/{it}/ratings?tag=starred" for it in ids[:100]],
+        "agent, its picture": [f"/{it}.png" for it in ids[:100]],
         "account": accounts,
         "rating": ratings,
         "validation": validations,
         "compare": [f"/compare?first={one}&second={two}" for one, two in pairwise(ids)],
         "search, a gate": ["/search?side=server&tag=starred&clients=3"] * 100,
+        "search, an id": [f"/search?q={it.replace('/', ':')}" for it in ids[:100]],
+        "search, a common word": [f"/search?q={word}" for word in _WORDS] * 25,
         "neighbourhood": [f"/{it}/network" for it in ids[:100]],
         "network": [f"/{network}/network"] * 100,
         "analysis": [f"/{network}/analysis"] * 100,
@@ -197,18 +208,24 @@ def drawn(browser: Browser, service: Service, path: str) -> None:
 def main() -> None:
     """Measure, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database", required=True)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--database", help="the SQLAlchemy URL of a world that `python -m bench.world` made")
+    which.add_argument("--small", action="store_true", help="make a small world, and measure everything once")
     parser.add_argument("--requests", type=int, default=300)
     options = parser.parse_args()
-    ids = [it.replace(":", "/") for it in agents(options.database, options.requests)]
-    with serving(options.database) as service, running_browser() as browser:
-        paths = paths_of(service, ids)
-        server_times(service, paths)
-        first_views(browser, service, paths)
     with tempfile.TemporaryDirectory() as folder:
+        database, requests, ratings = options.database, options.requests, RATINGS
+        if options.small:
+            database, requests, ratings = f"sqlite:///{Path(folder) / 'small.sqlite'}", 10, 10_000
+            build(open_database(database), World(agents=400, ratings=12_000))
+        ids = [it.replace(":", "/") for it in agents(database, requests)]
+        with serving(database) as service, running_browser() as browser:
+            paths = paths_of(service, ids)
+            server_times(service, paths)
+            first_views(browser, service, paths)
         database = f"sqlite:///{Path(folder) / 'popular.sqlite'}"
-        agent = popular_world(database)
-        print("\nAn agent with a million ratings by a million clients:\n")
+        agent = popular_world(database, ratings)
+        print(f"\nAn agent with {ratings:,} ratings by as many clients:\n")
         with serving(database) as service, running_browser() as browser:
             around = {name: [f"/{agent}{end}"] * 20 for name, end in (("agent", ""), ("neighbourhood", "/network"))}
             server_times(service, around)

@@ -37,11 +37,12 @@ _RATED: Final = (
 )
 
 
-def popular_world(database: str) -> str:
+def popular_world(database: str, ratings: int = RATINGS) -> str:
     """Write the world into an empty SQLite database, and return the agent's path.
 
     Args:
         database: The URL.
+        ratings: The number of clients that rated the agent, each once.
     """
     world = World(agents=AGENTS, ratings=1)
     engine = open_database(database)
@@ -50,13 +51,13 @@ def popular_world(database: str) -> str:
         progress = schema.chain.c
         block = connection.execute(select(func.max(progress.block_number))).scalar_one() + 1
         values = {"registry": REPUTATION, "tag": _TAG, "hash": keccak(text=_TAG), "share": SHARES // 100}
-        values |= {"chain": world.chain_id, "block": block, "rows": RATINGS, "each": _EACH, "agents": AGENTS}
+        values |= {"chain": world.chain_id, "block": block, "rows": ratings, "each": _EACH, "agents": AGENTS}
         parts = {"numbers": _NUMBERS, "place": _PLACE, "client": _CLIENT}
         for statement in (_FEEDBACK, _COUNTERPARTS):
             connection.execute(text(statement.format(**parts)), values)
         values["rows"] = AGENTS * _EACH - 1
         connection.execute(text(_RATED.format(**parts)), values)
-        row = (world.chain_id, REPUTATION, 1, "server", _TAG, RATINGS, RATINGS, 50 * RATINGS, SHARES // 2 * RATINGS)
+        row = (world.chain_id, REPUTATION, 1, "server", _TAG, ratings, ratings, 50 * ratings, SHARES // 2 * ratings)
         names = [column.name for column in schema.summary.c]
         connection.execute(insert(schema.summary), dict(zip(names, (*row, 50.0, 49.9), strict=True)))
         connection.execute(schema.chain.update().values(block_number=block + 1_000, head_number=block + 1_000))

@@ -77,7 +77,7 @@ def filled(parameters: Mapping[str, str]) -> dict[str, str]:
     found = {name: parameters.get(name, "").strip() for name in FIELDS}
     found = {name: value for name, value in found.items() if value}
     for end in ENDS[1:]:  # a form names the side of every gate, also of those that are not filled
-        if {name for name in found if name.endswith(end)} == {f"side{end}"} and found[f"side{end}"] == Side.SERVER:
+        if found.get(f"side{end}") == Side.SERVER:
             del found[f"side{end}"]
     return {} if found == {"side": Side.SERVER.value} else found
 

@@ -101,6 +101,25 @@ def test_json_is_given_by_path_and_by_accept(api):
     assert "Accept" in by_accept.headers["Vary"].split(", ")
 
 
+@pytest.mark.parametrize("path", PATHS)
+def test_every_page_has_the_same_content_as_json_by_path_and_by_accept(api, path):
+    path = path_of(path, api)
+    before, question, query = path.partition("?")
+    by_path = api.get(f"{'/index' if before == '/' else before}.json{question}{query}")
+    by_accept = api.get(path, headers={"Accept": "application/json"})
+    assert by_path.headers["Content-Type"] == by_accept.headers["Content-Type"] == "application/json"
+    assert by_path.json() == by_accept.json()
+    assert by_path.url.raw_path.decode() in page(api, path).attributes("href")
+
+
+def test_the_gate_on_an_agent_is_shown_as_commands_that_work(api):
+    shown = page(api, "/31337/1").text
+    assert "bilateral check client 31337:1" in shown
+    assert "bilateral check server 31337:1" in shown
+    path = re.search(r"GET (/v1/checks/server\?agent=31337:1)", shown)[1]
+    assert api.get(path).status_code == 200
+
+
 def test_the_words_of_a_hostile_agent_are_shown_and_do_nothing(api):
     answer = api.get("/31337/6", headers={"Accept": "text/html"})
     found = Page(answer.text)

@@ -12,8 +12,8 @@ def test_a_person_searches_gates_opens_an_agent_and_follows_a_rating_to_its_tran
     page.get_by_label("Search").fill("weather")
     page.keyboard.press("Enter")
     page.wait_for_url(f"{site}/search?q=weather")
-    page.get_by_label("Tag").fill("starred")
-    page.get_by_label("Raters at least").fill("2")
+    page.get_by_label("Tag", exact=True).fill("starred")
+    page.get_by_label("Raters at least", exact=True).fill("2")
     page.get_by_role("button", name="Search", exact=True).click()
     page.wait_for_url(f"{site}/search?q=weather&side=server&tag=starred&clients=2")
     page.get_by_role("link", name="Weather Oracle").click()
@@ -117,7 +117,7 @@ def test_pages_are_complete_without_javascript(watched):
     page.get_by_role("link", name="Open the graph").click()
     assert page.get_by_text("The graph needs JavaScript; the table below says the same.").is_visible()
     page.goto("/search")
-    page.get_by_label("Words, or an owner").fill("painter")
+    page.get_by_label("Words, an id").fill("painter")
     page.get_by_role("button", name="Search", exact=True).click()
     assert page.get_by_role("link", name="Image Painter").is_visible()
 
@@ -131,3 +131,25 @@ def test_every_page_names_a_picture_that_exists(watched, site):
         assert answer.headers["content-type"] == "image/png"
         assert answer.body()[16:24] == (1200).to_bytes(4) + (630).to_bytes(4)
         assert len(answer.body()) < 60_000
+
+
+def test_a_person_follows_a_figure_to_its_ratings_and_a_payment_to_its_proof(watched, evidence_site):
+    page = watched(at=evidence_site).open("/base/1")
+    page.get_by_role("link", name="5 ratings").click()
+    page.wait_for_url(f"{evidence_site}/base/1/ratings?tag=starred")
+    page.get_by_role("region", name="Ratings").get_by_role("link", name="✓ paid $1.50").click()
+    assert page.url.endswith("#payment")
+    assert page.get_by_text("Proven: the client paid this agent, as the chain shows").is_visible()
+    page.get_by_role("link", name="What this means").click()
+    assert page.url == f"{evidence_site}/method#payment"
+
+
+def test_a_person_fills_a_second_gate_by_keyboard_and_shares_its_path(watched, evidence_site):
+    page = watched(at=evidence_site).open("/search")
+    page.get_by_text("Gate 2: this too has to hold").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("Tag, gate 2").fill("starred")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{evidence_site}/search?side=server&tag_2=starred")
+    assert page.get_by_label("Tag, gate 2").is_visible()
+    assert page.get_by_role("region", name="Agents").get_by_role("row").count() == 2
