@@ -67,7 +67,7 @@ class Watched:
             self.faults.append(f"foreign: {request.url}")
 
     def open(self, path, status=200):
-        """Open a page, and return it. The browser tells of a page of a problem, which is no fault."""
+        """Open a page, and return it. The console names a problem; that is expected here."""
         self._status = status
         answer = self.page.goto(path)
         assert answer.status == status, path[:80]
