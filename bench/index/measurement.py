@@ -20,16 +20,16 @@ from ape.logging import LogLevel, logger
 from pgserver.postgres_server import get_server
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, func, select, text
 
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
 from bench.index.plain import index_plainly
 from bilateral.index import schema
+from bilateral.index.activity import agent_activity
 from bilateral.index.database import open_database
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.follow import Follower, Outcome
-from bilateral.index.partitions import create_partitions
 from bilateral.index.pool import Pool
 from bilateral.index.source import Source
 from bilateral.index.store import Block, ChainStore
@@ -40,7 +40,12 @@ if TYPE_CHECKING:
 
 CHAIN_ID: Final = 31337
 COPIES: Final = 19
-"""Further chains with the same rows, so that the tables hold about a million."""
+"""Earlier blocks with rows like those of the chain, so that the tables hold about a million of it."""
+
+_AGENTS_A_COPY: Final = 1_000_000
+"""The distance of the ids of agents in two copies."""
+
+_AGENT_COLUMNS: Final = frozenset({"agent_id", "client_id", "server_id", "validator_id", "seller_id"})
 
 POSTGRES_SETTINGS: Final = ("shared_buffers = '1GB'", "max_wal_size = '4GB'")
 """The server's settings that differ from its defaults, which are for the smallest machines."""
@@ -71,17 +76,17 @@ class Run:
         return self.events / self.seconds
 
 
-def follower(database: str, url: str) -> Follower:
-    """Return a follower of the chain."""
+def follower(database: str, url: str, first_block: int = 0) -> Follower:
+    """Return a follower of the chain from a block on."""
     registries = {address: registry for registry, address in ADDRESSES.items()}
     source = Source(Endpoint(url), list(registries))
     store = ChainStore(open_database(database), CHAIN_ID)
-    return Follower(store, Pool(CHAIN_ID, [source]), registries, first_block=0)
+    return Follower(store, Pool(CHAIN_ID, [source]), registries, first_block)
 
 
-def index_all(database: str, url: str, _: int) -> int:
-    """Index the chain from its first block, or from the cursor, to its head."""
-    following, events = follower(database, url), 0
+def index_all(database: str, url: str, first_block: int) -> int:
+    """Index the chain from a block, or from the cursor, to its head."""
+    following, events = follower(database, url, first_block), 0
     while (step := following.step()).outcome is not Outcome.WAITED:
         events += step.events
     return events
@@ -122,23 +127,28 @@ def grow(chain: EventChain, generator: Generator, blocks: int, logs: int) -> Non
         chain.mine(generator.logs(logs))
 
 
-def fill(database: str) -> int:
-    """Copy the chain's rows to further chains, and return the number of rows of events."""
+def fill(database: str, blocks: int) -> int:
+    """Copy the chain's rows to earlier blocks and other agents of it, and return the number of rows of events.
+
+    Args:
+        database: The database.
+        blocks: The number of blocks with rows. There are `COPIES` times as many before them.
+    """
     engine = open_database(database)
-    tables = (*schema.EVENT_TABLES.values(), schema.undecodable_log, *schema.DERIVED_TABLES)
+    events = (*schema.EVENT_TABLES.values(), schema.undecodable_log)
+    derived = [it for it in (*schema.DERIVED_TABLES, agent_activity) if it is not schema.primary_agent]
     with engine.begin() as connection:
-        for number in range(1, COPIES + 1):
-            create_partitions(connection, CHAIN_ID + number)
-        for table in tables:
-            names = ", ".join(f'"{it}"' for it in table.c.keys()[1:])
+        last = connection.execute(select(func.max(schema.block.c.block_number))).scalar_one()
+        for table in (*events, *derived):
+            columns = [it.name for it in table.c]
+            names = ", ".join(f'"{it}"' for it in columns)
+            where = f"block_number > {last - blocks}" if "block_number" in columns else f"agent_id < {_AGENTS_A_COPY}"
             for number in range(1, COPIES + 1):
+                values = ", ".join(_copied(it, number, blocks) for it in columns)
                 connection.execute(
-                    text(
-                        f'INSERT INTO "{table.name}" SELECT {CHAIN_ID} + {number}, {names} FROM "{table.name}" '  # noqa: S608
-                        f"WHERE chain_id = {CHAIN_ID}"
-                    )
+                    text(f'INSERT INTO "{table.name}" ({names}) SELECT {values} FROM "{table.name}" WHERE {where}')  # noqa: S608
                 )
-        query = " + ".join(f'(SELECT count(*) FROM "{it.name}")' for it in tables[: -len(schema.DERIVED_TABLES)])  # noqa: S608
+        query = " + ".join(f'(SELECT count(*) FROM "{it.name}")' for it in events)  # noqa: S608
         rows: int = connection.execute(text(f"SELECT {query}")).scalar_one()
     if engine.dialect.name == "postgresql":  # as its own workers do within minutes, and would do during the measurement
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
@@ -146,6 +156,17 @@ def fill(database: str) -> int:
             connection.execute(text("CHECKPOINT"))
     engine.dispose()
     return rows
+
+
+def _copied(column: str, number: int, blocks: int) -> str:
+    """Return the value of a column in a copy, as SQL."""
+    if column == "block_number":
+        return f'"{column}" - {number * blocks}'
+    if column in _AGENT_COLUMNS:
+        return f'"{column}" + {number * _AGENTS_A_COPY}'
+    if column == "id_text":
+        return f"CAST(agent_id + {number * _AGENTS_A_COPY} AS TEXT)"
+    return f'"{column}"'
 
 
 def rolled_back(database: str) -> tuple[int, float]:
@@ -233,6 +254,7 @@ def main() -> None:
         for engine, fresh in databases(folder):
             with running_anvil(*OPTIONS) as url:  # a chain for each: anvil cannot go back as far as they grow it
                 chain, generator = EventChain(url, code), Generator(seed=1)
+                chain.rpc("anvil_mine", hex(COPIES * options.blocks))  # room for earlier rows
                 grow(chain, generator, options.blocks, options.events // options.blocks)
                 _Bench(chain, generator, options, table).measure(engine, fresh)
     console.print(table)
@@ -257,9 +279,10 @@ class _Bench:
 
     def measure(self, engine: str, fresh: Callable[[str], str]) -> None:
         """Measure an engine."""
-        plain = measured(index_plainly, fresh("plain"), self._chain.url, self._options.blocks // 10)
+        first_block = COPIES * self._options.blocks + 1
+        plain = measured(index_plainly, fresh("plain"), self._chain.url, first_block)
         open_database(fresh("index")).dispose()  # as `bilateral index schema` does
-        first = measured(index_all, fresh("index"), self._chain.url, 0)
+        first = measured(index_all, fresh("index"), self._chain.url, first_block)
         self._add(engine, f"{first.events:,} events", first, f"{first.rate / plain.rate:.1f} times the plain loop")
         self._add(engine, f"{plain.events:,} events by the plain loop", plain, "")
         self._measure_large(engine, fresh("index"), first.rate)
@@ -272,7 +295,7 @@ class _Bench:
     def _measure_large(self, engine: str, database: str, rate: float) -> None:
         """Measure with a million rows in the tables."""
         chain, options = self._chain, self._options
-        rows = fill(database)
+        rows = fill(database, options.blocks)
         grow(chain, self._generator, options.blocks, options.events // options.blocks)
         more = measured(index_all, database, chain.url, 0)
         what = f"{more.events:,} events more, with {rows:,} rows there"

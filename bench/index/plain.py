@@ -33,13 +33,13 @@ class _EventRow(_Base):
     arguments: Mapped[Any] = mapped_column(JSON)
 
 
-def index_plainly(database: str, url: str, last_block: int) -> int:
-    """Index a chain's events from block 0 by the plain loop.
+def index_plainly(database: str, url: str, first_block: int) -> int:
+    """Index a chain's events by the plain loop, from a block to the head.
 
     Args:
         database: The SQLAlchemy URL of an empty database.
         url: The URL of the chain's JSON-RPC.
-        last_block: The last block.
+        first_block: The first block.
 
     Returns:
         The number of stored events. It leaves out those that web3.py cannot decode.
@@ -53,8 +53,8 @@ def index_plainly(database: str, url: str, last_block: int) -> int:
         events: Any = contract.events  # web3.py's annotation lacks its iterator
         for event in events:
             decoders[address, bytes(event.build_filter().topics[0], "ascii")] = event
-    stored = 0
-    for first in range(0, last_block + 1, 50):
+    stored, last_block = 0, web3.eth.block_number
+    for first in range(first_block, last_block + 1, 50):
         query: Any = {
             "address": list(ADDRESSES.values()),
             "fromBlock": first,

@@ -190,9 +190,8 @@ class ActivityTable:
         return registry if is_of_identity else self._identities.get(registry)
 
     def _found(self, table: Table, rows: Iterable[Row]) -> Iterable[tuple[Table, str, int, int]]:
-        """Yield registry, agent and time of events."""
-        pick = _pick[table]
-        return ((table, *pick(row)) for row in rows)
+        """Yield registry, agent and time of events, each once: most events of an agent share a block's time."""
+        return ((table, *found) for found in set(map(_pick[table], rows)))
 
     def _last_of_all(self, table: Table) -> Iterable[tuple[Table, str, int, int]]:
         """Yield registry and agent, and the time of the last event of a table about it."""

@@ -55,12 +55,14 @@ class _Range:
         end: The last block of the range.
         parts: The rows of the logs, in parts that can be stored at once, with the last block of each.
         later: A later block, as it was before the logs were read; None if all headers are read.
+        headers: The headers of all blocks of a range near the head; empty deep in the chain.
     """
 
     logs: Sequence[BlockLogs]
     end: int
     parts: Sequence[tuple[EventRows, int]]
     later: Block | None = None
+    headers: Sequence[Header] = ()
 
 
 class Reader:
@@ -94,31 +96,43 @@ class Reader:
             ChainChangedError: A block was replaced while the range was read.
             EndpointLiesError: The endpoint contradicts itself, or others.
         """
-        first = cursor.number + 1
-        dense_from = head - JOURNAL_BLOCKS + 1
-        if first >= dense_from:
-            found, known = self._read_dense(source, cursor, head)
-        else:
-            found, known = self._read_sparse(source, cursor, dense_from - 1)
+        first, deep = cursor.number + 1, head - JOURNAL_BLOCKS
+        try:
+            found = self._ahead.take((source, first))
+        except (MalformedNodeAnswerError, EndpointLiesError):  # or a reorganisation went on: a second read tells
+            found = None
+        if found is None or not (found.headers or (found.later is not None and found.later.number <= deep)):
+            found = self._fetch(source, first, head)
+        known = self._check_dense(source, cursor, found) if found.headers else self._check_sparse(source, cursor, found)
+        if (behind := found.end + 1) <= head:
+            self._ahead.start((source, behind), lambda: self._fetch(source, behind, head))
         finalized = self._pool.finalized(source)
         for rows, last in found.parts:
             kept = [block for number, block in known.items() if first <= number <= last]
             yield Batch(known[last], rows, kept, head, finalized)
             first = last + 1
 
-    def _read_sparse(self, source: Source, cursor: Block, last: int) -> tuple[_Range, dict[int, Block]]:
-        """Read blocks deep in the chain, as many as the endpoint gives at once.
+    def _fetch(self, source: Source, first: int, head: int) -> _Range:
+        """Read the logs of blocks, as many as the endpoint gives at once."""
+        deep = head - JOURNAL_BLOCKS
+        return self._fetch_sparse(source, first, deep) if first <= deep else self._fetch_dense(source, first, head)
+
+    def _fetch_sparse(self, source: Source, first: int, last: int) -> _Range:
+        """Read the logs of blocks deep in the chain, and before them the header of a later block."""
+        later = source.headers_of([last])[0].block
+        logs, end = source.logs(first, last)
+        return _Range(logs, end, self._parts(source, logs, end), later)
+
+    def _check_sparse(self, source: Source, cursor: Block, found: _Range) -> dict[int, Block]:
+        """Check a range deep in the chain, and return the blocks that become checkpoints.
 
         A later block has the same hash before and after, so no block of the range was replaced while it was read. The
         headers of a sample of blocks are compared with their logs. One range in sixteen is read from a second endpoint
         too, and each range of an endpoint that lost logs.
         """
         first = cursor.number + 1
-        found = self._ahead.take((source, first))
-        if found is None or found.later is None or found.later.number > last:
-            found = self._fetch(source, first, last)
         by_number = {block.number: block for block in found.logs}
-        ends = {end for _, end in found.parts}  # they become checkpoints
+        ends = {end for _, end in found.parts}
         sample = _sample(sorted(by_number), first, found.end) | ends
         known = [block for block in (found.later, cursor) if block is not None and block.number >= 0]
         numbers = sorted({*sample, *(block.number for block in known)})
@@ -130,15 +144,7 @@ class Reader:
             self._check_block(source, headers[number], by_number.get(number))
         if source.loses_logs or self._is_sampled(source):
             self._look_twice(source, found.logs, first, found.end)
-        if (behind := found.end + 1) <= last:
-            self._ahead.start((source, behind), lambda: self._fetch(source, behind, last))
-        return found, {number: headers[number].block for number in ends}
-
-    def _fetch(self, source: Source, first: int, last: int) -> _Range:
-        """Read the logs of blocks deep in the chain, and before them the header of a later block."""
-        later = source.headers_of([last])[0].block
-        logs, end = source.logs(first, last)
-        return _Range(logs, end, self._parts(source, logs, end), later)
+        return {number: headers[number].block for number in ends}
 
     def _parts(self, source: Source, logs: Sequence[BlockLogs], end: int) -> list[tuple[EventRows, int]]:
         """Return the rows of logs in parts, and the last block of each part."""
@@ -149,27 +155,29 @@ class Reader:
             block.time = header.block.time
         return [(self._extraction.rows(part), last) for part, last in _split(logs, end)]
 
-    def _read_dense(self, source: Source, cursor: Block, head: int) -> tuple[_Range, dict[int, Block]]:
-        """Read blocks near the head, with every header. The last one must be the same before and after."""
-        first = cursor.number + 1
-        last = min(head, first + source.size.blocks - 1)
-        self._ahead.take(None)
-        headers = source.headers(first, last)
-        logs, end = source.logs(first, last)
-        after = source.header(last)
-        if after is None or after.block.hash != headers[-1].block.hash:
-            raise ChainChangedError(source.name, f"block {last} was replaced")
-        headers = headers[: end - first + 1]
+    def _fetch_dense(self, source: Source, first: int, head: int) -> _Range:
+        """Read the headers and the logs of blocks near the head."""
+        headers = source.headers(first, min(head, first + source.size.blocks - 1))
+        logs, end = source.logs(first, headers[-1].block.number)
+        times = {header.block.number: header.block.time for header in headers}
+        for block in logs:
+            block.time = times[block.number]
+        return _Range(logs, end, self._parts(source, logs, end), headers=headers)
+
+    def _check_dense(self, source: Source, cursor: Block, found: _Range) -> dict[int, Block]:
+        """Check a range near the head, and return its blocks. The last one must be the same before and after."""
+        first, last = cursor.number + 1, found.headers[-1].block
+        after = source.header(last.number)
+        if after is None or after.block.hash != last.hash:
+            raise ChainChangedError(source.name, f"block {last.number} was replaced")
+        headers = found.headers[: found.end - first + 1]
         if cursor.number >= 0 and headers[0].parent_hash != cursor.hash:
             raise ChainChangedError(source.name, f"block {first} does not follow block {cursor.number}")
-        by_number = {block.number: block for block in logs}
+        by_number = {block.number: block for block in found.logs}
         is_thorough = len(headers) <= _FEW_BLOCKS
         for header in headers:
             self._check_block(source, header, by_number.get(header.block.number), is_thorough=is_thorough)
-        known = {header.block.number: header.block for header in headers}
-        for block in logs:
-            block.time = known[block.number].time
-        return _Range(logs, end, self._parts(source, logs, end)), known
+        return {header.block.number: header.block for header in headers}
 
     def _check_block(
         self, source: Source, header: Header, logs: BlockLogs | None, *, is_thorough: bool = False

@@ -19,12 +19,6 @@ LARGEST = 100
 
 
 @pytest.fixture
-def database_url(tmp_path):
-    """These tests are about endpoints: one engine is enough."""
-    return f"sqlite:///{tmp_path / 'index.sqlite'}"
-
-
-@pytest.fixture
 def refused(proxy):
     """The numbers of blocks that the endpoint refused, which gives at most 100."""
     found = []
