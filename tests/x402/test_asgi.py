@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from threading import Event
 
 import httpx
@@ -130,9 +131,9 @@ def declared(agent, deployment):
     return declare_8004_reputation(agent, deployment, endpoint="https://agent.example/weather")
 
 
-@pytest.fixture
-def open_shop(facilitator, token, seller, declared):
-    """Opens a shop with any signing key."""
+@contextmanager
+def shops(facilitator, token, seller, declared):
+    """Open shops with any signing key, and close them at the end."""
     running = []
 
     def make(key=SIGNING_KEY, middleware=(), routes=None, **settings):
@@ -148,14 +149,34 @@ def open_shop(facilitator, token, seller, declared):
         running.append(context)
         return shop
 
-    yield make
-    for context in running:
-        context.__exit__(None, None, None)
+    try:
+        yield make
+    finally:
+        for context in running:
+            context.__exit__(None, None, None)
 
 
 @pytest.fixture
-def shop(open_shop):
-    return open_shop()
+def open_shop(facilitator, token, seller, declared):
+    """Opens a shop of a test's own."""
+    with shops(facilitator, token, seller, declared) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def one_shop(facilitator, token, seller, declared):
+    with shops(facilitator, token, seller, declared) as make:
+        yield make()
+
+
+@pytest.fixture
+def shop(one_shop):
+    """The shop of all tests that change nothing in it, as if it had just been opened."""
+    one_shop.runs.clear()
+    one_shop.alarms.clear()
+    one_shop.hold = None
+    one_shop.extension.signed_responses = one_shop.extension.unsigned_responses = 0
+    return one_shop
 
 
 def pay(shop, path, buyer, method="GET", **request):

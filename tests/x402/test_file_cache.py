@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import ssl
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from bilateral.errors import DocumentError
 from bilateral.x402 import CheckName, Outcome, Secp256k1Key, Verifier, declare_8004_reputation
 from bilateral.x402 import checking as checking_module
 from bilateral.x402.checking import FileCache
-from tests.sdk.servers import HttpServer
+from tests.sdk.servers import HttpServer, redirect, respond
 from tests.x402.buying import buy
 from tests.x402.world import SIGNING_KEY, signer_entry
 
@@ -130,3 +131,34 @@ def test_rotated_key_is_found_although_the_file_was_cached(rpc, deployment, trus
         past = verifier.verify(paid, historical=True)
         assert past.outcome(CheckName.REGISTRATION_FILE) is Outcome.UNCHECKED
         assert "not provable for the past" in " ".join(past.problems)
+
+
+def bomb(handler):
+    respond(handler, gzip.compress(bytes(2**25)), Content_Encoding="gzip")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (redirect("/agent.json"), "redirects more than 3 times"),
+        (None, "https"),
+        (bomb, "encoding"),
+        (b" " * (64 * 1024 + 1), "65536 bytes"),
+        (lambda handler: handler.send_error(500), "500"),
+    ],
+    ids=["redirects for ever", "redirect to http", "bomb", "too large", "error"],
+)
+def test_hostile_server_of_a_registration_file_verifies_nothing(
+    rpc, deployment, trusting, web, hosted, sell, enrich, answer, problem
+):
+    agent_id, publish = hosted
+    publish(SIGNING_KEY)
+    with sell(declare_8004_reputation(agent_id, deployment)) as url:
+        paid = buy(url, enrich())
+    with HttpServer() as plain, Verifier({rpc: deployment}, loader=trusting) as verifier:
+        plain.routes["/agent.json"] = web.routes["/agent.json"]
+        web.routes["/agent.json"] = answer or redirect(plain.url + "/agent.json")
+        found = verifier.verify(paid).check(CheckName.REGISTRATION_FILE)
+    assert found.outcome is not Outcome.PASSED
+    assert found.code in {"file_not_loaded", "file_not_authentic"}
+    assert problem in found.problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from contextlib import contextmanager, nullcontext
 
@@ -230,19 +231,20 @@ def test_literal_form_of_the_specification_is_accepted(server, buyer, client_age
 
 @pytest.fixture(scope="module")
 def index_now(rpc, deployment, tmp_path_factory):
-    """Indexes the chain as it is now, and returns a reader of the index."""
-    opened = []
+    """Indexes the chain as it is now, and returns a reader of the index. A test that changes the index copies it."""
+    folder, opened = tmp_path_factory.mktemp("index"), []
+    url = f"sqlite:///{folder / 'index.sqlite'}"
+    settings = IndexSettings((ChainSettings((rpc,), (deployment,), 0),), url, poll_seconds=0.05)
 
-    def make():
-        url = f"sqlite:///{tmp_path_factory.mktemp('index') / 'index.sqlite'}"
-        settings = IndexSettings((ChainSettings((rpc,), (deployment,), 0),), url, poll_seconds=0.05)
+    def make(*, copied=False):
         engine = open_database(url)
         try:
             follow_chains(engine, settings, stop=threading.Event(), until_head=True)
         finally:
             engine.dispose()
-        opened.append(Reader(url, seconds=30))
-        return opened[-1], url
+        found = f"sqlite:///{shutil.copyfile(folder / 'index.sqlite', folder / 'copy.sqlite')}" if copied else url
+        opened.append(Reader(found, seconds=30))
+        return opened[-1], found
 
     yield make
     for reader in opened:
@@ -305,7 +307,7 @@ def test_chain_decides_where_the_index_lags(gated, index_now, selling_client, bu
 
 def test_chain_decides_where_the_index_fails(gated, index_now, selling_client, buyer, client_agent):
     selling_client.rate_client(client_agent, 5, server_id=gated.agent_id).wait()
-    reader, database = index_now()
+    reader, database = index_now(copied=True)
     engine = open_database(database)
     with engine.begin() as connection:
         connection.execute(text(f"DROP TABLE {EVENT_TABLES[ClientRated].name}"))

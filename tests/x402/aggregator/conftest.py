@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -11,13 +12,27 @@ from bilateral.client import Client
 from bilateral.index.database import open_database
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
-from tests.index.conftest import database_url, fresh_postgres, postgres  # noqa: F401  # fixtures
+from tests.index.conftest import fresh_postgres, postgres  # noqa: F401  # fixtures
 from tests.x402.aggregator.world import Review
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory):
+    """A SQLite database after all migrations. They take longer than most tests, so tests copy it."""
+    path = tmp_path_factory.mktemp("migrated") / "index.sqlite"
+    open_database(f"sqlite:///{path}").dispose()
+    return path
+
+
 @pytest.fixture
-def sqlite_url(tmp_path):
-    return f"sqlite:///{tmp_path / 'index.sqlite'}"
+def sqlite_url(tmp_path, migrated):
+    copied = shutil.copyfile(migrated, tmp_path / "index.sqlite")
+    return f"sqlite:///{copied}"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request):
+    return request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "fresh_postgres")
 
 
 @pytest.fixture
@@ -29,7 +44,7 @@ def engine(sqlite_url):
 
 
 @pytest.fixture
-def any_engine(database_url):  # noqa: F811  # a fixture
+def any_engine(database_url):
     """The database on both engines."""
     engine = open_database(database_url)
     yield engine

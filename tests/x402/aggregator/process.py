@@ -8,6 +8,7 @@ import os
 import signal
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvicorn
 
@@ -16,11 +17,13 @@ from bilateral.api.settings import ApiSettings
 from bilateral.contracts import Registry
 from bilateral.index.database import open_database
 from bilateral.x402.aggregator.acceptance import Acceptance
+from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.queue import WorkQueue
+from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.submitter import Submitter
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["tests.x402.aggregator.process"])
+CONTEXT.set_forkserver_preload(["tests.x402.aggregator.process", "tests.x402.aggregator.preload"])
 
 POINTS = {
     "before it is accepted": (Acceptance, "accept", "before"),
@@ -81,12 +84,24 @@ tokens = {{ "{token}" = {minimum} }}
     return path, {"SPONSOR_KEY": chain.signer.key.hex()}
 
 
+def work_until_killed(database, settings, environment, point, content):
+    """Let an aggregator take a message in a process of its own, which ends itself at a point. Return its exit code."""
+    arguments = (database, str(settings), environment, point, content)
+    process = CONTEXT.Process(target=_work, args=arguments, daemon=True)
+    process.start()
+    process.join(60)
+    if process.is_alive():
+        process.kill()
+        process.join()
+    return process.exitcode
+
+
 @contextmanager
-def running(database, settings, environment, point=None):
+def running(database, settings, environment):
     """Serve an aggregator in a process of its own."""
     open_database(database).dispose()
     ours, theirs = CONTEXT.Pipe()
-    process = CONTEXT.Process(target=_serve, args=(database, str(settings), environment, point, theirs), daemon=True)
+    process = CONTEXT.Process(target=_serve, args=(database, str(settings), environment, theirs), daemon=True)
     process.start()
     theirs.close()
     try:
@@ -98,11 +113,18 @@ def running(database, settings, environment, point=None):
         ours.close()
 
 
-def _serve(database, settings, environment, point, connection):
+def _work(database, settings, environment, point, content):
+    """Work until killed."""
+    os.environ.update(environment)
+    _arm(*POINTS[point])
+    with Aggregator(open_database(database), read_aggregator_settings(Path(settings))) as aggregator:
+        aggregator.submit(content)
+        signal.pause()
+
+
+def _serve(database, settings, environment, connection):
     """Serve until killed."""
     os.environ.update(environment)
-    if point is not None:
-        _arm(*POINTS[point])
     app = create_app(ApiSettings(database=database, rate=None, aggregator=settings))
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", access_log=False)
     socket = config.bind_socket()
