@@ -164,7 +164,7 @@ def first_view(browser: Browser, url: str, path: str) -> tuple[float, int, int]:
         page = context.new_page()
         page.goto(path, wait_until="networkidle")
         sizes: list[tuple[str, int]] = page.evaluate(_SIZES)
-        paint: float = page.evaluate(_PAINT)
+        paint = float(page.wait_for_function(_PAINT, timeout=30_000).json_value())
         scripts = sum(size for name, size in sizes if name.endswith(".js"))
         found.append((paint, sum(size for _, size in sizes), scripts))
         context.close()
