@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import threading
 import time
 from contextlib import ExitStack
@@ -23,8 +24,14 @@ from x402.mechanisms.evm.signers import EthAccountSigner
 
 from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
-from bilateral.buyers.messages import content_hash
+from bilateral.buyer_terms import BuyerTier, TierCredential
+from bilateral.buyers.anchoring import anchor_states
+from bilateral.buyers.messages import CredentialRequest, content_hash
+from bilateral.buyers.policies import BRP
 from bilateral.buyers.requests import EnrichmentBody
+from bilateral.buyers.results import domain_of
+from bilateral.buyers.settings import BuyerSettings
+from bilateral.client import Client
 from bilateral.contracts import Deployment
 from bilateral.index.database import open_database
 from bilateral.index.payments.terms import PaymentTerms
@@ -37,6 +44,8 @@ from scripts._payments import sign_payment
 from scripts._x402 import facilitator_app, serving
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ape.contracts import ContractInstance
     from eth_account.signers.local import LocalAccount
 
@@ -46,6 +55,7 @@ DOLLAR = 1_000_000
 PRICE = 6 * DOLLAR
 DISCOUNTS = {"verified": 5, "trusted": 10}
 
+_KEY = "BILATERAL_DEMO_ATTESTOR"
 _SECONDS = 30
 _GAS = 200_000
 
@@ -83,8 +93,11 @@ class Bazaar:
         app = facilitator_app(self.stage.url, secret.private_key, self.network, str(self.registry.address))
         self.facilitator = self._stack.enter_context(serving(app))
         self.index()
-        service = create_app(ApiSettings(database=self.database, rate=None))
-        self.service = self._stack.enter_context(serving(service))
+        attestor: Any = self.stage.account("attestor")
+        os.environ[_KEY] = attestor.private_key
+        self._stack.callback(os.environ.pop, _KEY, None)
+        settings = ApiSettings(database=self.database, rate=None, buyers=BuyerSettings(key_variable=_KEY))
+        self.service = self._stack.enter_context(serving(create_app(settings)))
 
     def close(self) -> None:
         """Stop all servers."""
@@ -129,6 +142,39 @@ class Bazaar:
         answer.raise_for_status()
         found: dict[str, Any] = answer.json()
         return found
+
+    def anchor(self, policies: Sequence[str]) -> int:
+        """Store the states of all buyers and post their root, as the service's operator does. Return the epoch."""
+        engine = open_database(self.database)
+        client = Client(self.stage.url, signer=self.key("anchorer"), deployment=self.deployment)
+        epoch = anchor_states(engine, client, policies)
+        engine.dispose()
+        self.index()
+        return epoch
+
+    def anchored(self, role: str) -> dict[str, Any]:
+        """Ask the service for the anchored state of an account, with its proof."""
+        url = f"{self.service}/api/buyer/{self.stage.account(role).address}/anchor"
+        answer = requests.get(url, timeout=_SECONDS)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def credential(self, role: str, holder: str) -> tuple[TierCredential, bytes]:
+        """Ask the service for a credential of an account's tier for another address, as the account signs."""
+        buyer: Any = self.stage.account(role).address
+        fresh: Any = self.stage.account(holder).address
+        expires_at = int(time.time()) + _SECONDS
+        wish = CredentialRequest(buyer, fresh, BRP.name, self.stage.chain_id, expires_at)
+        signature = bytes(self.key(role).sign_message(wish.signable(domain_of(self.stage.chain_id))).signature)
+        body = {"holder": fresh, "chainId": self.stage.chain_id, "policy": BRP.name, "expiresAt": expires_at}
+        url = f"{self.service}/api/buyer/{buyer}/credential"
+        answer = requests.post(url, json={**body, "signature": f"0x{signature.hex()}"}, timeout=_SECONDS)
+        answer.raise_for_status()
+        found: dict[str, Any] = answer.json()["message"]
+        times, policy = (found["issuedAt"], found["validUntil"]), bytes.fromhex(found["policy"][2:])
+        credential = TierCredential(found["holder"], *times, policy, BuyerTier.of_level(found["tier"]))
+        return credential, bytes.fromhex(answer.json()["signature"][2:])
 
     def offer(self, role: str, agent: int) -> dict[str, Any]:
         """Publish the discounts of a seller, signed by it. Return the answer of the service."""

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import logging
 import tempfile
-import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import ape
 import requests
 
-from bilateral.buyer_terms import BuyerTier, policy_hash
-from bilateral.buyers.anchoring import state_of
-from bilateral.buyers.anchors import StateTree
-from bilateral.buyers.credentials import issue_credential, sign_credential
+from bilateral.buyer_terms import BuyerTier
 from bilateral.buyers.policies import BRP, INDEPENDENT
-from bilateral.buyers.records import read_cursors, read_standing
-from bilateral.index.database import open_database
-from bilateral.signatures import Domain
 from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
 from scripts._x402 import serving
 
 if TYPE_CHECKING:
-    from bilateral.buyers.records import Standing
     from scripts._demo.stage import Stage
 
 FULL, VERIFIED_PRICE, TRUSTED_PRICE = PRICE, PRICE * 95 // 100, PRICE * 90 // 100
@@ -157,32 +149,30 @@ def _wash(bazaar: Bazaar) -> None:
 def _anchor(bazaar: Bazaar) -> None:
     """Anchor the states of all buyers, and verify one on chain."""
     stage, registry = bazaar.stage, bazaar.registry
-    states = [state_of(it) for it in _standings(bazaar, (_BUYER, _WASHER))]
-    tree = StateTree(states)
-    epoch = registry.getNextEpoch()
     with stage.step("The service anchors its state: one root for all buyers and policies.") as step:
-        registry.anchorRoot(epoch, tree.root, sender=stage.account("anchorer"))
+        epoch = bazaar.anchor((BRP.name, INDEPENDENT.name))
+        found = bazaar.anchored(_BUYER)
         step.check("epoch", registry.getNextEpoch() - 1, epoch)
-        step.check("leaves", len(tree), len(states))
+        step.check("anchored by the service", found["epoch"], epoch)
     with stage.step("Anybody verifies the buyer's leaf on chain. A better score would not pass.") as step:
-        state = states[0]
-        better: tuple[Any, ...] = (*state.arguments[:2], 100, *state.arguments[3:])
-        proof = tree.proof_of(state)
-        step.check("score", state.score, bazaar.profile(_BUYER)["reputation"]["score"])
-        step.check("verified", registry.verifyBuyer(state.arguments, epoch, proof), True)
-        step.check("verified with score 100", registry.verifyBuyer(better, epoch, proof), False)
+        state = tuple(found["state"].values())
+        state = (*state[:5], int(state[5]), *state[6:])
+        better = (*state[:2], 100, *state[3:])
+        step.check("score", state[2], bazaar.profile(_BUYER)["reputation"]["score"])
+        step.check("verified", registry.verifyBuyer(state, epoch, found["proof"]), True)
+        step.check("verified with score 100", registry.verifyBuyer(better, epoch, found["proof"]), False)
     with stage.refused(
         registry.NotRoleHolder,
         "The wash trader wants to anchor a state of its own.",
         role=1,
         caller=stage.account(_WASHER),
     ):
-        registry.anchorRoot(epoch + 1, tree.root, sender=stage.account(_WASHER))
+        registry.anchorRoot(epoch + 1, found["root"], sender=stage.account(_WASHER))
 
 
 def _show_credential(bazaar: Bazaar) -> None:
     """Let a fresh address prove the buyer's tier."""
-    stage, attestor = bazaar.stage, bazaar.key("attestor")
+    stage = bazaar.stage
     service = stage.account("deployer").deploy(ape.project.DiscountedService, bazaar.registry)
     stage.introduce("DiscountedService", service)
     fresh, stranger = stage.account("fresh address"), stage.account("stranger")
@@ -194,10 +184,9 @@ def _show_credential(bazaar: Bazaar) -> None:
         service.TierTooLow, "A fresh address is not.", account=fresh, tier=tier.level, minimum=BuyerTier.TRUSTED.level
     ):
         service.serve(sender=fresh)
-    credential = issue_credential(str(fresh.address), BuyerTier.TRUSTED, policy_hash(BRP.name), at=stage.now())
-    domain = Domain(stage.chain_id, str(bazaar.registry.address))  # type: ignore[arg-type]  # it is checksummed
-    signature = sign_credential(credential, domain, attestor)
-    with stage.step("The attestor signs a credential for the fresh address, which hides the buyer's account.") as step:
+    with stage.step("The service signs a credential for the fresh address, which hides the buyer's account.") as step:
+        credential, signature = bazaar.credential(_BUYER, "fresh address")
+        step.check("tier", credential.tier.value, BuyerTier.TRUSTED.value)
         service.serveHolder(credential.arguments, signature, sender=fresh)
         step.check("served", service.served(fresh), 1)
         step.check("payments of the fresh address", bazaar.settled("fresh address")[0], 0)
@@ -224,18 +213,3 @@ def _row(bazaar: Bazaar, agent: int) -> tuple[object, ...]:
         price = price_in(requests.get(_audit_of(bazaar, url), timeout=_SECONDS)) / DOLLAR
     metrics, reputation = found["metrics"], found["reputation"]
     return metrics["paymentCount"], metrics["totalVolumeUsdc"], reputation["score"], reputation["tier"], f"{price:.2f}"
-
-
-def _standings(bazaar: Bazaar, roles: tuple[str, ...]) -> list[Standing]:
-    """Read accounts from the index as each policy sees them."""
-    chain_id, now = bazaar.stage.chain_id, int(time.time())
-    engine = open_database(bazaar.database)
-    with engine.connect() as connection:
-        block = read_cursors(connection)[chain_id]
-        found = [
-            read_standing(connection, chain_id, str(bazaar.stage.account(role).address), policy, now, block)
-            for role in roles
-            for policy in (BRP, INDEPENDENT)
-        ]
-    engine.dispose()
-    return found

@@ -112,14 +112,14 @@ def test_wash_trader_is_shown_by_both_policies(run):
 
 
 def test_state_of_buyers_is_anchored_and_a_leaf_is_verified_on_chain(run):
-    assert checks_of(run.stdout, "The service anchors its state") == "epoch 1 · leaves 4"
+    assert checks_of(run.stdout, "The service anchors its state") == "epoch 1 · anchored by the service 1"
     verified = "score 42 · verified True · verified with score 100 False"
     assert checks_of(run.stdout, "Anybody verifies the buyer's leaf on chain.") == verified
 
 
 def test_fresh_address_uses_a_credential(run):
-    used = "served 1 · payments of the fresh address 0"
-    assert checks_of(run.stdout, "The attestor signs a credential for the fresh address") == used
+    used = "tier trusted · served 1 · payments of the fresh address 0"
+    assert checks_of(run.stdout, "The service signs a credential for the fresh address") == used
     assert "CredentialOfAnother(holder=fresh address, caller=stranger)" in run.stdout
 
 
