@@ -146,6 +146,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             errors.FeeLimitError,
             errors.InsufficientFundsError,
             errors.NotAgentOwnerError,
+            errors.PaymentSettledHereError,
             errors.TransactionFailedError,
         ),
     ),

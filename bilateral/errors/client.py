@@ -160,6 +160,24 @@ class FeeLimitError(BilateralError):
         self.limit = limit
 
 
+class PaymentSettledHereError(BilateralError):
+    """The registry settled a payment itself, so it must not be attested: it would count twice. Nothing was sent.
+
+    Attributes:
+        transaction_hash: The hash of the payment's transaction.
+        buyer: The account that paid.
+    """
+
+    reason = "payment_settled_here"
+
+    def __init__(self, transaction_hash: bytes, buyer: str) -> None:
+        """Compose the message."""
+        shown = f"0x{transaction_hash.hex()}"
+        super().__init__(f"the registry itself settled and counted a payment of {buyer} in {shown}: leave it out")
+        self.transaction_hash = transaction_hash
+        self.buyer = buyer
+
+
 class NotSentError(BilateralError):
     """A client with `dry_run=True` sent nothing, so there is nothing to wait for."""
 

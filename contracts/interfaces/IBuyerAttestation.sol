@@ -151,6 +151,7 @@ interface IBuyerAttestation {
     /// @notice Records payments of one chain, all or none.
     /// @dev For the attestor. Emits `PaymentAttested` for each. Reverts, in this order, with `NotRoleHolder`, and for
     /// the first refused payment with `PaymentTimeOutOfRange` or `PaymentAlreadyRecorded`.
+    /// WARNING: as for `recordPayment`, a payment that was settled here would count twice.
     /// @param chainId The EIP-155 id of the chain.
     /// @param records The payments.
     function recordManyPayments(uint256 chainId, PaymentRecord[] calldata records) external;

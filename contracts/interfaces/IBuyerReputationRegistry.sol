@@ -8,8 +8,10 @@ pragma solidity ^0.8.34;
 /// registry itself made, so it needs no trust. The *attested* record has what the attestor says. The score and the tier
 /// of this interface are worked out from both; `settlementScoreOf` uses the settled record alone.
 ///
-/// WARNING: on chain, the score is a lower bound. The registry knows no payment that was neither settled here nor
-/// attested. A buyer without attested reviews has no points for fairness, so at most 75 points.
+/// WARNING: the score knows what was settled here or attested, and nothing else. Missing payments, and missing reviews of
+/// a fair buyer, make it too low. Missing disputes, and missing reviews of an unfair buyer, make it too high. Without
+/// disputes and unfair reviews elsewhere it is a lower bound. A buyer without attested reviews has no points for fairness,
+/// so at most 75 points.
 ///
 /// WARNING: payments prove that money moved, not that a service was bought. A buyer that pays its own agent gets the
 /// money back. The registry leaves out payments to an agent of the payer itself, but not those to a second person's.
@@ -24,7 +26,8 @@ interface IBuyerReputationRegistry {
     /// payment of the transaction is recorded before or after; `recordManyPayments` records single ones. Emits
     /// `PaymentAttested`. Reverts, in this order, with `NotRoleHolder`, `PaymentTooHigh`, `PaymentAlreadyRecorded`.
     /// Protocol, section 8.
-    /// WARNING: the attestor must not record a payment that was settled here: it would count twice.
+    /// WARNING: the attestor must not record a payment that was settled here: it would count twice. A contract knows
+    /// neither the hash nor the logs of a transaction, so it cannot refuse that. The SDK does, before it sends.
     /// @param buyer The account that paid.
     /// @param amount The amount in millionths of a dollar, below 2^56.
     /// @param txHash The hash of the transaction.

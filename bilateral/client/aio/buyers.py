@@ -52,6 +52,7 @@ class AsyncBuyerMethods(AsyncRunner):
             transaction_hash: The hash of the transaction.
 
         Raises:
+            PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
                 `payment_already_recorded`.
         """
@@ -70,6 +71,7 @@ class AsyncBuyerMethods(AsyncRunner):
 
         Raises:
             InvalidArgumentError: The list of payments is empty.
+            PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
         """
@@ -149,7 +151,9 @@ class AsyncBuyerMethods(AsyncRunner):
         return await self._write(buyers.take(self._state, role))
 
     async def get_buyer_score(self, buyer: str) -> int:
-        """Return the score of a buyer from both records, 0 to 100 (`getBuyerScore`). It is a lower bound.
+        """Return the score of a buyer from both records, 0 to 100 (`getBuyerScore`).
+
+        It knows what was settled or attested. Missing payments make it too low, and missing disputes too high.
 
         Args:
             buyer: The account.

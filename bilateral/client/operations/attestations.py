@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from eth_utils.hexadecimal import encode_hex
+
 from bilateral.buyer_terms import WHOLE_TRANSACTION, AttestedPayment, BuyerFeedback, BuyerReviews
 from bilateral.client.inputs import checked_uint, hash_bytes
-from bilateral.client.operations import buyers, transactions
-from bilateral.errors import InvalidArgumentError
-from bilateral.events import FeedbackAttested, PaymentAttested, ReviewsAttested
+from bilateral.client.operations import buyers, lookups, registries, transactions
+from bilateral.contracts import Registry
+from bilateral.errors import InvalidArgumentError, PaymentSettledHereError
+from bilateral.events import FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested
 from bilateral.identifiers import checksummed
+from bilateral.logs import RawLog
+from bilateral.node import answers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from bilateral.buyer_terms import PaymentRecord
     from bilateral.client.operations.transactions import Sent
@@ -33,11 +38,10 @@ def record_payment(
         transactions.require_event(events, PaymentAttested, payment=expected.word)
         return logged
 
-    arguments = (
-        account,
-        checked_uint(amount, 256, "an amount"),
-        hash_bytes(transaction_hash, "a transaction's hash"),
-    )
+    name = hash_bytes(transaction_hash, "a transaction's hash")
+    arguments = (account, checked_uint(amount, 256, "an amount"), name)
+    deployment = yield from registries.connect(state)
+    yield from _require_not_settled(state, deployment.chain_id, {name: None})
     return (yield from buyers.send(state, "recordPayment", arguments, decode))
 
 
@@ -54,9 +58,40 @@ def record_payments(
         return payments
 
     packed = [(it.transaction_hash, it.payment.word) for it in records]
-    return (
-        yield from buyers.send(state, "recordManyPayments", (checked_uint(chain_id, 256, "a chain id"), packed), decode)
-    )
+    chain = checked_uint(chain_id, 256, "a chain id")
+    named: dict[bytes, set[tuple[str, int]] | None] = {}
+    for it in records:
+        payment, others = it.payment, named.get(it.transaction_hash, set())
+        is_whole = others is None or payment.position == WHOLE_TRANSACTION
+        named[it.transaction_hash] = None if is_whole else {*(others or ()), (payment.buyer, payment.amount)}
+    yield from _require_not_settled(state, chain, named)
+    return (yield from buyers.send(state, "recordManyPayments", (chain, packed), decode))
+
+
+def _require_not_settled(
+    state: ClientState, chain_id: int, transactions_: Mapping[bytes, Collection[tuple[str, int]] | None]
+) -> Operation[None]:
+    """Check that the registry did not settle and count some payments itself. A contract cannot look that up.
+
+    Args:
+        state: The client's state.
+        chain_id: The chain of the payments. The registry settles none of another chain than its own.
+        transactions_: Buyer and amount of the payments by their transaction; None for all payments of it.
+
+    Raises:
+        PaymentSettledHereError: It did.
+    """
+    deployment = yield from registries.connect(state)
+    if chain_id != deployment.chain_id:
+        return
+    registry = (yield from registries.require_registry(state, Registry.BUYERS)).lower()
+    for name, payments in transactions_.items():
+        receipt = yield from lookups.receipt(encode_hex(name))
+        for entry in answers.records((receipt or {}).get("logs", [])):
+            raw = RawLog.from_json(entry)
+            event = registries.decode(Registry.BUYERS, raw) if raw.position.address.lower() == registry else None
+            if isinstance(event, PaymentSettled) and (payments is None or (event.buyer, event.amount) in payments):
+                raise PaymentSettledHereError(name, event.buyer)
 
 
 def record_feedback(state: ClientState, feedback: BuyerFeedback) -> Operation[Sent[BuyerFeedback]]:

@@ -51,6 +51,7 @@ class BuyerMethods(Runner):
             transaction_hash: The hash of the transaction.
 
         Raises:
+            PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
                 `payment_already_recorded`.
         """
@@ -67,6 +68,7 @@ class BuyerMethods(Runner):
 
         Raises:
             InvalidArgumentError: The list of payments is empty.
+            PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
         """
@@ -144,7 +146,9 @@ class BuyerMethods(Runner):
         return self._write(buyers.take(self._state, role))
 
     def get_buyer_score(self, buyer: str) -> int:
-        """Return the score of a buyer from both records, 0 to 100 (`getBuyerScore`). It is a lower bound.
+        """Return the score of a buyer from both records, 0 to 100 (`getBuyerScore`).
+
+        It knows what was settled or attested. Missing payments make it too low, and missing disputes too high.
 
         Args:
             buyer: The account.

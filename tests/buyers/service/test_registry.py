@@ -28,12 +28,13 @@ from bilateral.buyer_terms import (
 from bilateral.buyers import anchoring
 from bilateral.buyers.anchoring import anchor_states
 from bilateral.buyers.anchors import verify_state
-from bilateral.buyers.messages import CredentialRequest
-from bilateral.buyers.requests import FeedbackBody, ReviewBody
+from bilateral.buyers.messages import CredentialRequest, content_hash
+from bilateral.buyers.requests import EnrichmentBody, FeedbackBody, ReviewBody
 from bilateral.buyers.results import domain_of
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.client import Client
 from bilateral.errors import InvalidArgumentError
+from bilateral.identifiers import AgentId
 from bilateral.index.database import open_database
 from bilateral.index.payments.schema import buyer_anchor, buyer_state
 from bilateral.index.queries.registries import AgentKey
@@ -377,3 +378,40 @@ def test_payment_that_is_not_confirmed_yet_is_pending(settings, market, tmp_path
         market.index(url, confirmations=3)
         taken = client.post("/api/buyer/feedback", json=body)
     assert (taken.status_code, taken.json()["counted"]) == (200, True)
+
+
+def test_workflow_of_the_specification(service, market, database):
+    """The seven steps of section 10, but the payment's HTTP, which tests/x402/test_buyer_discounts.py has."""
+    buyer = Account.create()
+    market.fund(buyer.address)
+    market.web3.provider.make_request("anvil_setBalance", [buyer.address, hex(10**18)])
+    body = {"globalId": market.seller_id, "serviceName": "audit", "pricePerCallUsdc": 4, "issuedAt": int(time.time())}
+    body["buyerIncentives"] = {"enabled": True, "discounts": {"verified": 5}}
+    seller, domain = AgentKey(CHAIN, market.deployment.identity, 1, ()), Domain(CHAIN, market.deployment.identity)
+    wanted = EnrichmentBody.model_validate({**body, "signature": "0x00"}).message(seller, content_hash(body))
+    signature = "0x" + bytes(SELLER.sign_message(wanted.signable(domain)).signature).hex()
+    assert service.post("/api/agent/enrichment", json={**body, "signature": signature}).is_success
+
+    def offered():  # steps 1 and 2
+        found = service.get("/api/search", params={"buyerAddress": buyer.address}).json()
+        return next(it["pricing"]["discounted"] for it in found["results"] if it["globalId"] == market.seller_id)
+
+    def profile():
+        return service.get(f"/api/buyer/{buyer.address}").json()
+
+    assert (offered(), profile()["reputation"]["score"]) == (4, 0)
+    paid = [market.settle(4 * DOLLAR, buyer=buyer) for _ in range(3)]  # steps 3 and 4
+    market.index(database)
+    scores = [profile()["reputation"]["score"]]
+    assert (offered(), profile()["reputation"]["tier"]) == (3.8, "verified")
+    proof = {"txHash": paid[0], "fromAddress": buyer.address, "toAddress": SELLER.address, "chainId": CHAIN}
+    given = {"agentId": market.seller_id, "score": 85, "proofOfPayment": proof}
+    assert service.post("/api/review", json=signed(ReviewBody, given, market, buyer)).json()["counted"]  # step 5
+    scores.append(profile()["reputation"]["score"])
+    said = signed(FeedbackBody, {**feedback(market, paid[0], buyer.address), "score": 100}, market, SELLER)
+    assert service.post("/api/buyer/feedback", json=said).json()["counted"]  # step 6
+    scores.append(profile()["reputation"]["score"])
+    assert scores == sorted(set(scores))  # step 7: each of them improves the buyer
+    market.connect(buyer).give_feedback(AgentId(1, CHAIN), 85, "starred").wait()
+    market.index(database)
+    assert service.get("/api/search", params={"minScore": 85}).json()["meta"]["total"] == 1  # and the seller

@@ -26,7 +26,12 @@ from bilateral.buyer_terms import (
 )
 from bilateral.client import Anchor, BuyerStanding, RoleHolder, SettledPayment
 from bilateral.contracts import Deployment, Registry
-from bilateral.errors import InvalidArgumentError, MissingRegistryError, UnexpectedAnswerError
+from bilateral.errors import (
+    InvalidArgumentError,
+    MissingRegistryError,
+    PaymentSettledHereError,
+    UnexpectedAnswerError,
+)
 from bilateral.identifiers import AgentId
 from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import deploy, plain, signed_payment
@@ -153,6 +158,22 @@ def test_the_attestor_records_payments_at_once(connect, attestor, buyer):
     assert client.has_payment(name, 2, chain_id=BASE_CHAIN)
     assert not client.has_payment(name, 3, chain_id=BASE_CHAIN)
     assert client.get_buyer_tier(buyer.address) is BuyerTier.VERIFIED
+
+
+def test_a_payment_that_the_registry_settled_is_not_attested(connect, attestor, reviewer, buyer, owner, agent, signed):
+    client, handle = connect(attestor), connect(reviewer).settle_payment(signed(buyer, owner.address, 20_000))
+    assert handle.wait().is_counted
+    name, chain = bytes.fromhex(handle.hash[2:]), agent.chain_id
+    settled = AttestedPayment(buyer.address, 20_000, PAID_AT, 2)
+    with pytest.raises(PaymentSettledHereError) as caught:
+        client.record_payment(buyer.address, 20_000, name)
+    assert (caught.value.transaction_hash, caught.value.buyer) == (name, buyer.address)
+    for refused in (settled, replace(settled, amount=1, position=255)):
+        with pytest.raises(PaymentSettledHereError):
+            client.record_payments(chain, [PaymentRecord(new_hash(), settled), PaymentRecord(name, refused)])
+    other = replace(settled, amount=19_999)  # another payment of the same transaction
+    for accepted_on, record in ((chain, PaymentRecord(name, other)), (BASE_CHAIN, PaymentRecord(name, settled))):
+        assert client.record_payments(accepted_on, [record]).wait() == (record.payment,)
 
 
 def test_the_attestor_records_feedback_and_reviews(connect, attestor, buyer, owner):
