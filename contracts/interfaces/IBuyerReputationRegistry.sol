@@ -9,9 +9,9 @@ pragma solidity ^0.8.34;
 /// of this interface are worked out from both; `settlementScoreOf` uses the settled record alone.
 ///
 /// WARNING: the score knows what was settled here or attested, and nothing else. Missing payments, and missing reviews
-/// of a fair buyer, make it too low. Missing disputes, and missing reviews of an unfair buyer, make it too high. It is a
-/// lower bound only if neither of the latter exist. A buyer without attested reviews has no points for fairness, so at
-/// most 75 points.
+/// of a fair buyer, make it too low. Missing disputes, and missing reviews of an unfair buyer, make it too high. It is
+/// a lower bound only if neither of the latter exist. A buyer without attested reviews has no points for fairness, so
+/// at most 75 points.
 ///
 /// WARNING: payments prove that money moved, not that a service was bought. A buyer that pays its own agent gets the
 /// money back. The registry leaves out payments to an agent of the payer itself, but not those to a second person's.
