@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, select
 
 from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.buyers.policies import INDEPENDENT, weigh
 from bilateral.buyers.records import read_cursors
 from bilateral.buyers.score import score_of
+from bilateral.checks.errors import PaymentsNotHeldError
 from bilateral.checks.seams import BuyerRecord
+from bilateral.checks.verdicts import EventEvidence
+from bilateral.index.payments.late import payments_known_at
+from bilateral.index.payments.schema import payment, payment_return
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.checks.moments import Moment
 
+_SHOWN: Final = 3
+
 
 def stored_buyers(connection: Connection, moment: Moment, account: str) -> BuyerRecord | None:
     """Return the record of a buyer for a check: from the payments and reviews on chain up to a block.
 
-    It is by the policy that discounts wash payments. A funder counts once an analysis has found it.
+    It is by the policy that discounts wash payments. A payment counts from the block at which the index learned
+    it, and a funder from the next block after an analysis has found it.
 
     Args:
         connection: The database.
@@ -29,10 +38,40 @@ def stored_buyers(connection: Connection, moment: Moment, account: str) -> Buyer
 
     Returns:
         The record; None if the index learns no payments of the chain, or has none of the buyer.
+
+    Raises:
+        PaymentsNotHeldError: All payments were read anew after the block.
     """
     if read_cursors(connection).get(moment.chain_id, -1) < 0:
         return None
-    found = read_dealings(connection, moment.chain_id, account, moment.block)
-    add_ties(connection, moment.chain_id, account, found, moment.block)
+    known = payments_known_at(connection, moment.chain_id, moment.block)
+    if known is None:
+        raise PaymentsNotHeldError(moment.block)
+    known = known if moment.payments is None else min(known, moment.payments)
+    found = read_dealings(connection, moment.chain_id, account, moment.block, known)
+    add_ties(connection, moment.chain_id, account, found, moment.block, known)
     metrics = weigh(INDEPENDENT, found, moment.time or 0).metrics
-    return BuyerRecord(Decimal(score_of(metrics)), metrics.payments) if metrics.payments else None
+    if not metrics.payments:
+        return None
+    paid, back = payment.c, payment_return.c
+    query = select(paid.token, paid.block_number, paid.log_index, paid.transaction_hash, paid.block_time).where(
+        paid.chain_id == moment.chain_id, paid.payer == account, paid.block_number <= known
+    )
+    newest = connection.execute(query.order_by(paid.block_number.desc(), paid.log_index.desc()).limit(_SHOWN)).all()
+    first = connection.execute(query.order_by(paid.block_number, paid.log_index).limit(1)).one()
+    returned = select(func.max(back.block_number)).where(
+        back.chain_id == moment.chain_id, back.receiver == account, back.block_number <= known
+    )
+    return BuyerRecord(
+        Decimal(score_of(metrics)),
+        metrics.payments,
+        first_at=first.block_time,
+        first=_evidence(first),
+        newest=max(newest[0].block_number, connection.execute(returned).scalar_one() or 0),
+        evidence=tuple(map(_evidence, newest)),
+    )
+
+
+def _evidence(row: Any) -> EventEvidence:
+    transaction = "0x" + bytes(row.transaction_hash).hex()
+    return EventEvidence("Transfer", row.token, row.block_number, row.log_index, transaction)

@@ -64,7 +64,7 @@ class Dealings:
 
 
 def read_dealings(
-    connection: Connection, chain_id: int, buyer: str, until: int | None = None
+    connection: Connection, chain_id: int, buyer: str, until: int | None = None, paid_until: int | None = None
 ) -> dict[Seller, Dealings]:
     """Read the dealings of a buyer.
 
@@ -74,6 +74,7 @@ def read_dealings(
         buyer: The buyer, in checksum form.
         until: The last block that counts. Only facts of the chain count then, so that an answer can be repeated; None
             for the present state with all messages.
+        paid_until: The last block whose payments count; None for `until`.
 
     Returns:
         The dealings by seller.
@@ -81,7 +82,8 @@ def read_dealings(
     found: dict[Seller, Dealings] = defaultdict(Dealings)
     block = _LAST_BLOCK if until is None else until
     values = {"chain_id": chain_id, "buyer": buyer, "until": block}
-    rows = _statement(with_messages=until is None).all(connection, values)
+    paid = values if paid_until is None else {**values, "until": paid_until}
+    rows = _statement(with_messages=until is None).all(connection, paid)
     for kind, registry, agent_id, count, total, first, last, own in rows:
         it = found[registry, agent_id]
         if kind == "payment":
@@ -228,17 +230,25 @@ _FUNDERS: Final = text(
     SELECT account, source, (
       SELECT count(*) FROM (
         SELECT 1 FROM funding other
-        WHERE other.chain_id = known.chain_id AND other.source = known.source LIMIT :most) funded) AS reach
+        WHERE other.chain_id = known.chain_id AND other.source = known.source
+          AND other.block_number <= :until AND (other.seen_block IS NULL OR other.seen_block < :until)
+        LIMIT :most) funded) AS reach
     FROM funding known
-    WHERE chain_id = :chain_id AND block_number <= :until AND (account = :buyer
+    WHERE chain_id = :chain_id AND block_number <= :until AND (seen_block IS NULL OR seen_block < :until)
+      AND (account = :buyer
       OR account IN (SELECT owner FROM payment WHERE chain_id = :chain_id AND payer = :buyer)
       OR account IN (SELECT payee FROM payment WHERE chain_id = :chain_id AND payer = :buyer))
     """
 )
 
 
-def add_ties(
-    connection: Connection, chain_id: int, buyer: str, found: Mapping[Seller, Dealings], until: int | None = None
+def add_ties(  # noqa: PLR0913, PLR0917  # two limits
+    connection: Connection,
+    chain_id: int,
+    buyer: str,
+    found: Mapping[Seller, Dealings],
+    until: int | None = None,
+    paid_until: int | None = None,
 ) -> None:
     """Add what came back from sellers, and who shares a funder with the buyer.
 
@@ -247,14 +257,17 @@ def add_ties(
         chain_id: The chain.
         buyer: The buyer.
         found: The dealings, which are changed.
-        until: The last block that counts; None for all. An account's funder is known once an analysis has found it.
+        until: The last block that counts; None for all. An account's funder is known once an analysis has found it,
+            and counts from the next block on.
+        paid_until: The last block whose payments count; None for `until`.
     """
     block = _LAST_BLOCK if until is None else until
+    paid = block if paid_until is None else paid_until
     table = payment.c
     query = select(table.identity_registry, table.agent_id, table.payee, table.owner).distinct()
     accounts: dict[Seller, set[str]] = defaultdict(set)
     for registry, agent_id, payee, owner in connection.execute(
-        query.where(table.chain_id == chain_id, table.payer == buyer, table.block_number <= block)
+        query.where(table.chain_id == chain_id, table.payer == buyer, table.block_number <= paid)
     ):
         accounts[registry, int(agent_id)].update((payee, owner))
     back = payment_return.c
@@ -262,7 +275,7 @@ def add_ties(
         row.payee: int(row.total)
         for row in connection.execute(
             select(back.payee, func.sum(back.micros).label("total"))
-            .where(back.chain_id == chain_id, back.receiver == buyer, back.block_number <= block)
+            .where(back.chain_id == chain_id, back.receiver == buyer, back.block_number <= paid)
             .group_by(back.payee)
         )
     }

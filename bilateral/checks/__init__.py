@@ -21,11 +21,12 @@ if TYPE_CHECKING:
         FindingsNotHeldError,
         HistoryTooLongError,
         OtherHistoryError,
+        PaymentsNotHeldError,
         UnknownAgentError,
         UnknownChainError,
     )
     from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
-    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings
+    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings
     from bilateral.checks.server import Payment, check_server
     from bilateral.checks.stored import stored_findings
     from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
@@ -44,10 +45,12 @@ __all__ = [
     "Finding",
     "Findings",
     "FindingsNotHeldError",
+    "FoundFindings",
     "HistoryTooLongError",
     "Newcomers",
     "OtherHistoryError",
     "Payment",
+    "PaymentsNotHeldError",
     "Policy",
     "Reason",
     "Severity",
@@ -75,10 +78,12 @@ _MODULES: Final = {
     "Finding": "bilateral.checks.seams",
     "Findings": "bilateral.checks.seams",
     "FindingsNotHeldError": "bilateral.checks.errors",
+    "FoundFindings": "bilateral.checks.seams",
     "HistoryTooLongError": "bilateral.checks.errors",
     "Newcomers": "bilateral.checks.policy",
     "OtherHistoryError": "bilateral.checks.errors",
     "Payment": "bilateral.checks.server",
+    "PaymentsNotHeldError": "bilateral.checks.errors",
     "Policy": "bilateral.checks.policy",
     "Reason": "bilateral.checks.verdicts",
     "Severity": "bilateral.checks.verdicts",

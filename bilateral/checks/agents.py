@@ -8,7 +8,7 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import LargeBinary, bindparam, cast, func, literal_column, null, select, union_all
+from sqlalchemy import LargeBinary, bindparam, cast, exists, func, literal_column, null, select, union_all
 from sqlalchemy.types import String
 
 from bilateral.checks.errors import HistoryTooLongError
@@ -21,6 +21,7 @@ from bilateral.events import (
     ApprovalForAll,
     Event,
     MetadataSet,
+    NewFeedback,
     Registered,
     Transfer,
     URIUpdated,
@@ -31,13 +32,16 @@ from bilateral.index.queries.unindexed import newest_first, unindexed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from sqlalchemy import Connection, Row, Select, Table
+    from sqlalchemy import ColumnElement, Connection, Row, Select, Table
 
     from bilateral.checks.moments import Moment
     from bilateral.checks.verdicts import EventEvidence
 
 MOST_CHANGES: Final = 20_000
 """Changes of owners and wallets that one check replays."""
+
+MOST_APPROVALS: Final = 20_000
+"""Approvals for one agent, and of one owner for all its agents, that one check reads."""
 
 _NOBODY: Final = "0x" + "00" * 20
 _AT_ONCE: Final = 500
@@ -65,6 +69,7 @@ class AgentFacts:
         wallet_event: The last event that changed its wallet, but for its registration; None if it has its first one.
         wallet_since: The time of that event.
         accounts: All accounts that ever were its owner or wallet.
+        account_events: The event that made each of them its owner or wallet first.
     """
 
     agent_id: int
@@ -77,6 +82,7 @@ class AgentFacts:
     wallet_event: EventEvidence | None = None
     wallet_since: int | None = None
     accounts: set[str] = field(default_factory=set)
+    account_events: dict[str, EventEvidence] = field(default_factory=dict)
 
 
 def agents_at(
@@ -248,7 +254,10 @@ def _replayed(agent_id: int, rows: Iterable[Row[Any]]) -> AgentFacts:
         else:
             states.name_address(agent_id, row.a)
         after = states.owners.get(agent_id), states.wallets.get(agent_id)
-        facts.accounts |= {account for account in after if account is not None}
+        for account in after:
+            if account is not None and account not in facts.accounts:
+                facts.accounts.add(account)
+                facts.account_events[account] = evidence_of(row.event, row)
         _note(facts, row, before, after)
     facts.owner, facts.wallet = states.owners.get(agent_id), states.wallets.get(agent_id)
     return facts
@@ -271,7 +280,7 @@ def _note(
 
 
 def approved_accounts(
-    connection: Connection, moment: Moment, identity: str, facts: AgentFacts, limit: int
+    connection: Connection, moment: Moment, identity: str, facts: AgentFacts
 ) -> list[tuple[str, EventEvidence]]:
     """Return the accounts that an agent's owners approved for it or for all their agents, the newest first.
 
@@ -280,31 +289,61 @@ def approved_accounts(
         moment: The moment.
         identity: The identity registry.
         facts: The agent.
-        limit: The most approvals of either kind to read.
+
+    Raises:
+        HistoryTooLongError: There are more approvals of one kind than a check reads.
     """
+    found: dict[str, tuple[tuple[int, int], EventEvidence]] = {}
+    for name, query, _ in _approvals(moment, identity, facts):
+        rows = connection.execute(query.limit(MOST_APPROVALS + 1)).all()
+        if len(rows) > MOST_APPROVALS:
+            raise HistoryTooLongError("approvals of one owner", MOST_APPROVALS)
+        for row in rows:
+            place = row.block_number, row.log_index
+            if row.account not in found or found[row.account][0] < place:
+                found[row.account] = place, evidence_of(name, row)
+    ordered = sorted(found.items(), key=lambda it: it[1][0], reverse=True)
+    return [(account, evidence) for account, (_, evidence) in ordered]
+
+
+def approved_reviewers(
+    connection: Connection, moment: Moment, identity: str, facts: AgentFacts, registries: Collection[str]
+) -> set[str]:
+    """Return those of an agent's approved accounts that gave feedback to any agent.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        identity: The identity registry.
+        facts: The agent.
+        registries: The registries of feedback.
+    """
+    given = schema.EVENT_TABLES[NewFeedback]
+    found: set[str] = set()
+    for _, query, account in _approvals(moment, identity, facts):
+        of_account = moment.covers(given), given.c.registry.in_(list(registries)), given.c.client_address == account
+        found.update(row.account for row in connection.execute(query.where(exists().where(*of_account))))
+    return found
+
+
+def _approvals(
+    moment: Moment, identity: str, facts: AgentFacts
+) -> tuple[tuple[str, Select[Any], ColumnElement[Any]], ...]:
+    """Return the queries for both kinds of approvals, each with its event and the column of the approved account."""
     one, all_ = schema.EVENT_TABLES[Approval], schema.EVENT_TABLES[ApprovalForAll]
-    queries = (
+    return (
         (
             "Approval",
             select(*_place(one), one.c.account.label("account"))
             .where(moment.covers(one), one.c.registry == identity, one.c.agent_id == facts.agent_id)
             .where(one.c.account != _NOBODY),
-            one,
+            one.c.account,
         ),
         (
             "ApprovalForAll",
             select(*_place(all_), all_.c.operator.label("account"))
             .where(moment.covers(all_), all_.c.registry == identity, all_.c.owner == facts.owner)
             .where(all_.c.is_approved.is_(True)),
-            all_,
+            all_.c.operator,
         ),
     )
-    found: dict[str, tuple[tuple[int, int], EventEvidence]] = {}
-    for name, query, table in queries:
-        newest = query.order_by(*newest_first(table.c)).limit(limit)
-        for row in connection.execute(newest):
-            place = row.block_number, row.log_index
-            if row.account not in found or found[row.account][0] < place:
-                found[row.account] = place, evidence_of(name, row)
-    ordered = sorted(found.items(), key=lambda it: it[1][0], reverse=True)
-    return [(account, evidence) for account, (_, evidence) in ordered]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import select
 
 from bilateral.bounds import SHARES, scale_of_tag, share_of_scale
-from bilateral.checks.agents import AgentFacts, agents_at
+from bilateral.checks.agents import agents_at
 from bilateral.checks.entries import CLIENT
 from bilateral.checks.moments import evidence_of, identity_registries, moment_of, registries
 from bilateral.checks.parties import Party, asker_of, find_account, find_agent, is_account
@@ -18,6 +19,7 @@ from bilateral.checks.ratings import lines
 from bilateral.checks.reasons import Reasons
 from bilateral.checks.standing import (
     agent_figures,
+    days,
     judge_age,
     judge_findings,
     judge_ratings,
@@ -25,7 +27,7 @@ from bilateral.checks.standing import (
     split_lines,
 )
 from bilateral.checks.verdicts import Code
-from bilateral.events import ClientRated
+from bilateral.events import ClientRated, NewFeedback
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.index import schema
 from bilateral.index.queries.unindexed import newest_first
@@ -37,15 +39,15 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from bilateral.checks.moments import Moment
-    from bilateral.checks.seams import BuyerRecords, Findings
-    from bilateral.checks.verdicts import Check
+    from bilateral.checks.seams import BuyerRecord, BuyerRecords, Findings
+    from bilateral.checks.verdicts import Check, EventEvidence
 
 _MOST_GIVEN: Final = 1_000
 _SHOWN: Final = 3
 _FEW_GIVEN: Final = 5
 """The number of feedbacks from which a client is judged by what it gave."""
 
-_RATED: Final = schema.EVENT_TABLES[ClientRated]
+_RATED, _GIVEN = schema.EVENT_TABLES[ClientRated], schema.EVENT_TABLES[NewFeedback]
 
 
 def check_client(  # noqa: PLR0913  # the seams are separate on purpose
@@ -57,6 +59,8 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     chain_id: int | None = None,
     at_block: int | None = None,
     history: bytes | None = None,
+    payments: int | None = None,
+    analysis: int | None = None,
     findings: Findings | None = None,
     buyers: BuyerRecords | None = None,
 ) -> Check:
@@ -70,6 +74,8 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         chain_id: The chain of an account; the only one of the index if left out.
         at_block: The block; the last indexed one if left out.
         history: The `history` of an earlier answer, to refuse another fork.
+        payments: The `payments` of an earlier answer, to repeat it to the letter.
+        analysis: The `analysis` of an earlier answer, to the same end.
         findings: A source of findings of trust analysis.
         buyers: A source of buyers' records.
 
@@ -78,12 +84,15 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         MalformedIdentifierError: The client or the server is malformed.
     """
     reasons = Reasons(policy or Policy())
+    sources = {"payments": payments, "analysis": analysis}
     if isinstance(client, str) and is_account(client):
         account: str | None = checksummed(client)
-        moment = moment_of(connection, chain_id, at_block, history=history)
+        moment = moment_of(connection, chain_id, at_block, history=history, **sources)
         party = find_account(connection, moment, account or "")
     else:
-        party = find_agent(connection, client, lambda chain: moment_of(connection, chain, at_block, history=history))
+        party = find_agent(
+            connection, client, lambda chain: moment_of(connection, chain, at_block, history=history, **sources)
+        )
         moment, account = party.moment, party.facts.wallet or party.facts.owner
     identity = party.identity if party is not None else _identity_of(connection, moment, for_server)
     kinds = {} if identity is None else registries(connection, moment, identity)
@@ -98,9 +107,12 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         others = _judge_agent(connection, reasons, party, kinds, asker, figures)
     if asker is not None and identity is not None:
         _judge_relation(connection, reasons, moment, identity, asker, accounts, party)
+    record = None if buyers is None or account is None else buyers(connection, moment, account)
+    if party is None and account is not None:
+        figures |= _judge_account_age(connection, reasons, moment, kinds, account, record)
     figures["given"] = _judge_given(reasons, given_by(connection, moment, list(kinds), accounts, _MOST_GIVEN))
-    figures["buyer"] = _judge_buyer(connection, reasons, moment, buyers, account)
-    figures["findings"] = judge_findings(connection, reasons, moment, findings, sorted(accounts))
+    figures["buyer"] = _judge_buyer(reasons, record)
+    figures["findings"], analysed = judge_findings(connection, reasons, moment, findings, sorted(accounts))
     return reasons.check(
         CLIENT,
         moment,
@@ -108,8 +120,38 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         account=account,
         figures=figures,
         untrusted={"lines": others} if others else {},
-        files=0,
+        payments=0 if record is None else record.newest,
+        analysis=analysed,
     )
+
+
+def _judge_account_age(  # noqa: PLR0913, PLR0917  # parts of one check
+    connection: Connection,
+    reasons: Reasons,
+    moment: Moment,
+    kinds: Mapping[str, str],
+    account: str,
+    record: BuyerRecord | None,
+) -> dict[str, Any]:
+    """Add the reason about the age of an account without an agent: the days since its first feedback or payment."""
+    query = (
+        select(_GIVEN)
+        .where(moment.covers(_GIVEN), _GIVEN.c.registry.in_(list(kinds)), _GIVEN.c.client_address == account)
+        .order_by(_GIVEN.c.block_number, _GIVEN.c.log_index)
+        .limit(1)
+    )
+    row = connection.execute(query).one_or_none()
+    seen: list[tuple[int, EventEvidence | None]] = []
+    if row is not None:
+        seen.append((row.block_time, evidence_of("NewFeedback", row)))
+    if record is not None and record.first_at is not None:
+        seen.append((record.first_at, record.first))
+    first_at, event = min(seen, key=itemgetter(0), default=(None, None))
+    age, asked = 0 if first_at is None else moment.days_since(first_at), reasons.policy.minimum_age_days
+    if age < asked:
+        since = "was never seen" if first_at is None else f"was first seen {days(age)} ago"
+        reasons.add(Code.TOO_YOUNG, f"The account {since}; the policy asks for {days(asked)}.", event)
+    return {"age_days": None if first_at is None else age, "first_seen": event}
 
 
 def _judge_agent(  # noqa: PLR0913, PLR0917  # parts of one check
@@ -188,15 +230,15 @@ def _judge_relation(  # noqa: PLR0913, PLR0917  # both sides of a relation
     party: Party | None,
 ) -> None:
     """Add a reason if the client and the server that asks are or were of one side."""
-    server = None if asker.agent_id is None else agents_at(connection, moment, identity, [asker.agent_id])
-    of_server = set(asker.accounts)
-    for facts in (server or {}).values():
-        of_server |= facts.accounts
+    server = {} if asker.agent_id is None else agents_at(connection, moment, identity, [asker.agent_id])
+    sides = [*server.values(), *([] if party is None else [party.facts])]
+    of_server = set(asker.accounts).union(*(facts.accounts for facts in server.values()))
     shared = sorted(of_server & (accounts | (set() if party is None else party.facts.accounts)))
     if shared:
-        events = [it for it in _events(party.facts if party is not None else None) if it is not None]
         reasons.add(
-            Code.RELATED, f"The client and the server have or had the account {shared[0]} in common.", *events[:_SHOWN]
+            Code.RELATED,
+            f"The client and the server have or had the account {shared[0]} in common.",
+            *(facts.account_events.get(shared[0]) for facts in sides),
         )
 
 
@@ -229,11 +271,8 @@ def _judge_given(reasons: Reasons, rows: Sequence[Row[Any]]) -> dict[str, Any]:
     }
 
 
-def _judge_buyer(
-    connection: Connection, reasons: Reasons, moment: Moment, buyers: BuyerRecords | None, account: str | None
-) -> dict[str, Any] | None:
+def _judge_buyer(reasons: Reasons, record: BuyerRecord | None) -> dict[str, Any] | None:
     """Add the reason about the buyer's record, and return its figures."""
-    record = None if buyers is None or account is None else buyers(connection, moment, account)
     minimum = reasons.policy.minimum_buyer_score
     if record is None:
         return None
@@ -251,11 +290,6 @@ def _accounts(party: Party | None) -> frozenset[str]:
     if party is None:
         return frozenset()
     return frozenset(it for it in (party.facts.owner, party.facts.wallet) if it is not None)
-
-
-def _events(facts: AgentFacts | None) -> tuple[Any, ...]:
-    """Return the events that gave an agent its owner and its wallet."""
-    return () if facts is None else (facts.registered, facts.owner_event, facts.wallet_event)
 
 
 def _identity_of(connection: Connection, moment: Moment, server: str | int | None) -> str | None:

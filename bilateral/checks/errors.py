@@ -98,7 +98,7 @@ class FileNotHeldError(CheckError):
 
 
 class FindingsNotHeldError(CheckError):
-    """The stored trust analysis saw later blocks than that of the check.
+    """The stored trust analysis is newer than the check, and replaced another one.
 
     Attributes:
         block: The block of the check.
@@ -110,11 +110,29 @@ class FindingsNotHeldError(CheckError):
     def __init__(self, block: int, analysed: int) -> None:
         """Compose the message from both blocks."""
         super().__init__(
-            f"the findings as of block {block} are not kept: the stored analysis is of block {analysed}, so check "
+            f"the findings as of block {block} are not kept: an analysis of block {analysed} replaced them, so check "
             "without findings"
         )
         self.block = block
         self.analysed = analysed
+
+
+class PaymentsNotHeldError(CheckError):
+    """All payments were read anew after the block of the check, so nobody can say which ones were known then.
+
+    Attributes:
+        block: The block of the check.
+    """
+
+    reason = "payments_not_held"
+
+    def __init__(self, block: int) -> None:
+        """Compose the message from the block."""
+        super().__init__(
+            f"the payments that were known at block {block} are not kept, because all were read anew since: check at a "
+            "later block"
+        )
+        self.block = block
 
 
 class HistoryTooLongError(CheckError):

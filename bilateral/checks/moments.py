@@ -35,6 +35,8 @@ class Moment:
         history: The hash of the block of the last event by then; None before the first.
         time: The time of that event, in Unix seconds; None before the first.
         files: The newest sight of a file that counts; None for all up to the block.
+        payments: The last block whose payments count; None for all that were known at the block.
+        analysis: The newest trust analysis that counts; None for the one of the block.
     """
 
     chain_id: int
@@ -43,6 +45,8 @@ class Moment:
     history: bytes | None
     time: int | None
     files: int | None = None
+    payments: int | None = None
+    analysis: int | None = None
 
     def covers(self, table: Table) -> ColumnElement[bool]:
         """Return the condition that a row of a table of events is of the chain, and not later than the block."""
@@ -54,13 +58,15 @@ class Moment:
         return max(0, (self.time or time) - time) // DAY
 
 
-def moment_of(
+def moment_of(  # noqa: PLR0913  # one a source of an answer
     connection: Connection,
     chain_id: int | None,
     at_block: int | None = None,
     *,
     history: bytes | None = None,
     files: int | None = None,
+    payments: int | None = None,
+    analysis: int | None = None,
 ) -> Moment:
     """Return the moment of a check.
 
@@ -70,6 +76,8 @@ def moment_of(
         at_block: The block; the last indexed one if left out.
         history: The `history` of an earlier answer, to refuse another fork.
         files: The `files` of an earlier answer, to repeat it to the letter.
+        payments: Its `payments`.
+        analysis: Its `analysis`.
 
     Raises:
         UnknownChainError: The chain is not indexed, or not named.
@@ -98,6 +106,8 @@ def moment_of(
         history=None if last is None else bytes(last.block_hash),
         time=None if last is None else last.block_time,
         files=files,
+        payments=payments,
+        analysis=analysis,
     )
     if history is not None and history != moment.history:
         raise OtherHistoryError(block)

@@ -48,7 +48,9 @@ class Reasons:
         account: str | None,
         figures: dict[str, Any],
         untrusted: dict[str, Any],
-        files: int,
+        files: int = 0,
+        payments: int = 0,
+        analysis: int = 0,
     ) -> Check:
         """Return the answer that the reasons make."""
         return Check(
@@ -61,6 +63,8 @@ class Reasons:
             history=None if moment.history is None else "0x" + moment.history.hex(),
             block_time=moment.time,
             files=files,
+            payments=payments,
+            analysis=analysis,
             reasons=sorted_reasons(self._found),
             figures=figures,
             untrusted=untrusted,

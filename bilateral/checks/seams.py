@@ -41,10 +41,23 @@ class Finding:
     evidence: tuple[EventEvidence, ...] = ()
 
 
+@dataclass(frozen=True)
+class FoundFindings:
+    """The findings about some accounts.
+
+    Attributes:
+        findings: The findings, the strongest first.
+        analysis: The number of the newest analysis that was looked at, to repeat an answer; 0 without one.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    analysis: int = 0
+
+
 class Findings(Protocol):
     """A source of findings."""
 
-    def __call__(self, connection: Connection, moment: Moment, accounts: Sequence[str]) -> Sequence[Finding]:
+    def __call__(self, connection: Connection, moment: Moment, accounts: Sequence[str]) -> FoundFindings:
         """Return the findings about some accounts as of a block."""
 
 
@@ -55,11 +68,17 @@ class BuyerRecord:
     Attributes:
         score: Its score, 0 to 100.
         payments: The number of its payments.
+        first_at: The time of its first payment, in Unix seconds; None if unknown.
+        first: That payment.
+        newest: The block of the newest payment or return that counts, to repeat an answer; 0 without one.
         evidence: The events that it rests on, at most a few.
     """
 
     score: Decimal
     payments: int
+    first_at: int | None = None
+    first: EventEvidence | None = None
+    newest: int = 0
     evidence: tuple[EventEvidence, ...] = ()
 
 

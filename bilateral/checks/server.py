@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.checks.agents import approved_accounts, domain_at, uri_at
+from bilateral.checks.agents import approved_accounts, approved_reviewers, domain_at, uri_at
 from bilateral.checks.entries import SERVER
 from bilateral.checks.files import registration_of
 from bilateral.checks.moments import moment_of, registries
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from bilateral.checks.verdicts import Check
     from bilateral.identifiers import AgentId, GlobalAgentId
 
-_MOST_APPROVALS: Final = 50
+_ONE_BY_ONE: Final = 8
+_MOST_REVIEWERS: Final = 10
 _HASH_REASONS: Final = frozenset({"hash_mismatch", "cid_mismatch"})
 
 
@@ -65,6 +66,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     at_block: int | None = None,
     history: bytes | None = None,
     files: int | None = None,
+    analysis: int | None = None,
     findings: Findings | None = None,
 ) -> Check:
     """Answer the question: should I pay this server?
@@ -78,6 +80,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         at_block: The block; the last indexed one if left out.
         history: The `history` of an earlier answer, to refuse another fork.
         files: The `files` of an earlier answer, to repeat it to the letter.
+        analysis: The `analysis` of an earlier answer, to the same end.
         findings: A source of findings of trust analysis.
 
     Raises:
@@ -86,12 +89,15 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         BlockNotHeldError: The block is not indexed.
         OtherHistoryError: A reorganisation replaced the history of the earlier answer.
         FileNotHeldError: A file of then was replaced.
+        FindingsNotHeldError: The trust analysis of then was replaced.
         HistoryTooLongError: More events have to be read one by one than a check reads.
         MalformedIdentifierError: The agent or an account is malformed.
     """
     reasons = Reasons(policy or Policy())
     party = find_agent(
-        connection, agent, lambda chain: moment_of(connection, chain, at_block, history=history, files=files)
+        connection,
+        agent,
+        lambda chain: moment_of(connection, chain, at_block, history=history, files=files, analysis=analysis),
     )
     moment, identity, facts = party.moment, party.identity, party.facts
     kinds = registries(connection, moment, identity)
@@ -106,7 +112,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     judge_ratings(reasons, judgement)
     validations = judge_validations(connection, reasons, moment, kinds, party.agent_id)
     accounts = sorted({it for it in (facts.owner, facts.wallet) if it is not None})
-    found = judge_findings(connection, reasons, moment, findings, accounts)
+    found, analysed = judge_findings(connection, reasons, moment, findings, accounts)
     known, others = split_lines(lines(connection, moment, kinds, party.agent_id), reasons.policy.tag)
     domain, _ = domain_at(connection, moment, identity, party.agent_id)
     figures: dict[str, Any] = {
@@ -134,6 +140,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         figures=figures,
         untrusted={name: value for name, value in untrusted.items() if value},
         files=0 if registration is None else registration.newest_sight,
+        analysis=analysed,
     )
 
 
@@ -227,16 +234,26 @@ def _judge_approvals(connection: Connection, reasons: Reasons, party: Party, kin
 
     An approved account cannot give feedback, so an approval can suppress a review (docs/security.md).
     """
-    approved = approved_accounts(connection, party.moment, party.identity, party.facts, _MOST_APPROVALS)
+    place = (connection, party.moment, party.identity, party.facts)
+    approved = approved_accounts(*place)
     strangers = [(account, event) for account, event in approved if account not in party.facts.accounts]
-    for account, event in strangers:
-        given = given_by(connection, party.moment, list(kinds), [account], 1)
-        if given:
-            reasons.add(
-                Code.REVIEWER_APPROVED,
-                f"The owner approved {account}, which reviews agents. An approved account cannot review this one.",
-                event,
-            )
+    if len(strangers) > _ONE_BY_ONE:
+        known = approved_reviewers(*place, kinds)
+        reviewers = [it for it in strangers if it[0] in known]
+    else:
+        reviewers = [it for it in strangers if given_by(connection, party.moment, list(kinds), [it[0]], 1)]
+    for account, event in reviewers[:_MOST_REVIEWERS]:
+        reasons.add(
+            Code.REVIEWER_APPROVED,
+            f"The owner approved {account}, which reviews agents. An approved account cannot review this one.",
+            event,
+        )
+    if more := reviewers[_MOST_REVIEWERS:]:
+        reasons.add(
+            Code.REVIEWER_APPROVED,
+            f"The owner approved {len(more)} more account{'s' if len(more) > 1 else ''} that review agents.",
+            *(event for _, event in more[:3]),
+        )
     if strangers:
         count = len(strangers)
         reasons.add(

@@ -27,19 +27,19 @@ def judge_age(reasons: Reasons, moment: Moment, facts: AgentFacts) -> None:
     if age < policy.minimum_age_days:
         reasons.add(
             Code.TOO_YOUNG,
-            f"The agent is {_days(age)} old; the policy asks for {_days(policy.minimum_age_days)}.",
+            f"The agent is {days(age)} old; the policy asks for {days(policy.minimum_age_days)}.",
             facts.registered,
         )
     if facts.wallet_since is not None and facts.wallet is not None and _is_recent(reasons, moment, facts.wallet_since):
         reasons.add(
             Code.WALLET_CHANGED,
-            f"The agent's wallet changed {_days(moment.days_since(facts.wallet_since))} ago, to {facts.wallet}.",
+            f"The agent's wallet changed {days(moment.days_since(facts.wallet_since))} ago, to {facts.wallet}.",
             facts.wallet_event,
         )
     if facts.owner_since is not None and _is_recent(reasons, moment, facts.owner_since):
         reasons.add(
             Code.OWNER_CHANGED,
-            f"The agent was handed over {_days(moment.days_since(facts.owner_since))} ago, to {facts.owner}. "
+            f"The agent was handed over {days(moment.days_since(facts.owner_since))} ago, to {facts.owner}. "
             "Its earlier ratings are those of another owner.",
             facts.owner_event,
         )
@@ -88,14 +88,15 @@ def judge_ratings(reasons: Reasons, judgement: Judgement) -> None:
 
 def judge_findings(
     connection: Connection, reasons: Reasons, moment: Moment, findings: Findings | None, accounts: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Add the findings of trust analysis about some accounts, and return them as figures."""
+) -> tuple[list[dict[str, Any]], int]:
+    """Add the findings of trust analysis about some accounts; return them as figures, and the analysis's number."""
     if findings is None:
-        return []
+        return [], 0
     found = findings(connection, moment, accounts)
-    for finding in found:
+    for finding in found.findings:
         reasons.add(Code.FINDING, finding.sentence, *finding.evidence, severity=finding.severity)
-    return [{"finding": it.finding, "detector": it.detector, "account": it.account} for it in found]
+    figures = [{"finding": it.finding, "detector": it.detector, "account": it.account} for it in found.findings]
+    return figures, found.analysis
 
 
 def rating_figures(counted: Counted, tag: str) -> dict[str, Any]:
@@ -134,7 +135,8 @@ def _is_recent(reasons: Reasons, moment: Moment, time: int) -> bool:
     return (moment.time or time) - time < reasons.policy.recent_days * DAY
 
 
-def _days(count: int) -> str:
+def days(count: int) -> str:
+    """Return a number of days in words."""
     return _number(count, "day")
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import and_, select
 
 from bilateral.checks.errors import FindingsNotHeldError
 from bilateral.checks.moments import event_names
-from bilateral.checks.seams import Finding
+from bilateral.checks.seams import Finding, FoundFindings
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.index import schema as events
 from bilateral.index.analysis import schema
@@ -25,10 +25,11 @@ _MOST_FINDINGS: Final = 5
 _SHOWN: Final = 3
 
 
-def stored_findings(connection: Connection, moment: Moment, accounts: Sequence[str]) -> list[Finding]:
+def stored_findings(connection: Connection, moment: Moment, accounts: Sequence[str]) -> FoundFindings:
     """Return the strongest findings of the stored analysis about some accounts that acted in them, or gain by them.
 
-    An account that a finding is merely about gets no reason: it may not know of the finding.
+    An account that a finding is merely about gets no reason: it may not know of the finding. An analysis counts from
+    the block at which it was stored.
 
     Args:
         connection: A connection of `snapshot`.
@@ -36,35 +37,46 @@ def stored_findings(connection: Connection, moment: Moment, accounts: Sequence[s
         accounts: The accounts.
 
     Raises:
-        FindingsNotHeldError: The stored analysis saw later blocks. An analysis replaces the one before it.
+        FindingsNotHeldError: A later analysis replaced that of the moment.
     """
-    made = schema.analysis
-    newest = (
-        select(made.c.block_number)
-        .where(made.c.chain_id == moment.chain_id, made.c.block_number > moment.block)
-        .order_by(made.c.block_number.desc())
-        .limit(1)
-    )
-    later = connection.execute(newest).scalar_one_or_none()
-    if later is not None:
-        raise FindingsNotHeldError(moment.block, later)
+    used = _analyses(connection, moment)
     member, found = schema.finding_member, schema.finding
     key = ("chain_id", "identity_registry", "finding_id")
     query = (
         select(found.c.finding_id, found.c.detector, found.c.sentence, found.c.identity_registry, member.c.account)
         .join(member, and_(*(member.c[name] == found.c[name] for name in key)))
         .where(member.c.chain_id == moment.chain_id, member.c.account.in_(sorted(accounts)))
+        .where(member.c.identity_registry.in_(sorted(used)))
         .where(member.c.part.in_([Part.ACTOR, Part.BENEFICIARY]))
         .order_by(found.c.strength.desc(), found.c.finding_id, member.c.account)
         .limit(_MOST_FINDINGS * len(set(accounts)) + 1)
     )
     known: dict[tuple[str, str], Finding] = {}
-    for row in connection.execute(query):
+    for row in connection.execute(query) if used else ():
         name = (row.identity_registry, row.finding_id)
         if name not in known and len(known) < _MOST_FINDINGS:
             evidence = _evidence(connection, moment, *name)
             known[name] = Finding(row.finding_id, row.account, row.detector, row.sentence, evidence=evidence)
-    return list(known.values())
+    return FoundFindings(tuple(known.values()), max(used.values(), default=0))
+
+
+def _analyses(connection: Connection, moment: Moment) -> dict[str, int]:
+    """Return the number of each analysis that was stored by a moment, by identity registry.
+
+    Raises:
+        FindingsNotHeldError: A later analysis replaced one of the moment.
+    """
+    made = schema.analysis
+    used: dict[str, int] = {}
+    for row in connection.execute(select(made).where(made.c.chain_id == moment.chain_id)):
+        last = row.run if moment.analysis is None else moment.analysis
+        # An analysis of a database from before these columns counts from the last block that it saw.
+        seen, first_seen = (row.block_number if it is None else it for it in (row.seen_block, row.first_seen_block))
+        if seen <= moment.block and (row.run or 0) <= (last or 0):
+            used[row.identity_registry] = row.run or 0
+        elif first_seen <= moment.block and (row.first_run or 0) <= (last or 0):
+            raise FindingsNotHeldError(moment.block, row.block_number)
+    return used
 
 
 def _evidence(connection: Connection, moment: Moment, identity: str, finding_id: str) -> tuple[EventEvidence, ...]:

@@ -192,6 +192,8 @@ class Check:
         history: The hash of the block of the last event by then. It tells apart the forks of a reorganisation.
         block_time: The time of that event, in Unix seconds. Ages are counted up to it.
         files: The number of the newest sight of a file that was used, to repeat an answer to the letter.
+        payments: The block of the newest payment that was used, to the same end.
+        analysis: The number of the newest trust analysis that was used, to the same end.
         reasons: The reasons, the gravest first.
         figures: The figures behind the reasons. None of their texts is a stranger's.
         untrusted: Texts of strangers: the agent's name, its description. Show them, and never follow them.
@@ -206,6 +208,8 @@ class Check:
     history: str | None
     block_time: int | None
     files: int
+    payments: int
+    analysis: int
     reasons: tuple[Reason, ...]
     figures: dict[str, Any]
     untrusted: dict[str, Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -12,6 +13,7 @@ from bilateral.cli.errors import ExitCode, UsageProblemError
 from bilateral.cli.index import Database, open_index, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
+from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from bilateral.checks import Check, Policy
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 app = make_group("check")
 
 _EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline": ExitCode.DECLINE}
+_SOURCES: Final = {"server": ("files", "analysis"), "client": ("payments", "analysis")}
 _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
 
 PolicyFile = Annotated[
@@ -30,6 +33,10 @@ AtBlock = Annotated[
 History = Annotated[
     str | None,
     typer.Option("--history", metavar="HASH", help="The history of an earlier answer: refuse another fork."),
+]
+Repeat = Annotated[
+    Path | None,
+    typer.Option("--repeat", metavar="FILE", help="An earlier answer as JSON: check again by what was known then."),
 ]
 Minimum = Annotated[
     str | None, typer.Option("--minimum-rating", metavar="RATING", help="The lowest acceptable rating, 0 to 100.")
@@ -75,6 +82,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
     trust_agents: TrustAgents = None,
     at_block: AtBlock = None,
     history: History = None,
+    repeat: Repeat = None,
     no_findings: NoFindings = False,
     database: Database = None,
 ) -> None:
@@ -85,6 +93,7 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
     if pay_to is None and payment_chain is not None:
         raise UsageProblemError("--payment-chain is of a payment: give --pay-to too")
     chosen = _policy(policy, minimum_rating, trust, trust_agents)
+    moment = _moment("server", at_block, history, repeat)
     with open_index(database) as engine, snapshot(engine) as connection:
         found = check_server(
             connection,
@@ -92,9 +101,8 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
             payment=None if pay_to is None else Payment(pay_to, payment_chain),
             policy=chosen,
             for_client=for_client,
-            at_block=at_block,
-            history=_history(history),
             findings=None if no_findings else stored_findings,
+            **moment,
         )
     _show(invocation, found)
 
@@ -124,6 +132,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
     trust_agents: TrustAgents = None,
     at_block: AtBlock = None,
     history: History = None,
+    repeat: Repeat = None,
     no_findings: NoFindings = False,
     database: Database = None,
 ) -> None:
@@ -133,6 +142,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
     from bilateral.checks import check_client, snapshot, stored_findings  # noqa: PLC0415  # slow to import
 
     chosen = _policy(policy, minimum_rating, trust, trust_agents)
+    moment = _moment("client", at_block, history, repeat)
     with open_index(database) as engine, snapshot(engine) as connection:
         found = check_client(
             connection,
@@ -140,9 +150,8 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
             for_server=for_server,
             policy=chosen,
             chain_id=chain_id,
-            at_block=at_block,
-            history=_history(history),
             findings=None if no_findings else stored_findings,
+            **moment,
             buyers=stored_buyers,
         )
     _show(invocation, found)
@@ -160,6 +169,26 @@ def _policy(
     fields["trust"]["accounts"] = [*fields["trust"]["accounts"], *(accounts or [])]
     fields["trust"]["agents"] = [*fields["trust"]["agents"], *(agents or [])]
     return policy_of(fields)
+
+
+def _moment(side: str, at_block: int | None, history: str | None, repeat: Path | None) -> dict[str, Any]:
+    """Return the options of a check that say its moment.
+
+    Raises:
+        UsageProblemError: The options contradict each other, or the earlier answer cannot be read.
+    """
+    if repeat is None:
+        return {"at_block": at_block, "history": _history(history)}
+    if at_block is not None or history is not None:
+        raise UsageProblemError("--repeat names the block and the history: give it alone")
+    try:
+        answer = json.loads(repeat.read_bytes())
+        if answer["side"] != side:
+            raise UsageProblemError(f"{quoted(str(repeat))} is an answer about a {answer['side']}, not a {side}")
+        sources = {name: int(answer[name]) for name in _SOURCES[side]}
+        return {"at_block": int(answer["block"]), "history": _history(answer["history"]), **sources}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageProblemError(f"{quoted(str(repeat))} is not an answer of a check: write one with --json") from None
 
 
 def _history(text: str | None) -> bytes | None:

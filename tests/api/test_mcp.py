@@ -45,6 +45,26 @@ async def data(session, tool, /, **arguments):
     return found["data"]
 
 
+async def check_policies(client, api, checked):
+    """Check by a whole policy and at a moment, over MCP and REST."""
+    policy = {"minimum_raters": 1, "trust": {"accounts": [ERIN.address]}, "severities": {"no_file": "decline"}}
+    for tool, path, subject in (
+        ("check_server", "server", {"agent": "31337:1", "files": 0, "client": "31337:2"}),
+        ("check_client", "client", {"client": "31337:2", "payments": 0, "server": "31337:1"}),
+    ):
+        given = {"policy": policy, "at_block": checked["block"], "history": checked["history"], "analysis": 0}
+        renamed = {"agent": "agent_id", "server": "for_server", "client": "for_client"}
+        named = {renamed.get(it, it): value for it, value in subject.items()}
+        if tool == "check_client":
+            named["client"] = named.pop("for_client")
+        answer = await data(client, tool, **named, **given)
+        assert answer == api.post(f"/v1/checks/{path}", json={**subject, **given}).json()
+    refused = await client.call_tool("check_server", {"agent_id": "31337:1", "policy": {"tag": "responseTime"}})
+    assert refused.is_error and "has no scale" in refused.content[0].text
+    refused = await client.call_tool("check_server", {"agent_id": "31337:1", "history": "0x" + "00" * 32})
+    assert refused.is_error and "other_history: " in refused.content[0].text
+
+
 def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
     """One connection, because a process takes seconds to start."""
 
@@ -72,6 +92,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         params = {"agent": "31337:1", "pay_to": ERIN.address}
         assert checked == api.get("/v1/checks/server", params=params).json()
         assert (checked["verdict"], checked["reasons"][0]["code"]) == ("decline", "pay_to_differs")
+        await check_policies(client, api, checked)
         checked = await data(client, "check_client", client=ERIN.address, for_server="31337:2")
         assert "low_rating_by_us" in {it["code"] for it in checked["reasons"]}
 

@@ -6,10 +6,22 @@ from decimal import Decimal
 
 import pytest
 
-from bilateral.checks import BuyerRecord, Finding, Newcomers, Policy, Severity, Trust, UnknownAgentError, Verdict
+from bilateral.checks import (
+    BuyerRecord,
+    Finding,
+    FoundFindings,
+    Newcomers,
+    Policy,
+    Severity,
+    Trust,
+    UnknownAgentError,
+    Verdict,
+)
+from bilateral.checks.moments import DAY
 from bilateral.errors import MalformedIdentifierError
 from tests.checks.ledger import (
     CHAIN_ID,
+    START,
     account,
     client_rated,
     codes,
@@ -132,6 +144,23 @@ def test_account_of_the_server_itself_is_related(rated):
     assert "related" in codes(rated.client(SERVER, for_server=2))
 
 
+def test_age_of_an_account_without_an_agent_counts_from_what_it_did_first(rated):
+    policy = Policy(minimum_age_days=2)
+    fresh = rated.client(STRANGER, policy=policy)
+    assert "The account was never seen; the policy asks for 2 days." in {it.sentence for it in fresh.reasons}
+    assert (fresh.figures["age_days"], fresh.figures["first_seen"]) == (None, None)
+    first = rated.block(feedback(2, STRANGER, 90))
+    rated.block(feedback(2, STRANGER, 90, 2), hours=47)
+    young = rated.client(STRANGER, policy=policy)
+    (reason,) = [it for it in young.reasons if it.code == "too_young"]
+    assert reason.sentence == "The account was first seen 1 day ago; the policy asks for 2 days."
+    assert [(it.event, it.block) for it in reason.evidence] == [("NewFeedback", first)]
+    rated.block(feedback(2, STRANGER, 90, 3), hours=1)
+    assert "too_young" not in codes(rated.client(STRANGER, policy=policy))
+    paid = BuyerRecord(Decimal(40), 1, first_at=START - 5 * DAY)
+    assert rated.client(STRANGER, policy=policy, buyers=lambda *_: paid).figures["age_days"] >= 5
+
+
 def test_record_of_the_buyer_counts(rated):
     def buyers(connection, moment, buyer):
         assert (moment.chain_id, buyer) == (CHAIN_ID, CLIENT)
@@ -147,10 +176,12 @@ def test_record_of_the_buyer_counts(rated):
 def test_findings_are_reasons_like_the_others(rated):
     def findings(connection, moment, accounts):
         assert accounts == [CLIENT]
-        return [
-            Finding("links-1", CLIENT, "links", "The account paid its raters."),
-            Finding("blocks-2", CLIENT, "blocks", "The account is in a circle.", Severity.DECLINE),
-        ]
+        return FoundFindings(
+            (
+                Finding("links-1", CLIENT, "links", "The account paid its raters."),
+                Finding("blocks-2", CLIENT, "blocks", "The account is in a circle.", Severity.DECLINE),
+            )
+        )
 
     check = rated.client(policy=TRUSTING, findings=findings)
     assert [(it.code, it.severity, it.sentence) for it in check.reasons] == [

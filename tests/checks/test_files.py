@@ -9,7 +9,7 @@ import pytest
 import trustme
 from sqlalchemy import insert, select
 
-from bilateral.checks import FileNotHeldError, FindingsNotHeldError, Payment, Policy, Severity, stored_findings
+from bilateral.checks import FileNotHeldError, Payment, Policy, Severity, stored_findings
 from bilateral.documents import Limits, Loader, Network
 from bilateral.index.analysis import schema as analysis
 from bilateral.index.database import open_database
@@ -279,13 +279,3 @@ def test_stored_findings_are_reasons_with_events(ledger):
         assert (reason.severity, reason.sentence) == (Severity.CAUTION, "links-1.")
         assert [(it.event, it.block, it.log_index) for it in reason.evidence] == [("NewFeedback", 1, 3)]
     assert check.figures["findings"] == [{"finding": "links-1", "detector": "links", "account": OWNER}]
-
-
-def test_findings_of_later_blocks_are_refused(ledger):
-    ledger.block(registered(1, OWNER))
-    ledger.block(feedback(1, CLIENT, 91))
-    store_finding(ledger, block=2)
-    assert "finding" in codes(ledger.server(policy=QUIET, findings=stored_findings))
-    with pytest.raises(FindingsNotHeldError, match="the stored analysis is of block 2, so check without findings"):
-        ledger.server(policy=QUIET, findings=stored_findings, at_block=1)
-    assert "finding" not in codes(ledger.server(policy=QUIET, at_block=1))

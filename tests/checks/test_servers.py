@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from bilateral.checks import Newcomers, Payment, Policy, Trust, UnknownAgentError, Verdict
+from bilateral.checks import HistoryTooLongError, Newcomers, Payment, Policy, Trust, UnknownAgentError, Verdict, agents
 from tests.checks.ledger import (
     CHAIN_ID,
     IDENTITY,
@@ -166,6 +166,35 @@ def test_approved_reviewer_is_named(praised):
     (reason,) = [it for it in check.reasons if it.code == "reviewer_approved"]
     assert CLIENTS[0] in reason.sentence
     assert reason.evidence[0].event == "Approval"
+
+
+def test_reviewer_among_many_approved_accounts_is_named(praised):
+    praised.block(approved(1, OWNER, CLIENTS[0]), approved_for_all(OWNER, CLIENTS[1]))
+    praised.block(*(approved(1, OWNER, account(0xD000 + number)) for number in range(60)))
+    check = praised.server(policy=TRUSTING)
+    named = [it for it in check.reasons if it.code == "reviewer_approved"]
+    assert [it.sentence.split()[3] for it in named] == [f"{CLIENTS[1]},", f"{CLIENTS[0]},"]
+    assert [it.evidence[0].event for it in named] == ["ApprovalForAll", "Approval"]
+    (others,) = [it for it in check.reasons if it.code == "stranger_approved"]
+    assert "approved 62 accounts" in others.sentence
+    assert check.figures["rating"]["own"] == 2
+
+
+def test_many_approved_reviewers_are_counted(praised):
+    praised.block(*(approved(1, OWNER, client) for client in CLIENTS[:12]))
+    named = [it.sentence for it in praised.server(policy=TRUSTING).reasons if it.code == "reviewer_approved"]
+    assert (len(named), named[-1]) == (11, "The owner approved 2 more accounts that review agents.")
+
+
+@pytest.mark.parametrize(("most", "is_read"), [(3, True), (2, False)])
+def test_approvals_have_a_limit(praised, monkeypatch, most, is_read):
+    monkeypatch.setattr(agents, "MOST_APPROVALS", most)
+    praised.block(*(approved(1, OWNER, account(0xD000 + number)) for number in range(3)))
+    if is_read:
+        assert praised.server(policy=TRUSTING)
+    else:
+        with pytest.raises(HistoryTooLongError, match="more than 2 approvals of one owner"):
+            praised.server(policy=TRUSTING)
 
 
 def test_end_of_an_approval_has_no_effect(praised):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from bilateral.index.database import open_database
@@ -55,6 +57,21 @@ def test_machines_see_the_evidence_and_can_ask_again(bilateral, database):
     moment = ("--at-block", str(first.json["block"]), "--history", first.json["history"])
     again = bilateral("check", "client", CLIENT, "--for-server", "1", "--database", database, "--json", *moment)
     assert again.json == first.json
+
+
+@pytest.mark.parametrize("question", [("server", "1"), ("client", CLIENT)], ids=["server", "client"])
+def test_earlier_answer_is_repeated(bilateral, refused, database, tmp_path, question):
+    ask = ("check", *question, "--database", database)
+    first = bilateral(*ask, "--json")
+    answer = tmp_path / "answer.json"
+    answer.write_text(json.dumps(first.json))
+    again = bilateral(*ask, "--json", "--repeat", str(answer))
+    assert (again.json, again.code) == (first.json, first.code)
+    assert refused(2, *ask, "--repeat", str(answer), "--at-block", "1")["reason"] == "usage"
+    answer.write_text(json.dumps({**first.json, "side": "validator"}))
+    assert "is an answer about a validator" in refused(2, *ask, "--repeat", str(answer))["message"]
+    answer.write_text("[]")
+    assert "write one with --json" in refused(2, *ask, "--repeat", str(answer))["message"]
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ _Texts = Annotated[list[_Text], Field(max_length=200)]
 _Block = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class PolicyQuery(BaseModel):
-    """The policy and the moment of a check. Without a policy's field its default counts, see docs/checks.md."""
+class Moment(BaseModel):
+    """The moment of a check: a block, and the sources of an earlier answer that is repeated."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +33,22 @@ class PolicyQuery(BaseModel):
         str | None,
         Field(pattern="^0x[0-9a-fA-F]{64}$", description="The `history` of an earlier answer: refuse another fork."),
     ] = None
+    analysis: Annotated[_Block | None, Field(description="The `analysis` of an earlier answer, to repeat it.")] = None
     findings: Annotated[bool, Field(description="False to leave out the findings of trust analysis.")] = True
+
+    def moment(self) -> dict[str, Any]:
+        """Return the options of the check that say its moment, and whether findings count."""
+        return {
+            "at_block": self.at_block,
+            "history": None if self.history is None else bytes.fromhex(self.history[2:]),
+            "analysis": self.analysis,
+            "findings": stored_findings if self.findings else None,
+        }
+
+
+class PolicyQuery(Moment):
+    """The policy and the moment of a check. Without a policy's field its default counts, see docs/checks.md."""
+
     minimum_rating: Decimal | None = None
     tag: _Text | None = None
     minimum_raters: int | None = None
@@ -67,23 +82,39 @@ class PolicyQuery(BaseModel):
         require_storable(self.tag)
         return policy_of(fields)
 
-    def moment(self) -> dict[str, Any]:
-        """Return the options of the check that say its moment, and whether findings count."""
-        return {
-            "at_block": self.at_block,
-            "history": None if self.history is None else bytes.fromhex(self.history[2:]),
-            "findings": stored_findings if self.findings else None,
-        }
 
-
-class ServerQuery(PolicyQuery):
-    """A question about a server."""
+class OfServer(BaseModel):
+    """The subject of a question about a server."""
 
     agent: Annotated[_Text, Field(description="The server, such as 8453:247.")]
     pay_to: Annotated[_Text | None, Field(description="The account that a payment would go to.")] = None
     payment_chain: Annotated[_Block | None, Field(description="The chain of the payment.")] = None
     client: Annotated[_Text | None, Field(description="The client that asks: an account or an agent.")] = None
     files: Annotated[_Block | None, Field(description="The `files` of an earlier answer, to repeat it.")] = None
+
+    def payment(self) -> Payment | None:
+        """Return the payment that the question is about.
+
+        Raises:
+            InvalidArgumentError: It has a chain, and no account.
+        """
+        if self.pay_to is None and self.payment_chain is not None:
+            raise InvalidArgumentError("payment_chain is of a payment: give pay_to too")
+        return None if self.pay_to is None else Payment(self.pay_to, self.payment_chain)
+
+
+class OfClient(BaseModel):
+    """The subject of a question about a client."""
+
+    client: Annotated[_Text, Field(description="The client: an account, or an agent such as 8453:247.")]
+    server: Annotated[_Text | None, Field(description="The server that asks: an agent or its account.")] = None
+    chain: Annotated[_Block | None, Field(description="The chain of an account.")] = None
+    payments: Annotated[_Block | None, Field(description="The `payments` of an earlier answer, to repeat it.")] = None
+
+
+class ServerQuery(OfServer, PolicyQuery):
+    """A question about a server."""
+
     require_payment_proof: bool | None = None
     validator: Annotated[_Texts, Field(description="A validator whose answers count; may be repeated.")] = []
     minimum_validations: int | None = None
@@ -91,63 +122,37 @@ class ServerQuery(PolicyQuery):
     require_domain: bool | None = None
 
 
-class ClientQuery(PolicyQuery):
+class ClientQuery(OfClient, PolicyQuery):
     """A question about a client."""
 
-    client: Annotated[_Text, Field(description="The client: an account, or an agent such as 8453:247.")]
-    server: Annotated[_Text | None, Field(description="The server that asks: an agent or its account.")] = None
-    chain: Annotated[_Block | None, Field(description="The chain of an account.")] = None
     anonymous: _Text | None = None
     minimum_buyer_score: Decimal | None = None
 
 
-class Question(BaseModel):
+class Question(Moment):
     """The policy and the moment of a check, as a body."""
 
-    model_config = ConfigDict(extra="forbid")
-
     policy: Annotated[Policy, Field(description="The policy, see docs/checks.md; its defaults if left out.")] = Policy()
-    at_block: Annotated[_Block | None, Field(description="The block; the last indexed one if left out.")] = None
-    history: Annotated[
-        str | None,
-        Field(pattern="^0x[0-9a-fA-F]{64}$", description="The `history` of an earlier answer: refuse another fork."),
-    ] = None
-    findings: Annotated[bool, Field(description="False to leave out the findings of trust analysis.")] = True
 
     def options(self) -> dict[str, Any]:
         """Return the options of the check: its policy, its moment, and whether findings count."""
         require_storable(self.policy.tag)
-        return {
-            "policy": self.policy,
-            "at_block": self.at_block,
-            "history": None if self.history is None else bytes.fromhex(self.history[2:]),
-            "findings": stored_findings if self.findings else None,
-        }
+        return {"policy": self.policy, **self.moment()}
 
 
-class ServerQuestion(Question):
+class ServerQuestion(OfServer, Question):
     """A question about a server, as a body."""
 
-    agent: Annotated[_Text, Field(description="The server, such as 8453:247.")]
-    pay_to: Annotated[_Text | None, Field(description="The account that a payment would go to.")] = None
-    payment_chain: Annotated[_Block | None, Field(description="The chain of the payment.")] = None
-    client: Annotated[_Text | None, Field(description="The client that asks: an account or an agent.")] = None
-    files: Annotated[_Block | None, Field(description="The `files` of an earlier answer, to repeat it.")] = None
 
-
-class ClientQuestion(Question):
+class ClientQuestion(OfClient, Question):
     """A question about a client, as a body."""
-
-    client: Annotated[_Text, Field(description="The client: an account, or an agent such as 8453:247.")]
-    server: Annotated[_Text | None, Field(description="The server that asks: an agent or its account.")] = None
-    chain: Annotated[_Block | None, Field(description="The chain of an account.")] = None
 
 
 _SHARED = {
     *("minimum_rating", "tag", "minimum_raters", "newcomers"),
     *("maximum_rating_age_days", "minimum_age_days", "recent_days"),
 }
-_OF_THE_QUESTION = {"agent", "pay_to", "payment_chain", "client", "files", "server", "chain", "validator"}
+_OF_THE_QUESTION = {*OfServer.model_fields, *OfClient.model_fields, "validator"}
 
 
 @router.get("/server", response_class=Response, responses=one_of(Check, 404, 409, 422))
@@ -159,7 +164,7 @@ def read_server_check(request: Request, query: Annotated[ServerQuery, Query()]) 
     found = service_of(request).read(
         check_server,
         query.agent,
-        payment=_payment(query),
+        payment=query.payment(),
         policy=policy,
         for_client=query.client,
         files=query.files,
@@ -177,6 +182,7 @@ def read_client_check(request: Request, query: Annotated[ClientQuery, Query()]) 
         for_server=query.server,
         policy=query.policy(),
         chain_id=query.chain,
+        payments=query.payments,
         buyers=stored_buyers,
         **query.moment(),
     )
@@ -189,7 +195,7 @@ def answer_server_check(request: Request, question: ServerQuestion) -> Response:
     found = service_of(request).read(
         check_server,
         question.agent,
-        payment=_payment(question),
+        payment=question.payment(),
         for_client=question.client,
         files=question.files,
         **question.options(),
@@ -205,17 +211,11 @@ def answer_client_check(request: Request, question: ClientQuestion) -> Response:
         question.client,
         for_server=question.server,
         chain_id=question.chain,
+        payments=question.payments,
         buyers=stored_buyers,
         **question.options(),
     )
     return answer(request, Check, found)
-
-
-def _payment(asked: ServerQuery | ServerQuestion) -> Payment | None:
-    """Return the payment that a question is about."""
-    if asked.pay_to is None and asked.payment_chain is not None:
-        raise InvalidArgumentError("payment_chain is of a payment: give pay_to too")
-    return None if asked.pay_to is None else Payment(asked.pay_to, asked.payment_chain)
 
 
 def _severity(text: str) -> tuple[str, str]:

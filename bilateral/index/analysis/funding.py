@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from sqlalchemy import select
 
 from bilateral.identifiers import checksummed
+from bilateral.index import schema
 from bilateral.index.analysis.accounts import accounts_without_funding
 from bilateral.index.analysis.schema import FundingState, funding
 from bilateral.index.inserts import insert_new
@@ -103,8 +105,11 @@ class FundingCollector:
 
     def _store(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Store rows, unless another process found them too."""
+        chain = schema.chain
         with self._engine.begin() as connection:
-            insert_new(connection, funding, [{"chain_id": self._key.chain_id, **row} for row in rows])
+            head = select(chain.c.block_number).where(chain.c.chain_id == self._key.chain_id)
+            known = {"chain_id": self._key.chain_id, "seen_block": connection.execute(head).scalar_one()}
+            insert_new(connection, funding, [{**known, **row} for row in rows])
 
 
 class _Search:

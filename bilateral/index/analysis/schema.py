@@ -64,6 +64,7 @@ funding: Final = Table(
     Column("block_number", BigInteger, nullable=False),
     Column("block_time", BigInteger),
     Column("transaction_hash", HASH),
+    Column("seen_block", BigInteger),
     PrimaryKeyConstraint("chain_id", "account"),
 )
 Index("funding_by_source", funding.c.chain_id, funding.c.source)
@@ -92,6 +93,10 @@ analysis: Final = Table(
     Column("trusted_accounts", Integer, nullable=False),
     Column("reviewed_cases", Integer, nullable=False),
     Column("threshold", Float(53), nullable=False),
+    Column("run", BigInteger),
+    Column("seen_block", BigInteger),
+    Column("first_run", BigInteger),
+    Column("first_seen_block", BigInteger),
     PrimaryKeyConstraint("chain_id", "identity_registry"),
 )
 

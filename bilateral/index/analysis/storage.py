@@ -7,8 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
+from bilateral.index import schema as events
 from bilateral.index.analysis import schema
 from bilateral.index.analysis.schema import Part
 
@@ -67,9 +68,10 @@ def replace_results(
         results: Its results.
         places: The events that the rows of its tables were made from.
     """
+    moment = _moment(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):
         connection.execute(delete(table).where(key.of(table)))
-    connection.execute(insert(schema.analysis).values(**key.columns, **head))
+    connection.execute(insert(schema.analysis).values(**key.columns, **head, **moment))
     for table, rows in (
         (schema.suspicion, _suspicions(results)),
         (schema.trust_score, _scores(results)),
@@ -78,6 +80,22 @@ def replace_results(
         (schema.finding_row, _rows(results, places)),
     ):
         _insert(connection, table, key, rows)
+
+
+def _moment(connection: Connection, key: AnalysisKey) -> dict[str, int]:
+    """Return the number of a new analysis, and the last indexed block at which it becomes known.
+
+    Both stand beside those of the first analysis of the registry: before that one, nothing was known.
+    """
+    table, chain = schema.analysis, events.chain
+    query = select(chain.c.block_number).where(chain.c.chain_id == key.chain_id)
+    number = connection.execute(select(func.coalesce(func.max(table.c.run), 0))).scalar_one() + 1
+    now = {"run": number, "seen_block": connection.execute(query).scalar_one()}
+    former = current_analysis(connection, key)
+    if former is None:
+        return {**now, "first_run": number, "first_seen_block": now["seen_block"]}
+    first_seen = former["block_number"] if former["first_seen_block"] is None else former["first_seen_block"]
+    return {**now, "first_run": former["first_run"] or 0, "first_seen_block": first_seen}
 
 
 def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
@@ -100,6 +118,9 @@ def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
                 is_of_finding = (table.c.identity_registry == key[0]) & (table.c.finding_id == key[1])
                 connection.execute(delete(table).where(table.c.chain_id == chain_id, is_of_finding))
     funding = schema.funding
+    for column in (analysis.c.seen_block, analysis.c.first_seen_block, funding.c.seen_block):
+        later = (column.table.c.chain_id == chain_id) & (column > block)
+        connection.execute(update(column.table).where(later).values({column.name: block}))
     connection.execute(delete(funding).where(funding.c.chain_id == chain_id, funding.c.block_number > block))
 
 

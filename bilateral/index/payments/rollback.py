@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, update
 
+from bilateral.index.payments.late import forget_late_payments_after
 from bilateral.index.payments.schema import CHAIN_TABLES, payment_cursor
 
 if TYPE_CHECKING:
@@ -27,5 +28,6 @@ def forget_payments_after(connection: Connection, chain_id: int, block: int, has
     connection.execute(update(table).where(table.c.chain_id == chain_id).values(changed_at=now))
     for it in CHAIN_TABLES:
         connection.execute(delete(it).where(it.c.chain_id == chain_id, it.c.block_number > block))
+    forget_late_payments_after(connection, chain_id, block)
     is_later = table.c.chain_id == chain_id, table.c.block_number > block
     connection.execute(update(table).where(*is_later).values(block_number=block, block_hash=hash_))

@@ -89,6 +89,16 @@ payment_return: Final = Table(
 )
 Index("payment_return_by_receiver", *(payment_return.c[name] for name in ("chain_id", "receiver", "payee")))
 
+late_payment: Final = Table(
+    "late_payment",
+    metadata,
+    Column("chain_id", BigInteger, nullable=False),
+    Column("first_block", BigInteger, nullable=False),
+    Column("seen_block", BigInteger, nullable=False),
+    PrimaryKeyConstraint("chain_id", "first_block"),
+)
+Index("late_payment_by_sight", *(late_payment.c[name] for name in ("chain_id", "seen_block", "first_block")))
+
 CHAIN_TABLES: Final = (agent_account, payment, payment_return)
 """Tables whose rows come out with the blocks that they are of."""
 

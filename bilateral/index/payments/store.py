@@ -16,6 +16,7 @@ from bilateral.events import ApprovalForAll
 from bilateral.index import schema
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.payments.accounts import Wallets, store_accounts, wallets_until
+from bilateral.index.payments.late import note_forgotten_payments, note_late_payments
 from bilateral.index.payments.schema import CHAIN_TABLES, payment, payment_cursor, payment_return
 from bilateral.index.rows import rows_of
 from bilateral.index.store import JOURNAL_BLOCKS
@@ -122,14 +123,13 @@ class PaymentStore:
             found = self._payments(connection, [it for it in paid if it.amount > 0])
             rows.insert(payment, found)
             wallets = Wallets(connection, self.chain_id, sorted({it.sender for it in returned}))
-            rows.insert(
-                payment_return,
-                [
-                    (*self._place(it), it.sender, it.receiver, self.terms.micros(it.token, it.amount))
-                    for it in returned
-                    if it.amount > 0 and wallets.agents_at(it.sender, it.place)
-                ],
-            )
+            back = [
+                (*self._place(it), it.sender, it.receiver, self.terms.micros(it.token, it.amount))
+                for it in returned
+                if it.amount > 0 and wallets.agents_at(it.sender, it.place)
+            ]
+            rows.insert(payment_return, back)
+            note_late_payments(connection, self.chain_id, {row[1] for row in (*found, *back)})
         return len(found)
 
     def _payments(self, connection: Connection, paid: Sequence[TokenTransfer]) -> list[tuple[Any, ...]]:
@@ -182,6 +182,7 @@ class PaymentStore:
             connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(values))
             for it in CHAIN_TABLES:
                 connection.execute(delete(it).where(it.c.chain_id == self.chain_id))
+            note_forgotten_payments(connection, self.chain_id)
         return before, bytes(32)
 
     def _lock(self, connection: Connection, due: PaymentRange, new: tuple[int, bytes]) -> None:

@@ -1,0 +1,169 @@
+"""An answer is given again after new blocks, a new analysis, and payments that the index learned late."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from sqlalchemy import insert, select
+
+from bilateral.api.stored_buyers import stored_buyers
+from bilateral.checks import FindingsNotHeldError, PaymentsNotHeldError, Policy, stored_findings
+from bilateral.index import schema
+from bilateral.index.analysis import schema as analysis
+from bilateral.index.analysis.run import analyse
+from bilateral.index.analysis.storage import AnalysisKey
+from bilateral.index.payments.schema import late_payment
+from bilateral.index.payments.store import PaymentStore
+from bilateral.index.payments.terms import PaymentTerms
+from bilateral.index.payments.transfers import TokenTransfer
+from tests.checks.ledger import CHAIN_ID, IDENTITY, START, account, codes, feedback, registered, transferred
+
+OWNER, SELLER, BUYER, TOKEN = (account(0xA0 + number) for number in range(4))
+KEY = AnalysisKey(CHAIN_ID, IDENTITY)
+TERMS = PaymentTerms({TOKEN: 6})
+CHOOSY = Policy(minimum_buyer_score=Decimal(100))
+
+
+class Payments:
+    """The payments of a ledger, which the index learns when a test says so."""
+
+    def __init__(self, ledger, terms=TERMS):
+        self.ledger, self.store = ledger, PaymentStore(ledger.engine, CHAIN_ID, terms)
+
+    def learn(self, *blocks):
+        """Learn all payments up to the index: one of two dollars in each of some blocks."""
+        while (due := self.store.next_range()) is not None:
+            self.store.wallets(due)
+            self.store.append(due, [self._paid(it) for it in blocks if due.first <= it <= due.last], [])
+
+    def _paid(self, block):
+        with self.ledger.engine.connect() as connection:
+            table = schema.block
+            known = select(table.c.block_hash).where(table.c.block_number == block)
+            hash_ = connection.execute(known).scalar_one_or_none() or bytes(16) + block.to_bytes(16)
+        place = (block, 50, hash_, START + block, block.to_bytes(32))
+        return TokenTransfer(*place, TOKEN, BUYER, SELLER, 2_000_000, nonce=block.to_bytes(32))
+
+
+def begun(ledger):
+    ledger.block(registered(1, SELLER), registered(2, OWNER))
+    ledger.block(feedback(1, BUYER, 90))
+    return ledger
+
+
+@pytest.fixture
+def story(ledger):
+    return begun(ledger)
+
+
+@pytest.fixture
+def any_story(any_ledger):
+    return begun(any_ledger)
+
+
+def ask(ledger, **options):
+    """Check the buyer's account by all that the index knows of it."""
+    return ledger.client(BUYER, policy=CHOOSY, findings=stored_findings, buyers=stored_buyers, **options)
+
+
+def analyse_with_finding(ledger, name):
+    """Analyse, and add a finding by the buyer to what is stored."""
+    analyse(ledger.engine, KEY)
+    claim = {"detector": "links", "q_value": 0.0, "strength": 9.0, "statistic": "", "sentence": f"{name}."}
+    with ledger.engine.begin() as connection:
+        connection.execute(insert(analysis.finding), [KEY.columns | {"finding_id": name} | claim])
+        member = {"finding_id": name, "part": "actor", "account": BUYER}
+        connection.execute(insert(analysis.finding_member), [KEY.columns | member])
+
+
+def test_answer_before_any_analysis_is_given_again_after_one(any_story):
+    before = ask(any_story)
+    any_story.block()
+    analyse_with_finding(any_story, "links-1")
+    now = ask(any_story)
+    assert ("finding" in codes(before), "finding" in codes(now), now.analysis) == (False, True, 1)
+    assert ask(any_story, at_block=before.block) == before
+    assert ask(any_story, at_block=now.block) == now
+
+
+def test_answer_by_an_analysis_that_was_replaced_is_refused(story):
+    analyse_with_finding(story, "links-1")
+    before = ask(story)
+    story.block()
+    assert ask(story, at_block=before.block) == before
+    analyse_with_finding(story, "links-2")
+    with pytest.raises(FindingsNotHeldError, match=r"block 2 are not kept: an analysis of block 3 replaced them"):
+        ask(story, at_block=before.block)
+    assert [it.sentence for it in ask(story).reasons if it.code == "finding"] == ["links-2."]
+
+
+def test_analysis_of_the_same_block_is_told_apart_by_its_number(story):
+    before = ask(story)
+    analyse_with_finding(story, "links-1")
+    assert ask(story, at_block=before.block, analysis=before.analysis) == before
+    first = ask(story)
+    analyse_with_finding(story, "links-2")
+    with pytest.raises(FindingsNotHeldError):
+        ask(story, at_block=first.block, analysis=first.analysis)
+
+
+def test_payment_that_was_learned_late_does_not_change_an_earlier_answer(any_story):
+    payments = Payments(any_story)
+    payments.learn(1)
+    any_story.block()
+    before = ask(any_story)
+    any_story.block()
+    payments.learn(3)
+    now = ask(any_story)
+    assert [it.figures["buyer"]["payments"] for it in (before, now)] == [1, 2]
+    assert ask(any_story, at_block=before.block) == before
+    assert ask(any_story, at_block=now.block) == now
+    assert (before.payments, now.payments) == (1, 3)
+
+
+def test_payment_of_the_same_block_is_told_apart_by_its_number(story):
+    payments = Payments(story)
+    payments.learn(1)
+    story.block()
+    before = ask(story)
+    payments.learn(3)
+    assert ask(story).figures["buyer"]["payments"] == 2
+    assert ask(story, at_block=before.block, payments=before.payments) == before
+
+
+def test_answers_from_before_payments_were_read_anew_are_refused(story):
+    Payments(story).learn(1)
+    before = ask(story)
+    story.block()
+    Payments(story, PaymentTerms({TOKEN: 5})).learn(1)
+    assert ask(story).figures["buyer"]["payments"] == 1
+    with pytest.raises(PaymentsNotHeldError, match="known at block 2 are not kept, because all were read anew since"):
+        ask(story, at_block=before.block)
+
+
+def test_reorganisation_takes_the_notes_of_its_blocks_out(story):
+    payments = Payments(story)
+    story.block()
+    story.block()
+    payments.learn(3, 4)
+    story.roll_back(3)
+    with story.engine.connect() as connection:
+        assert connection.execute(select(late_payment)).all() == [(CHAIN_ID, 3, 3)]
+    assert ask(story, at_block=3).figures["buyer"]["payments"] == 1
+
+
+def test_low_score_of_a_buyer_names_its_payments(story):
+    Payments(story).learn(1, 2)
+    (reason,) = [it for it in ask(story).reasons if it.code == "low_buyer_score"]
+    assert [(it.event, it.registry, it.block, it.transaction) for it in reason.evidence] == [
+        ("Transfer", TOKEN, block, "0x" + block.to_bytes(32).hex()) for block in (2, 1)
+    ]
+
+
+def test_shared_account_names_the_events_that_made_it_one_of_either_side(story):
+    story.block(transferred(1, SELLER, BUYER))
+    story.block(transferred(2, OWNER, SELLER))
+    (reason,) = [it for it in story.client(1, for_server=2).reasons if it.code == "related"]
+    assert f"the account {SELLER} in common" in reason.sentence
+    assert [(it.event, it.block) for it in reason.evidence] == [("Transfer", 4), ("Transfer", 1)]
