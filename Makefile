@@ -21,11 +21,12 @@ PAID := 10000
 MUTANTS := 200
 REQUESTS := 100
 QUERIES := 10000
+SEARCHES := 1000
 SEED := 1
 ONLY := contracts/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup compile demo play test test-interop bench bench-search bench-search-large bench-explorer bench-speed evaluate audit prove prove-quickly fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables pictures lock clean
+.PHONY: help setup compile demo play test test-interop bench bench-search bench-search-large bench-explorer bench-speed evaluate audit prove prove-quickly compare-searches fuzz-api fuzz-graphql mutate lint format packages bytecode-lock abi deployed-registries sync-client addresses openapi index-tables pictures lock clean
 
 help: ## List the targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -87,6 +88,9 @@ prove: compile ## Prove the statements of tests/proofs/, play long sequences of 
 prove-quickly: compile ## Prove the statements that take seconds each, as CI does.
 	@./assurance/setup.sh
 	@./assurance/prove.sh $(QUICK_PROOFS)
+
+compare-searches: compile ## Compare SEARCHES made-up gated searches with a plain filter in Python, on both engines.
+	@BILATERAL_SEARCHES=$(SEARCHES) $(BIN)/ape test tests/index/search/test_brute_force.py --numprocesses 0 -s
 
 fuzz-api: compile ## Send requests made of the OpenAPI document to the service on both engines; REQUESTS for each path.
 	@./assurance/fuzz.sh $(REQUESTS)

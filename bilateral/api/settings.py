@@ -48,7 +48,7 @@ class ApiSettings:
     host: str = "127.0.0.1"
     port: int = PORT
     workers: int = 1
-    query_seconds: float = 2.0
+    query_seconds: float = 1.8
     connections: int = 8
     rate: str | None = "1200/minute"
     trusted_proxies: tuple[str, ...] = ()

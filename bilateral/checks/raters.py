@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import exists, select
+from sqlalchemy import exists, select, text
 
 from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.checks.agents import agents_at, agents_of_accounts
@@ -16,7 +17,7 @@ from bilateral.checks.proofs import with_payment_proof
 from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tallies, total
 from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback
 from bilateral.index import schema
-from bilateral.index.queries.unindexed import newest_first, unindexed
+from bilateral.index.queries.unindexed import newest_first
 from bilateral.index.summaries import DECIMALS
 
 if TYPE_CHECKING:
@@ -44,6 +45,16 @@ _SHOWN: Final = 3
 _AT_ONCE: Final = 500
 
 _GIVEN, _REVOKED, _CLIENT = (schema.EVENT_TABLES[event] for event in (NewFeedback, FeedbackRevoked, ClientRated))
+
+_OF_ACCOUNTS: Final = {
+    name: text(
+        f"SELECT agent_id, owner, wallet FROM agent INDEXED BY agent_by_{name} "  # noqa: S608  # no input
+        f"WHERE chain_id = :chain_id AND {name} IN (SELECT value FROM json_each(:accounts)) "
+        "AND +identity_registry = :identity"
+    ).columns(schema.agent.c.agent_id, schema.agent.c.owner, schema.agent.c.wallet)
+    for name in ("owner", "wallet")
+}
+"""The agents of accounts, for SQLite."""
 
 
 @dataclass(frozen=True)
@@ -295,13 +306,18 @@ def _rows(connection: Connection, question: Question, column: Any, values: Colle
     """Return the agents with one of some values in a column, at the head."""
     table, wanted = schema.agent, sorted(values)
     found: list[Any] = []
-    # SQLite would rather look at all agents of the registry than at those of an account.
-    registry = table.c.identity_registry if column is table.c.agent_id else unindexed(table.c.identity_registry)
+    is_account = column is not table.c.agent_id
     for start in range(0, len(wanted), _AT_ONCE):
+        part = wanted[start : start + _AT_ONCE]
+        if is_account and connection.dialect.name == "sqlite":
+            # Of a long list, SQLite would look at all agents of the chain, and not at those of the accounts.
+            given = {"chain_id": question.moment.chain_id, "identity": question.identity, "accounts": json.dumps(part)}
+            found += connection.execute(_OF_ACCOUNTS[column.name], given).all()
+            continue
         query = select(table.c.agent_id, table.c.owner, table.c.wallet).where(
             table.c.chain_id == question.moment.chain_id,
-            registry == question.identity,
-            column.in_(wanted[start : start + _AT_ONCE]),
+            table.c.identity_registry == question.identity,
+            column.in_(part),
         )
         found += connection.execute(query).all()
     return found

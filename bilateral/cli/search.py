@@ -269,7 +269,7 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
 
 def _search(given: dict[str, Any]) -> AgentSearch:
     """Return the search that the options describe."""
-    from bilateral.index.queries.gate_texts import capability_of, gate_of  # noqa: PLC0415  # slow to import
+    from bilateral.index.queries.gate_texts import capability_of, entry_of, gate_of  # noqa: PLC0415  # slow to import
     from bilateral.index.queries.search_filters import AgentSearch, Order  # noqa: PLC0415
 
     names = ("owner", "wallet", "active", "x402", "rated")
@@ -280,7 +280,7 @@ def _search(given: dict[str, Any]) -> AgentSearch:
         chains=tuple(given["chain_ids"] or ()),
         capabilities=tuple(map(capability_of, given["capabilities"] or ())),
         services=tuple(given["services"] or ()),
-        metadata=tuple(map(_entry, given["metadata"] or ())),
+        metadata=tuple(map(entry_of, given["metadata"] or ())),
         gates=(*([] if first is None else [first]), *map(gate_of, given["gates"] or ())),
         order=None if given["order"] is None else _one_of("order", Order, given["order"]),
         **{name: given[name] for name in (*names, *times)},
@@ -316,12 +316,6 @@ def _decimal(name: str, text: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation:
         raise InvalidArgumentError(f"{name} {quoted(text)} is not a number") from None
-
-
-def _entry(text: str) -> tuple[str, bytes | None]:
-    """Return an entry of metadata."""
-    key, equals, value = text.partition("=")
-    return key, value.encode() if equals else None
 
 
 def _of_rating(name: str) -> Callable[[FoundAgent], Any]:

@@ -1,4 +1,4 @@
-"""Read-only access to the index, with a time limit for every statement."""
+"""Read-only access to the index, with a time limit for every visit."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ _STEPS: Final = 5_000
 _CANCELED: Final = "57014"
 """PostgreSQL's code for a statement that took too long."""
 
+_SHORTENED: Final = 0.9
+"""The part of a time limit below which the server is told of what is left. Each time costs a round trip."""
+
 _CACHE_KIB: Final = 16 * 1024
 
 _MAPPED_BYTES: Final = 64 * 1024**3
@@ -44,7 +47,7 @@ class Reader:
 
     Args:
         url: The SQLAlchemy URL of the database; the default database if left out.
-        seconds: The time limit: of a whole visit on SQLite, of each statement on PostgreSQL.
+        seconds: The time limit of a visit: of all its statements together.
         connections: The largest number of connections at once.
 
     Raises:
@@ -80,7 +83,7 @@ class Reader:
         """Lend a connection, in a transaction that only reads.
 
         Raises:
-            QueryTimeoutError: A statement took too long.
+            QueryTimeoutError: The statements took too long.
             ReadersBusyError: No connection became free in time.
             DatabaseUnavailableError: The database does not answer.
         """
@@ -169,3 +172,18 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
             for setting in ("jit = off", "max_parallel_workers_per_gather = 0"):  # they take longer than a short query
                 cursor.execute(f"SET {setting}")
         connection.commit()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.connection.info["limits"] = (time.monotonic() + seconds, seconds)
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def shorten(connection: Connection, cursor: Any, *_: Any) -> None:
+        """Give a later statement the time that is left. Statements of short visits keep the limit that is set."""
+        deadline, limit = connection.connection.info["limits"]
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise QueryTimeoutError(seconds)
+        if left < limit * _SHORTENED:
+            connection.connection.info["limits"] = (deadline, left)
+            cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")

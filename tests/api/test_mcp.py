@@ -65,6 +65,20 @@ async def check_policies(client, api, checked):
     assert refused.is_error and "other_history: " in refused.content[0].text
 
 
+async def check_searches(client, api, api_world):
+    """Search by all kinds of conditions, over MCP and REST."""
+    weather = api_world.id(api_world.weather)
+    gates = [{"tag": "starred", "minimum": 60, "reviewers": [ERIN.address]}, {"count": 2}]
+    page = await data(client, "search_agents", text="waether", gates=gates, services=["mcp"], limit=1)
+    query = {"q": "waether", "tag": "starred", "minimum": 60, "reviewer": ERIN.address, "service": "mcp"}
+    assert page == api.get("/v1/search/agents", params={**query, "gate": "count=2", "limit": 1}).json()
+    assert [it["id"] for it in page["items"]] == [weather]
+    named = await data(client, "search_agents", metadata=["category=weather"], registered_from=1)
+    query = {"metadata": "category=weather", "registered_from": 1}
+    assert named == api.get("/v1/search/agents", params=query).json()
+    assert (await data(client, "search_agents", gates=[{"count": 10_000}]))["items"] == []
+
+
 def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
     """One connection, because a process takes seconds to start."""
 
@@ -96,13 +110,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         checked = await data(client, "check_client", client=ERIN.address, for_server="31337:2")
         assert "low_rating_by_us" in {it["code"] for it in checked["reasons"]}
 
-        weather = api_world.id(api_world.weather)
-        gates = [{"tag": "starred", "minimum": 60, "reviewers": [ERIN.address]}, {"count": 2}]
-        page = await data(client, "search_agents", text="waether", gates=gates, services=["mcp"], limit=1)
-        query = {"q": "waether", "tag": "starred", "minimum": 60, "reviewer": ERIN.address, "service": "mcp"}
-        assert page == api.get("/v1/search/agents", params={**query, "gate": "count=2", "limit": 1}).json()
-        assert [it["id"] for it in page["items"]] == [weather]
-        assert (await data(client, "search_agents", gates=[{"count": 10_000}]))["items"] == []
+        await check_searches(client, api, api_world)
 
         resource = await client.read_resource("bilateral://agents/31337:1")
         assert json.loads(resource.contents[0].text) == {"is_untrusted": True, "notice": NOTICE, "data": found}

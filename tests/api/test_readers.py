@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 from sqlalchemy import text
@@ -51,6 +52,19 @@ def test_a_query_without_end_is_ended_and_the_connection_goes_on(make_reader):
         with pytest.raises(QueryTimeoutError, match=r"longer than 0\.3 seconds"), reader.connect() as connection:
             connection.execute(text(ENDLESS[reader.dialect]))
     assert reader.read(chains)
+
+
+def test_time_limit_is_of_all_statements_of_a_visit_together(make_reader):
+    reader = make_reader(seconds=0.6, connections=1)
+    for _ in range(2):
+        with pytest.raises(QueryTimeoutError, match=r"longer than 0\.6 seconds"), reader.connect() as connection:
+            connection.execute(text("SELECT 1"))
+            connection.execute(text(ENDLESS[reader.dialect]))
+        if reader.dialect == "postgresql":
+            with reader.connect() as connection:
+                assert connection.execute(text("SHOW statement_timeout")).scalar_one() == "600ms"
+                connection.connection.info["limits"] = (time.monotonic() + 0.4, 0.6)
+                assert int(connection.execute(text("SHOW statement_timeout")).scalar_one()[:-2]) <= 400
 
 
 def test_more_readers_than_connections_are_told_to_try_again(make_reader):

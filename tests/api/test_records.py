@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
 
+from bilateral.index.queries import accounts
 from bilateral.index.queries.ratings import Direction, ratings_of
 from bilateral.index.queries.registries import read_registries
 from tests.api.world import ALICE, BOB, DAVE, ERIN, FORMULA_TAG, FRANK, GRACE, MALLORY, STARS, TREASURY
@@ -218,8 +220,21 @@ def test_wrong_days_and_chains_are_problems(api, parameters, code):
     assert response.json()["code"] == code
 
 
+def test_chains_come_as_other_lists_do(api):
+    lines = api.get("/v1/chains", params={"format": "jsonl"}).text.splitlines()
+    assert [json.loads(it) for it in lines] == api.get("/v1/chains").json()["items"]
+    assert api.get("/v1/chains", params={"format": "csv"}).text.startswith("progress,registries\r\n")
+
+
+@pytest.mark.parametrize(("most", "shown", "has_more"), [(1, 1, False), (0, 0, True)])
+def test_account_with_more_agents_than_an_answer_holds_says_so(api, monkeypatch, most, shown, has_more):
+    monkeypatch.setattr(accounts, "MAX_AGENTS", most)
+    found = api.get(f"/v1/accounts/{BOB.address}").json()
+    assert (len(found["agents"]), found["has_more"]) == (shown, has_more)
+
+
 def test_chains_name_their_registries_and_the_block_of_all_answers(api, api_world):
-    (chain,) = api.get("/v1/chains").json()
+    (chain,) = api.get("/v1/chains").json()["items"]
     assert (chain["progress"]["chain_id"], chain["progress"]["lag"]) == (31337, 0)
     assert {it["kind"]: it["address"] for it in chain["registries"]} == {
         "IdentityRegistry": api_world.deployment.identity,

@@ -45,6 +45,22 @@ def test_services_and_capabilities_filter(api, weather):
     assert found(api, capability="mcp_tool:nothing") == []
 
 
+def test_metadata_on_chain_filters(api):
+    assert (first := found(api, metadata="category")) and found(api, metadata="category=weather") == first
+    assert found(api, metadata=["category", "raw=hex:ff00"]) == first
+    assert found(api, metadata=["category", "raw=hex:ff"]) == found(api, metadata="category=x") == []
+    refused = api.get("/v1/search/agents", params={"metadata": "raw=hex:f"})
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_argument")
+
+
+def test_feedback_is_found_by_the_tool_of_its_file(api):
+    everything = api.get("/v1/search/feedback", params={"chain_id": CHAIN_ID}).json()["items"]
+    tools = {(it["file"] or {}).get("mcp_tool") for it in everything} - {None}
+    for tool in [*tools, "nothing"]:
+        answer = api.get("/v1/search/feedback", params={"chain_id": CHAIN_ID, "tool": tool}).json()["items"]
+        assert answer == [it for it in everything if it["file"] and it["file"].get("mcp_tool") == tool]
+
+
 def test_pages_follow_each_other(api):
     everything = found(api, limit=1_000)
     first = api.get("/v1/search/agents", params={"limit": 3})

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
+from bilateral.api.answers import Format, answer_page, list_of
 from bilateral.api.parameters import ListFormat
 from bilateral.api.service import service_of
 from bilateral.index.queries.chains import ChainProgress, chains
@@ -34,13 +34,13 @@ class Chain:
     registries: tuple[IndexedRegistry, ...]
 
 
-@router.get("/chains", response_class=Response, responses=one_of(tuple[Chain, ...]))
-def read_chains(request: Request) -> Response:
+@router.get("/chains", response_class=Response, responses=list_of(Chain))
+def read_chains(request: Request, shown_as: ListFormat = Format.JSON) -> Response:
     """Return the indexed chains with their registries."""
     service = service_of(request)
     registries = service.registries().by_chain
     found = tuple(Chain(it, tuple(registries.get(it.chain_id, ()))) for it in service.read(chains))
-    return answer(request, tuple[Chain, ...], found)
+    return answer_page(request, Chain, Page(found, None), shown_as)
 
 
 @router.get("/statistics", response_class=Response, responses=list_of(DayStatistics, 404))

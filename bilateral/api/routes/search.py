@@ -12,7 +12,7 @@ from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import ChainId, Cursor, Limit, ListFormat, Tag
 from bilateral.api.service import service_of
 from bilateral.index.queries.feedback import Feedback
-from bilateral.index.queries.gate_texts import EXAMPLE, capability_of, gate_of
+from bilateral.index.queries.gate_texts import EXAMPLE, capability_of, entry_of, gate_of
 from bilateral.index.queries.pages import DEFAULT_LIMIT, MAX_LIMIT
 from bilateral.index.queries.search import FoundAgent, search_agents
 from bilateral.index.queries.search_feedback import FeedbackSearch, search_feedback
@@ -31,6 +31,10 @@ _Gates = Annotated[
     list[Annotated[str, Field(max_length=10_000)]] | None,
     Query(alias="gate", max_length=5, description=f"A further gate, such as {EXAMPLE}; may be repeated."),
 ]
+_Metadata = Annotated[
+    list[Annotated[str, Field(max_length=2_000)]] | None,
+    Query(max_length=200, description="Metadata on chain: `key`, `key=text` or `key=hex:ff00`; may be repeated."),
+]
 _Time = Annotated[int | None, Query(ge=0, lt=2**63, description="Unix seconds.")]
 
 
@@ -43,6 +47,7 @@ def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
     wallet: _Address = None,
     capability: Annotated[_Names, Query(description="Kind and exact value, such as mcp_tool:get_weather.")] = None,
     service: Annotated[_Names, Query(description="The kind of a service, such as mcp.")] = None,
+    metadata: _Metadata = None,
     active: bool | None = None,
     x402: bool | None = None,
     rated: bool | None = None,
@@ -95,6 +100,7 @@ def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
         wallet=wallet,
         capabilities=tuple(map(capability_of, capability or ())),
         services=tuple(service or ()),
+        metadata=tuple(map(entry_of, metadata or ())),
         active=active,
         x402=x402,
         rated=rated,
@@ -122,6 +128,7 @@ def read_feedback(  # noqa: PLR0913, PLR0917  # one a filter
     maximum: _Number = None,
     given_from: _Time = None,
     given_to: _Time = None,
+    tool: Annotated[str | None, Query(max_length=1_000, description="An MCP tool that its file names.")] = None,
     answered: bool | None = None,
     paid: bool | None = None,
     revoked: bool = False,
@@ -142,6 +149,7 @@ def read_feedback(  # noqa: PLR0913, PLR0917  # one a filter
         maximum=maximum,
         given_from=given_from,
         given_to=given_to,
+        tool=tool,
         is_answered=answered,
         has_payment=paid,
         include_revoked=revoked,

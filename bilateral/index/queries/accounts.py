@@ -42,10 +42,12 @@ class Account:
     Attributes:
         address: The account.
         agents: Its agents, by chain, registry and id: the first 200.
+        has_more: True if there are more. A search by owner or wallet lists all of them by pages.
     """
 
     address: str
     agents: tuple[AccountAgent, ...]
+    has_more: bool
 
 
 def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) -> Account:
@@ -81,9 +83,9 @@ def account(connection: Connection, address: str, chain_ids: tuple[int, ...]) ->
         select(*columns, agent.owner, agent.wallet, primary.account)
         .select_from(join)
         .order_by(*columns)
-        .limit(MAX_AGENTS)
-    )
-    return Account(address, tuple(_agent(address, *row) for row in rows))
+        .limit(MAX_AGENTS + 1)
+    ).all()
+    return Account(address, tuple(_agent(address, *row) for row in rows[:MAX_AGENTS]), len(rows) > MAX_AGENTS)
 
 
 def _agent(address: str, chain_id: int, registry: str, agent_id: int, *roles: Any) -> AccountAgent:

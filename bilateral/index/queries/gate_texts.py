@@ -1,4 +1,4 @@
-"""Gates and capabilities of searches as texts, for command lines and URLs."""
+"""Gates, capabilities and entries of metadata of searches as texts, for command lines and URLs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 EXAMPLE: Final = "tag=starred,minimum=80,count=5"
 """A gate as text."""
+
+_HEX: Final = "hex:"
+"""The beginning of a value in hexadecimal digits."""
 
 _DIGITS: Final = 60
 """Characters of a number."""
@@ -72,6 +75,23 @@ def capability_of(text: str) -> tuple[Capability, str]:
             f"a capability is its kind and its value, such as mcp_tool:get_weather; kinds are {', '.join(Capability)}"
         )
     return Capability(kind), value
+
+
+def entry_of(text: str) -> tuple[str, bytes | None]:
+    """Return the key of an entry of metadata, and its value; None for any value.
+
+    Args:
+        text: `key`, `key=text`, or `key=hex:ff00` for bytes that are no text.
+
+    Raises:
+        InvalidArgumentError: The value is not in hexadecimal digits behind `hex:`, or not Unicode.
+    """
+    key, equals, value = text.partition("=")
+    try:
+        found = bytes.fromhex(value.removeprefix(_HEX)) if value.startswith(_HEX) else value.encode()
+    except ValueError:
+        raise InvalidArgumentError(f"the metadata {quoted(text)} is not as in region=eu or region=hex:6575") from None
+    return key, found if equals else None
 
 
 def _decimal(text: str) -> Decimal:

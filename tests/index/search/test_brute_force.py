@@ -1,6 +1,6 @@
 """Searches find exactly what a plain filter of everything in Python finds, in the same order, on both engines.
 
-`BILATERAL_SEARCHES=1000` makes it 1,000 searches on each engine.
+`make compare-searches` makes it 1,000 searches with conditions on ratings on each engine.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bilateral.index.queries import search_plans
 from bilateral.index.queries.search import search_agents
 from tests.index.search.random_searches import RandomSearches
 
-SEARCHES = int(os.environ.get("BILATERAL_SEARCHES", "120"))
+SEARCHES = int(os.environ.get("BILATERAL_SEARCHES", "40"))
 
 
 def keys(page):
@@ -21,8 +21,9 @@ def keys(page):
 
 
 def test_random_searches_find_what_a_plain_filter_finds(connection, oracle, monkeypatch):
-    searches, found_some, gated = RandomSearches(oracle, seed=1), 0, 0
-    for number in range(SEARCHES):
+    searches, found_some, gated, number = RandomSearches(oracle, seed=1), 0, 0, 0
+    while gated < SEARCHES:
+        number += 1
         # Few files or many, few ratings or many: all plans find the same.
         monkeypatch.setattr(search_plans, "FEW_FILES", (2_000, 0, 0, 4)[number % 4])
         monkeypatch.setattr(search_plans, "FEW_RATED", (2_000, 2_000, 0, 4)[number % 4])
@@ -32,9 +33,9 @@ def test_random_searches_find_what_a_plain_filter_finds(connection, oracle, monk
         assert keys(found) == expected, search
         assert found.next is None
         found_some += bool(expected)
-        gated += bool(expected) and bool(search.gates)
-    assert found_some >= SEARCHES // 3
-    assert gated >= SEARCHES // 8
+        gated += bool(search.gates)
+    print(f"{number} searches, {gated} of them gated: the same agents in the same order as a plain filter finds")
+    assert found_some >= number // 3
 
 
 @pytest.mark.parametrize("few", [2_000, 0], ids=["few", "many"])
@@ -42,7 +43,7 @@ def test_pages_of_random_searches_join_to_the_whole(connection, oracle, monkeypa
     monkeypatch.setattr(search_plans, "FEW_FILES", few)
     monkeypatch.setattr(search_plans, "FEW_RATED", few)
     searches, turned = RandomSearches(oracle, seed=2), 0
-    for _ in range(SEARCHES // 6):
+    for _ in range(SEARCHES // 2):
         search, cursor, found = searches.make(), None, []
         limit = searches.random.randint(1, 9)
         while True:
@@ -53,4 +54,4 @@ def test_pages_of_random_searches_join_to_the_whole(connection, oracle, monkeypa
             assert len(page.items) == limit
             turned += 1
         assert found == oracle.search(search), search
-    assert turned >= SEARCHES // 12
+    assert turned >= SEARCHES // 4

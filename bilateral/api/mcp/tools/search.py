@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
-from bilateral.index.queries.gate_texts import capability_of
+from bilateral.index.queries.gate_texts import capability_of, entry_of
 from bilateral.index.queries.pages import Page
 from bilateral.index.queries.search import FoundAgent
 from bilateral.index.queries.search import search_agents as find_agents
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _Text = Annotated[str, Field(max_length=200)]
 _Number = Annotated[Decimal | None, Field(allow_inf_nan=False, max_digits=60)]
+_Time = Annotated[int | None, Field(ge=0, lt=2**63, description="Unix seconds.")]
 _Count = Annotated[int, Field(ge=1, lt=2**63)]
 
 
@@ -83,6 +84,14 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
             list[_Text], Field(max_length=MAX_LISTED, description="All of these, such as mcp_tool:get_weather.")
         ] = [],  # noqa: B006
         services: Annotated[list[_Text], Field(max_length=MAX_LISTED, description="All of these, such as mcp.")] = [],  # noqa: B006
+        metadata: Annotated[
+            list[Annotated[str, Field(max_length=2_000)]],
+            Field(max_length=MAX_LISTED, description="All of this metadata on chain: key, key=text or key=hex:ff00."),
+        ] = [],  # noqa: B006
+        registered_from: _Time = None,
+        registered_to: _Time = None,
+        updated_from: _Time = None,
+        updated_to: _Time = None,
         active: bool | None = None,
         x402: bool | None = None,
         rated: bool | None = None,
@@ -104,6 +113,11 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
                 wallet=wallet,
                 capabilities=tuple(map(capability_of, capabilities)),
                 services=tuple(services),
+                metadata=tuple(map(entry_of, metadata)),
+                registered_from=registered_from,
+                registered_to=registered_to,
+                updated_from=updated_from,
+                updated_to=updated_to,
                 active=active,
                 x402=x402,
                 rated=rated,
