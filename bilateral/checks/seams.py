@@ -69,7 +69,7 @@ class BuyerRecord:
         score: Its score, 0 to 100.
         payments: The number of its payments.
         first_at: The time of its first payment, in Unix seconds; None if unknown.
-        first: That payment.
+        first: The first payment.
         newest: The block of the newest payment or return that counts, to repeat an answer; 0 without one.
         evidence: The events that it rests on, at most a few.
     """

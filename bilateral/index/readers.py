@@ -32,7 +32,7 @@ _CANCELED: Final = "57014"
 """PostgreSQL's code for a statement that took too long."""
 
 _SHORTENED: Final = 0.9
-"""The part of a time limit below which the server is told of what is left. Each time costs a round trip."""
+"""The part of a time limit below which the server learns the time that is left. Each time costs a round trip."""
 
 _CACHE_KIB: Final = 16 * 1024
 

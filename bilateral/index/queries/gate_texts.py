@@ -81,7 +81,7 @@ def entry_of(text: str) -> tuple[str, bytes | None]:
     """Return the key of an entry of metadata, and its value; None for any value.
 
     Args:
-        text: `key`, `key=text`, or `key=hex:ff00` for bytes that are no text.
+        text: `key`, `key=text`, or `key=hex:ff00` for other bytes.
 
     Raises:
         InvalidArgumentError: The value is not in hexadecimal digits behind `hex:`, or not Unicode.

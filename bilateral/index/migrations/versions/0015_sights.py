@@ -8,8 +8,8 @@ from sqlalchemy import inspect
 from bilateral.index.analysis import schema as analysis
 from bilateral.index.payments import schema as payments
 
-revision = "0014"
-down_revision = "0013"
+revision = "0015"
+down_revision = "0014"
 
 
 def upgrade() -> None:
