@@ -44,10 +44,12 @@ def stored_buyers(connection: Connection, moment: Moment, account: str) -> Buyer
     """
     if read_cursors(connection).get(moment.chain_id, -1) < 0:
         return None
-    known = payments_known_at(connection, moment.chain_id, moment.block)
+    known = moment.payments
+    if known is None:
+        known = payments_known_at(connection, moment.chain_id, moment.block)
     if known is None:
         raise PaymentsNotHeldError(moment.block)
-    known = known if moment.payments is None else min(known, moment.payments)
+    known = min(known, moment.block)
     found = read_dealings(connection, moment.chain_id, account, moment.block, known)
     add_ties(connection, moment.chain_id, account, found, moment.block, known)
     metrics = weigh(INDEPENDENT, found, moment.time or 0).metrics
