@@ -2,8 +2,8 @@
 
 Without DATA, the figures of real data stay as they were recorded. The data are not part of the project:
 
-* `bitcoin/soc-sign-bitcoinotc.csv` is from SNAP (Kumar and others, ICDM 2016), `bitcoin/otc_gt.csv` from the release of
-  REV2 (WSDM 2018).
+* `bitcoin/soc-sign-bitcoinotc.csv` and `bitcoin/soc-sign-bitcoinalpha.csv` are from SNAP (Kumar and others, ICDM 2016),
+  `bitcoin/otc_gt.csv` from the release of REV2 (WSDM 2018).
 * `hop/` is from the repository hop-protocol/hop-airdrop: `eligibleAddresses.txt`, `eliminatedSybilAttackers.csv` and
   the transfers as `transfers.parquet` with the columns from, to, kind, chain.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from sklearn.metrics import roc_auc_score
 
-from bench.trust import hop, otc, page, study
+from bench.trust import formulas, hop, otc, page, study
 from bench.trust.claims import price, sybil_networks
 from bench.trust.speed import speed
 
@@ -47,10 +47,12 @@ def real(folder: Path, console: Console) -> dict[str, Any]:
     console.print("Bitcoin-OTC")
     data = otc.Otc.read(folder / "bitcoin")
     active = np.bincount(data.rater, minlength=data.size)[data.nodes] > 0
-    own, side = otc.unsupervised(data), otc.rater_side(data)
+    other = formulas.alpha(folder / "bitcoin")
+    (name, own), (side_name, side) = (formulas.chosen(other, data, received=received) for received in (True, False))
     out: dict[str, Any] = {
         "otc": {
             "label edges removed": data.removed,
+            "chosen on Alpha": [name, side_name, len(other.nodes), int(other.label.sum())],
             "unsupervised": _resampled(data.label, own[data.nodes]),
             "baselines": {
                 name: _resampled(data.label, score[data.nodes]) for name, score in otc.baselines(data).items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -71,6 +72,64 @@ def price(agents: int = 10, gwei: float = 0.01, ether: float = 3000.0) -> dict[s
         "dollars": total * gwei * 1e-9 * ether,
         "dollars at 20 gwei": total * 20e-9 * ether,
     }
+
+
+@dataclass(frozen=True)
+class Evasion:
+    """The price of one way around a detector, beyond that of ten false praises.
+
+    Attributes:
+        detector: The detector.
+        way: The way around it.
+        accounts: The further accounts.
+        ratings: The further ratings.
+        transfers: The further transfers and payments.
+        days: The days that it takes.
+        money: The loss beside gas, in dollars.
+        gas: The gas.
+        dollars: The price of the gas.
+    """
+
+    detector: str
+    way: str
+    accounts: int
+    ratings: int
+    transfers: int
+    days: int
+    money: float
+    gas: float = 0.0
+    dollars: float = 0.0
+
+
+_WITHDRAWAL: Final = 0.5
+_SERVICE: Final = 0.4
+_TRANSFER: Final = 21_000
+"""The gas of a transfer of native tokens, as the protocol sets it."""
+
+_WAYS: Final = (
+    Evasion("co-targeting", "withdraw from an exchange for each account, days apart", 0, 0, 10, 60, 10 * _WITHDRAWAL),
+    Evasion("links", "the same, and pay raters off chain", 0, 0, 10, 0, 10 * _WITHDRAWAL),
+    Evasion("wash payments", "pay, and return the money through three accounts each", 30, 0, 50, 30, 0.0),
+    Evasion("wash payments", "pay, and leave the money", 0, 0, 10, 0, 0.0),
+    Evasion("blocks", "pay for each praise, and praise ten others each", 0, 100, 110, 0, 100 * _SERVICE),
+    Evasion("lockstep", "let each account use and rate three others, over months", 0, 30, 30, 90, 30 * _SERVICE),
+    Evasion("retaliation", "rate critics only after other servers did", 0, 0, 0, 7, 0.0),
+    Evasion("reviewed kin", "a new source of funds after each verdict", 1, 0, 11, 0, _WITHDRAWAL),
+    Evasion("values", "values in range, and payments of one's own", 0, 0, 10, 0, 0.0),
+    Evasion("change points", "turn by less than twelve points at a time", 0, 0, 0, 90, 0.0),
+)
+
+
+def evasion(gwei: float = 0.01, ether: float = 3000.0) -> list[Evasion]:
+    """Return the price of evading each detector, at measured gas.
+
+    Args:
+        gwei: The price of gas in gwei.
+        ether: The price of an ether in dollars.
+    """
+    feedback = _first(json.loads(GAS.read_text()), "BidirectionalReputationRegistry", "giveFeedback")
+    used = [(way, way.ratings * feedback + way.transfers * _TRANSFER) for way in _WAYS]
+    return [replace(way, gas=gas, dollars=gas * gwei * 1e-9 * ether) for way, gas in used]
 
 
 def _first(gas: dict[str, dict[str, int]], registry: str, call: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +12,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold
 
-from bilateral.trust.propagation import LabelSpreading
+from bilateral.trust.cases import CaseModel, conduct
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bilateral.trust.arrays import Floats, Ints
-
-_LARGE = 300
-"""Counterparts beyond which an address is a contract or an exchange."""
+    from bilateral.trust.arrays import Flags, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -66,112 +62,6 @@ class Hop:
         return cls(left, right, codes, label, connected_components(graph, directed=False)[1])
 
 
-def features(hop: Hop) -> Floats:
-    """Return what each address does, without any label.
-
-    Args:
-        hop: The data.
-    """
-    size = len(hop.label)
-    columns: list[Floats] = []
-    ones = np.ones(len(hop.source))
-    forth = sparse.csr_matrix((ones, (hop.source, hop.target)), (size, size))
-    for matrix in (forth, forth.T.tocsr()):
-        total = np.asarray(matrix.sum(axis=1)).ravel()
-        distinct = np.diff(matrix.indptr)
-        columns += [np.log1p(total), np.log1p(distinct), total / np.maximum(distinct, 1)]
-    for sort in range(int(hop.sort.max()) + 1):
-        chosen = hop.sort == sort
-        columns += [
-            np.log1p(np.bincount(hop.source[chosen], minlength=size)),
-            np.log1p(np.bincount(hop.target[chosen], minlength=size)),
-        ]
-    simple = (forth + forth.T).tocsr()
-    simple.data[:] = 1
-    degree = np.asarray(simple.sum(axis=1)).ravel()
-    member = (hop.label >= 0).astype(float)
-    near = sparse.diags((degree <= _LARGE).astype(float))
-    rare = sparse.diags(1 / np.maximum(degree, 1))
-    members_of = np.asarray(simple @ member).ravel()
-    for matrix in (forth, forth.T.tocsr(), simple):
-        pattern = matrix.copy()
-        pattern.data[:] = 1
-        count = np.maximum(np.asarray(pattern.sum(axis=1)).ravel(), 1)
-        small = pattern @ near
-        columns += [
-            np.asarray(pattern @ np.log1p(degree)).ravel() / count,
-            np.asarray(pattern @ (degree == 1).astype(float)).ravel() / count,
-            np.asarray(small.sum(axis=1)).ravel() / count,
-            np.asarray(pattern @ member).ravel(),
-            np.asarray(small @ member).ravel() / count,
-            np.log1p(np.asarray(small @ members_of).ravel()),
-            np.asarray(small @ rare @ members_of).ravel(),
-            np.asarray(small @ (members_of / np.maximum(degree, 1))).ravel() / count,
-        ]
-        largest = np.zeros(size)
-        rows = np.repeat(np.arange(size), np.diff(small.indptr))
-        np.maximum.at(largest, rows, small.data * members_of[small.indices])
-        columns.append(np.log1p(largest))
-    mutual = forth.multiply(forth.T)
-    columns.append(np.asarray((mutual > 0).sum(axis=1)).ravel())
-    within = sparse.diags(member) @ simple @ near @ sparse.diags(member)
-    columns.append(np.asarray(within.sum(axis=1)).ravel())
-    neighbour = np.column_stack(columns)
-    mean = sparse.diags(1 / np.maximum(np.asarray((simple @ near).sum(axis=1)).ravel(), 1)) @ simple @ near
-    return np.column_stack([neighbour, np.asarray(mean @ neighbour)])
-
-
-def spread(hop: Hop, known: Ints, label: Ints) -> Floats:
-    """Return how guilty the surroundings of each address are, from known labels.
-
-    Args:
-        hop: The data.
-        known: The addresses whose labels are known.
-        label: Their labels.
-    """
-    size = len(hop.label)
-    degree = np.bincount(hop.source, minlength=size) + np.bincount(hop.target, minlength=size)
-    weight = 1 / np.log2(2 + np.maximum(degree[hop.source], degree[hop.target])) ** 3
-    labels = np.full(size, -1, np.int64)
-    labels[known] = label
-    score = LabelSpreading(strength=0.85, iterations=12).fit(hop.source, hop.target, weight, labels).score_
-    graph = sparse.csr_matrix((weight, (hop.source, hop.target)), (size, size))
-    graph = graph + graph.T
-    guilty, innocent = graph @ (labels == 1).astype(float), graph @ (labels == 0).astype(float)
-    usual = label.mean()
-    return np.column_stack(
-        [
-            np.sign(score) * np.sqrt(np.abs(score)),
-            (guilty + 0.05 * usual) / (guilty + innocent + 0.05),
-            guilty,
-            innocent,
-            _two_steps(graph, labels, usual),
-        ]
-    )
-
-
-def _two_steps(graph: Any, labels: Ints, usual: float) -> Floats:
-    """Return the share of guilty among known addresses two steps away, without the address itself."""
-    degree = np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-9)
-    near = sparse.diags(1 / degree) @ graph
-    own = np.asarray(near.multiply(graph.T).sum(axis=1)).ravel()
-    guilty = near @ (graph @ (labels == 1).astype(float)) - (labels == 1) * own
-    innocent = near @ (graph @ (labels == 0).astype(float)) - (labels == 0) * own
-    return np.asarray((guilty + 0.01 * usual) / (np.abs(guilty + innocent) + 0.01))
-
-
-def model(seed: int) -> HistGradientBoostingClassifier:
-    """Return a fresh model."""
-    return HistGradientBoostingClassifier(
-        max_iter=150,
-        learning_rate=0.07,
-        max_leaf_nodes=15,
-        min_samples_leaf=20,
-        l2_regularization=5.0,
-        random_state=seed,
-    )
-
-
 def recall_at(score: Floats, label: Ints, rate: float = 0.01) -> float:
     """Return the recall at a rate of false positives.
 
@@ -192,20 +82,14 @@ def by_seeds(hop: Hop, draws: int, share: float = 0.1) -> list[tuple[float, floa
         draws: The number of draws.
         share: The share of known labels.
     """
-    static = features(hop)
+    table = conduct(hop.source, hop.target, hop.sort, hop.label >= 0)
     labelled = np.flatnonzero(hop.label >= 0)
     out = []
     for draw in range(draws):
         random = np.random.default_rng(draw)
         known = random.choice(labelled, int(share * len(labelled)), replace=False)
         hidden = np.setdiff1d(labelled, known)
-        label = hop.label[known]
-        seen = np.zeros((len(known), 5))
-        for fit, held in StratifiedKFold(4, shuffle=True, random_state=draw).split(known, label):
-            seen[held] = spread(hop, known[fit], label[fit])[known[held]]
-        learned = model(draw).fit(np.column_stack([static[known], seen]), label)
-        around = spread(hop, known, label)
-        score = learned.predict_proba(np.column_stack([static[hidden], around[hidden]]))[:, 1]
+        score = CaseModel(draw).fit(*_cases(hop, known), table).probability_[hidden]
         out.append((float(roc_auc_score(hop.label[hidden], score)), recall_at(score, hop.label[hidden])))
     return out
 
@@ -217,11 +101,18 @@ def by_component(hop: Hop, folds: int = 5) -> tuple[Floats, Ints]:
         hop: The data.
         folds: The number of folds.
     """
-    static = features(hop)
+    table = conduct(hop.source, hop.target, hop.sort, hop.label >= 0)
     labelled = np.flatnonzero(hop.label >= 0)
     label = hop.label[labelled]
     score = np.zeros(len(labelled))
     for fit, held in GroupKFold(folds).split(labelled, label, hop.component[labelled]):
-        learned = model(0).fit(static[labelled[fit]], label[fit])
-        score[held] = learned.predict_proba(static[labelled[held]])[:, 1]
+        learned = CaseModel(neighbours=False).fit(*_cases(hop, labelled[fit]), table)
+        score[held] = learned.probability_[labelled[held]]
     return score, label
+
+
+def _cases(hop: Hop, known: Ints) -> tuple[Ints, Ints, Ints, Ints, Flags]:
+    """Return what the engine's model learns from, if only some labels are known."""
+    label = np.full(len(hop.label), -1, np.int64)
+    label[known] = hop.label[known]
+    return hop.source, hop.target, hop.sort, label, hop.label >= 0

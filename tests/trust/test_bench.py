@@ -10,7 +10,8 @@ import pytest
 
 from bench.trust import page
 from bench.trust.baselines import baselines
-from bench.trust.claims import price
+from bench.trust.claims import evasion, price
+from bench.trust.formulas import alpha, chosen, formulas
 from bench.trust.measures import Truth, ranking, scoring, threshold
 from bench.trust.otc import Otc, balance, fairness
 from bench.trust.study import interval
@@ -96,6 +97,39 @@ def test_the_interval_holds_the_mean():
 
 def test_the_price_follows_the_gas_and_its_price():
     assert price(gwei=0.02)["dollars"] == pytest.approx(2 * price(gwei=0.01)["dollars"])
+
+
+def test_every_way_around_a_detector_has_a_price():
+    ways = evasion()
+    assert {way.detector for way in ways} == {
+        *("co-targeting", "links", "wash payments", "blocks", "lockstep", "retaliation", "reviewed kin", "values"),
+        "change points",
+    }
+    assert all(way.gas >= 21_000 * way.transfers for way in ways)
+    assert evasion(gwei=0.02)[0].dollars == pytest.approx(2 * ways[0].dollars)
+
+
+def test_formulas_are_chosen_on_other_data(tmp_path):
+    draw = np.random.default_rng(1)
+    rows = [(1, 2 + n, 8, 10 * n) for n in range(5)]
+    for trader in range(10, 50):
+        rows.append((2 + trader % 5, trader, 6 if trader % 2 else -6, 100 + trader))
+        rows += [
+            (
+                int(draw.integers(60, 90)),
+                trader,
+                int(draw.integers(1, 9)) * (1 if trader % 2 else -1),
+                200 + trader + step,
+            )
+            for step in range(4)
+        ]
+        rows.append((trader, int(draw.integers(60, 90)), 3, 300 + trader * (5 if trader % 2 else 1)))
+    (tmp_path / "soc-sign-bitcoinalpha.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
+    other = alpha(tmp_path)
+    assert (len(other.nodes), int(other.label.sum()), other.removed) == (45, 20, 45)
+    name, score = chosen(other, other, received=True)
+    assert name in formulas(other, received=True)
+    assert score[other.nodes[other.label == 1]].min() > score[other.nodes[other.label == 0]].max()
 
 
 def test_the_page_shows_the_recorded_figures():

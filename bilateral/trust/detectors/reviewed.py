@@ -2,22 +2,34 @@
 
 The probability is that of the group's next member, after what was reviewed of the group (Laplace's rule). One case says
 little about a large group; twenty say much. An innocent case in the group takes as much away. Anybody can send a fresh
-account its first money, so an account that never sent money to its kin is ranked and not flagged.
+account its first money, so an account that never sent money to its kin is ranked and not flagged. From two hundred
+cases on, a model of the transfers learns from them, too (`CaseModel`). It ranks, and flags nobody.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bilateral.trust.cases import CaseModel
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.kinship import COLLECTOR
 from bilateral.trust.reviews import labels
 
 if TYPE_CHECKING:
+    from bilateral.trust.arrays import Ints
     from bilateral.trust.context import Context
+
+
+_CASES: Final = 200
+_EACH: Final = 20
+"""The number of cases, and of each verdict, from which a model learns from them."""
+
+_SURE: Final = (0.5, 0.9, 0.99)
+"""The probabilities by which such accounts are told apart."""
 
 
 class ReviewedKin(Detector):
@@ -65,6 +77,38 @@ class ReviewedKin(Detector):
                         sentence=(
                             f"{len(unknown)} accounts share {grouping.name} with {guilty} that reviewers found guilty "
                             f"and {innocent} that they found innocent."
+                        ),
+                    )
+                )
+        return findings + self._alike(context, label)
+
+    def _alike(self, context: Context, label: Ints) -> list[Finding]:
+        """Return the accounts whose transfers are like those of many reviewed ones."""
+        ledger = context.ledger
+        guilty, innocent = int((label == 1).sum()), int((label == 0).sum())
+        inside = (ledger.src >= 0) & (ledger.dst >= 0)
+        if min(guilty, innocent) < _EACH or guilty + innocent < _CASES or not inside.any():
+            return []
+        acting = np.zeros(ledger.accounts, bool)
+        acting[ledger.opinions.rater] = True
+        acting[ledger.owner] = True
+        src, dst = ledger.src[inside], ledger.dst[inside]
+        model = CaseModel().fit(src, dst, np.zeros(len(src), np.int64), label, acting | (label >= 0))
+        findings = []
+        for low, high in pairwise((*_SURE, 1.1)):
+            alike = np.flatnonzero(acting & (label < 0) & (model.probability_ >= low) & (model.probability_ < high))
+            if len(alike):
+                findings.append(
+                    Finding(
+                        detector=self.name,
+                        statistic=f"a probability of {low:g} or more",
+                        q_value=1 - low,
+                        actors=np.zeros(0, np.int64),
+                        subjects=alike,
+                        tied=alike,
+                        sentence=(
+                            f"{len(alike)} accounts move money like the {guilty} that reviewers found guilty, and not "
+                            f"like the {innocent} that they found innocent."
                         ),
                     )
                 )

@@ -1,0 +1,79 @@
+"""The plots beside docs/trust.md, each with intervals that hold in 95 of 100 cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from bench.trust.study import interval
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+
+_COLOURS: Final = {"visible": "#4477aa", "seen": "#228833", "unseen": "#ee6677"}
+
+Bar = tuple[str, tuple[float, float, float], str]
+
+
+def plots(figures: dict[str, Any]) -> None:
+    """Draw the recall by family, the methods on worlds, and the methods on real data.
+
+    Args:
+        figures: The figures.
+    """
+    sets = figures["worlds"]["sets"]
+    families: list[Bar] = [
+        (name[7:].replace("_", " "), interval(row["recall at 1 %"]), colour)
+        for kind, colour in _COLOURS.items()
+        for name, row in sets[kind].items()
+        if name.startswith("family ")
+    ]
+    _draw("trust-families", "Recall by family: blue visible, green seen, red unseen", "recall at 1 %", families)
+    methods: list[Bar] = [
+        (f"{name}, {kind}", interval(row["AUC"]), colour)
+        for kind, colour in _COLOURS.items()
+        for name, row in sets[kind].items()
+        if not name.startswith(("family ", "without "))
+    ]
+    _draw("trust-methods", "Worlds: ours and the baselines", "AUC", methods)
+    if real := figures.get("real"):
+        otc, hop = real["otc"], real["hop"]
+        bars: list[Bar] = [("OTC, ours without labels", _triple(otc["unsupervised"]), "#4477aa")]
+        bars += [(f"OTC, {name}", _triple(value), "#bbbbbb") for name, value in otc["baselines"].items()]
+        bars += [
+            ("OTC, ours, 10-fold", interval([pair[0] for pair in otc["supervised"]]), "#4477aa"),
+            ("OTC, rater side", _triple(otc["rater side"]), "#228833"),
+            ("OTC, rater side, 10-fold", interval([pair[0] for pair in otc["rater side, supervised"]]), "#228833"),
+            ("Hop, 10 % seeds", interval([pair[0] for pair in hop["by seeds"]]), "#ee6677"),
+            ("Hop, by component", _triple(hop["by component"]), "#ee6677"),
+        ]
+        _draw("trust-real", "Real data: grey are known and simple methods", "AUC", bars)
+
+
+def _draw(name: str, title: str, measure: str, bars: list[Bar]) -> None:
+    """Draw one horizontal bar with its interval for each row."""
+    import matplotlib as mpl  # noqa: PLC0415  # heavy, and for this only
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "bilateral"
+    from matplotlib import pyplot  # noqa: PLC0415
+
+    bars = bars[::-1]
+    labels, triples, colours = zip(*bars, strict=True)
+    values = [triple[0] for triple in triples]
+    reach = [
+        [max(value - triple[1], 0.0) for value, triple in zip(values, triples, strict=True)],
+        [max(triple[2] - value, 0.0) for value, triple in zip(values, triples, strict=True)],
+    ]
+    figure, axes = pyplot.subplots(figsize=(8, 1.5 + 0.24 * len(bars)))
+    axes.barh(labels, values, color=colours, xerr=reach, ecolor="#333333", capsize=2)
+    axes.set_xlabel(measure)
+    axes.set_xlim(0, 1)
+    axes.set_title(title)
+    figure.tight_layout()
+    figure.savefig(DOCS / f"{name}.svg", metadata={"Date": None})
+    pyplot.close(figure)
+
+
+def _triple(value: list[float]) -> tuple[float, float, float]:
+    mean, low, high = value
+    return mean, low, high
