@@ -51,7 +51,7 @@ class CaseModel:
             sort: Its sort, such as the token, from 0.
             label: 1 for guilty, 0 for innocent, -1 for unknown.
             member: Marks the accounts that take part, so that contracts and exchanges between them count less.
-            table: What `conduct` returns, if it is known already.
+            table: The table of `conduct`, if it is known already.
         """
         from sklearn.model_selection import StratifiedKFold  # noqa: PLC0415  # heavy, and for many cases only
 
