@@ -84,16 +84,19 @@ tokens = {{ "{token}" = {minimum} }}
     return path, {"SPONSOR_KEY": chain.signer.key.hex()}
 
 
-def work_until_killed(database, settings, environment, point, content):
-    """Let an aggregator take a message in a process of its own, which ends itself at a point. Return its exit code."""
+def work_until_killed(database, settings, environment, point, content, seconds=60):
+    """Let an aggregator take a message in a process of its own, which ends itself at a point.
+
+    Return its exit code; None if it did not end itself in time.
+    """
     arguments = (database, str(settings), environment, point, content)
     process = CONTEXT.Process(target=_work, args=arguments, daemon=True)
     process.start()
-    process.join(60)
-    if process.is_alive():
-        process.kill()
-        process.join()
-    return process.exitcode
+    process.join(seconds)
+    exit_code = process.exitcode
+    process.kill()  # its own code is -9, too
+    process.join()
+    return exit_code
 
 
 @contextmanager
@@ -116,7 +119,8 @@ def running(database, settings, environment):
 def _work(database, settings, environment, point, content):
     """Work until killed."""
     os.environ.update(environment)
-    _arm(*POINTS[point])
+    if point is not None:
+        _arm(*POINTS[point])
     with Aggregator(open_database(database), read_aggregator_settings(Path(settings))) as aggregator:
         aggregator.submit(content)
         signal.pause()

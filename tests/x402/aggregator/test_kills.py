@@ -48,6 +48,11 @@ def kill_at(web3, settings_with, review, given, sponsor, tmp_path):
     return check
 
 
+def test_process_that_does_not_end_itself_has_no_exit_code(settings_with, review, sqlite_url, tmp_path):
+    written = write_settings(tmp_path, settings_with())
+    assert work_until_killed(sqlite_url, *written, None, review().content, seconds=0) is None
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_process_that_ends_loses_and_doubles_nothing(kill_at, sqlite_url, point):
     kill_at(sqlite_url, point)
