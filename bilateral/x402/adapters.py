@@ -35,7 +35,7 @@ KeptParts: TypeAlias = tuple[int, tuple[tuple[bytes, bytes], ...], bytes]
 """The status, the headers and the body of a response."""
 
 
-_PARAMETER: Final = re.compile(r"\\{[^{}]*\\}")
+_PARAMETER: Final = re.compile(r"\\{([^{}]*?)\\}")
 """A parameter of a path, after `re.escape`."""
 
 
@@ -103,7 +103,7 @@ class HttpAdapter:
             StreamingRouteError: One does.
         """
         for methods, path in routes:
-            pattern = re.compile(_PARAMETER.sub(r"[^/]+", re.escape(path)))
+            pattern = re.compile(_PARAMETER.sub(_parameter_pattern, re.escape(path)))
             paths = [path, *(it for it in self._paths if pattern.fullmatch(it))]
             for method in sorted(methods):
                 if any(self.declares(method, it) for it in paths):
@@ -238,3 +238,8 @@ class HttpAdapter:
             except Exception as error:  # noqa: BLE001  # the client has paid: nothing may keep the answer back
                 extension.count_unsigned(type(error).__name__)
         return base64.b64encode(json.dumps({**message, "extensions": extensions}).encode()).decode()
+
+
+def _parameter_pattern(parameter: re.Match[str]) -> str:
+    """Return the pattern of a path's parameter. One with the converter `path` takes slashes, and may be empty."""
+    return ".*" if parameter[1].endswith(":path") else "[^/]+"

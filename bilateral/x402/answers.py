@@ -48,9 +48,9 @@ class KeptAnswer:
 
     @property
     def proof(self) -> KeptAnswer:
-        """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof."""
+        """The answer without its body: status 410, and `PAYMENT-RESPONSE` with the proof. No cache keeps it."""
         proof = [(name, value) for name, value in self.headers if name.lower() == b"payment-response"]
-        headers = ((b"content-type", b"application/json"), *proof)
+        headers = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), *proof)
         return replace(self, status=NOT_KEPT, headers=headers, body=NOT_KEPT_BODY)
 
 

@@ -19,7 +19,7 @@ from bilateral.x402.adapters import HttpAdapter, Refusal
 from bilateral.x402.answers import KeptAnswers
 from bilateral.x402.bodies import MAX_BODY
 from bilateral.x402.errors import BodyTooLargeError
-from bilateral.x402.exchange import CURRENT, Exchange
+from bilateral.x402.exchange import CURRENT, Afterwards, Exchange
 from bilateral.x402.streaming import asgi_streams
 
 if TYPE_CHECKING:
@@ -71,12 +71,19 @@ class ReputationMiddleware:
             _Capture(app, self._adapter), payment_middleware(routes, server, **(settings or {}))
         )
         self._is_checked = False
+        self._afterwards = Afterwards()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if not self._is_checked:
             self._adapter.refuse_streaming(asgi_streams(scope.get("app") or self._app))
             self._is_checked = True
+        if scope["type"] == "lifespan":
+            try:
+                await self._paid(scope, receive, send)
+            finally:
+                self._afterwards.close()
+            return
         header = _header(scope, b"payment-signature") if scope["type"] == "http" else b""
         if not header or not self._declares(scope):
             await self._paid(scope, receive, send)
@@ -97,14 +104,16 @@ class ReputationMiddleware:
             await _answer(send, kept.status, list(kept.headers), kept.body)
             return
         outgoing = _Outgoing(send, exchange, self._adapter, payment)
-        token = CURRENT.set(exchange)
+        token, work = CURRENT.set(exchange), None
         try:
             await self._paid(_decoded_scope(scope, exchange), _replayed(exchange.request, receive), outgoing)
         finally:
             CURRENT.reset(token)
             self._adapter.count_unsigned(exchange)
-        if exchange.afterwards:
-            await asyncio.to_thread(exchange.run_afterwards)
+            if exchange.is_settled and exchange.afterwards:  # also if the client hung up
+                work = self._afterwards.submit(exchange)
+        if work is not None:
+            await asyncio.shield(asyncio.wrap_future(work))
 
     def _declares(self, scope: Scope) -> bool:
         """Tell whether the request is for a paid route that declares the extension."""

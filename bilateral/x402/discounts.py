@@ -21,6 +21,7 @@ from x402.schemas.hooks import AbortResult
 from bilateral.buyers.discounts import discounted_amount
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import checksummed
+from bilateral.x402.payments import payer_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,20 +152,3 @@ def claimed_buyer(context: HTTPRequestContext) -> str | None:
         return checksummed(text)
     except MalformedIdentifierError:
         return None
-
-
-def payer_of(payload: Mapping[str, Any]) -> str | None:
-    """Return the account that signed a payment of the scheme `exact`, in checksum form; None if there is none.
-
-    Args:
-        payload: The payment.
-    """
-    for name in ("authorization", "permit2Authorization"):
-        signed = payload.get(name)
-        text = signed.get("from") if isinstance(signed, dict) else None
-        if isinstance(text, str):
-            try:
-                return checksummed(text)
-            except MalformedIdentifierError:
-                return None
-    return None

@@ -113,7 +113,10 @@ class UnreadFeedbackError(ReputationExtensionError):
 
 
 class LostAnswerError(ReputationExtensionError):
-    """A request was paid for, and its answer did not arrive. `fetch_lost_answer` fetches it by the same payment.
+    """A payment was sent with a request, and the answer did not arrive. The payment may be settled or not.
+
+    `fetch_lost_answer` asks again by the same payment, which is settled at most once. Cancelling a request (a timeout
+    of `asyncio`, an interrupt of the program) does not raise it.
 
     Attributes:
         method: The request's method.
@@ -127,8 +130,8 @@ class LostAnswerError(ReputationExtensionError):
     def __init__(self, method: str, url: str, headers: dict[str, str], body: bytes, problem: str) -> None:
         """Compose the message from the request and the problem."""
         super().__init__(
-            f"the answer to {method} {quoted(url[:200])} was paid for and did not arrive: {problem}; "
-            "fetch it by fetch_lost_answer, which pays nothing"
+            f"a payment was sent with {method} {quoted(url[:200])}, and the answer did not arrive: {problem}; "
+            "fetch it by fetch_lost_answer, which signs no further payment"
         )
         self.method, self.url, self.headers, self.body = method, url, headers, body
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from contextvars import ContextVar
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("bilateral.x402")
 
 MCP_RESULT: Final = "result"
+
+_AFTERWARDS_THREADS: Final = 4
 
 
 @dataclass
@@ -60,6 +64,29 @@ class Exchange:
                 work()
             except Exception:
                 logger.exception("work after a paid answer failed")
+
+
+class Afterwards:
+    """Does the work for the time after paid answers, in a few threads of its own: a rating waits for its receipt."""
+
+    def __init__(self) -> None:
+        """Start no thread before there is work."""
+        self._lock = threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+
+    def submit(self, exchange: Exchange) -> Future[None]:
+        """Begin the work of an exchange, or queue it."""
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(_AFTERWARDS_THREADS, "x402-afterwards")
+            return self._executor.submit(copy_context().run, exchange.run_afterwards)
+
+    def close(self) -> None:
+        """End the threads once their work is done. Later work starts new ones."""
+        with self._lock:
+            executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(wait=False)
 
 
 CURRENT: Final[ContextVar[Exchange | None]] = ContextVar("bilateral_x402_exchange", default=None)

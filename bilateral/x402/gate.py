@@ -14,14 +14,15 @@ import asyncio
 import logging
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from fastapi import HTTPException
 from starlette.requests import Request
 
 from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
-from bilateral.x402.exchange import CURRENT
+from bilateral.x402.payments import payer_of
+from bilateral.x402.rating import rate_after_settlement, rate_client
 from bilateral.x402.server import claim_of
 from bilateral.x402.standing import ClientStanding
 
@@ -31,14 +32,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.checks import BuyerRecords, Check, Policy
-    from bilateral.client import Client, Handle, Rating
     from bilateral.identifiers import GlobalAgentId
     from bilateral.index.readers import Reader
     from bilateral.x402.verifier import AsyncVerifier
 
 logger = logging.getLogger("bilateral.x402")
 
-MAX_RATING: Final = 100
+__all__ = ["rate_after_settlement", "rate_client", "reputable_client"]
 
 
 def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
@@ -86,7 +86,8 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
                     return None
                 raise _declined("anonymous_client", "this service is for clients that are agents")
             found, known = (None, None) if ask is None else await asyncio.to_thread(ask, claim.agent)
-            standing = await verifier.check_client(claim, _payer_of(payload), server_agent, known_rating=known)
+            payer = "" if payload is None else payer_of(payload.payload) or ""
+            standing = await verifier.check_client(claim, payer, server_agent, known_rating=known)
         except InvalidMessageError as error:
             raise _declined("invalid_client_agent", str(error)) from None
         except PaymentRefusedError as error:
@@ -100,40 +101,6 @@ def reputable_client(  # noqa: PLR0913  # settings, all but three with a default
         return replace(standing, check=found)
 
     return check
-
-
-def rate_client(client: Client, standing: ClientStanding, rating: int) -> Handle[Rating]:
-    """Rate a client agent that was served (EIP-8004a, `rateClient`). A rating is final.
-
-    The registry checks that the agent still has the owner of the payment's time.
-
-    Args:
-        client: The SDK's client of the server, whose signer's primary agent rates.
-        standing: The client, from `reputable_client`.
-        rating: 0 to 100.
-    """
-    return client.rate_client(standing.agent, rating, owner=standing.owner)
-
-
-def rate_after_settlement(client: Client, standing: ClientStanding, rating: int) -> None:
-    """Rate a client agent once its payment is settled and the answer is sent. The endpoint calls it.
-
-    Nothing is rated if the payment is not settled. A failure is logged, because the client has its answer by then.
-
-    Args:
-        client: As `rate_client`. It must stay open.
-        standing: As `rate_client`.
-        rating: As `rate_client`.
-
-    Raises:
-        InvalidArgumentError: No paid request runs, or the rating is out of range.
-    """
-    exchange = CURRENT.get()
-    if exchange is None:
-        raise InvalidArgumentError("no paid request runs here: call rate_after_settlement in its endpoint")
-    if not 0 <= rating <= MAX_RATING:
-        raise InvalidArgumentError(f"rating {rating} is out of range 0..{MAX_RATING}")
-    exchange.afterwards.append(lambda: rate_client(client, standing, rating).wait())
 
 
 class _IndexedCheck:
@@ -192,14 +159,6 @@ class _IndexedCheck:
             buyers=self._buyers,
         )
         return found, client_rating(connection, key, self._server_agent, reputation)
-
-
-def _payer_of(payload: Any) -> str:
-    """Return the account that pays. The facilitator has verified its signature."""
-    inner = payload.payload if isinstance(getattr(payload, "payload", None), dict) else {}
-    signed = inner.get("authorization") or inner.get("permit2Authorization")
-    payer = signed.get("from") if isinstance(signed, dict) else None
-    return payer if isinstance(payer, str) else ""
 
 
 def _declined(code: str, reason: str) -> HTTPException:

@@ -67,7 +67,9 @@ def verifying_sync_transport(
 
 
 async def fetch_lost_answer(http: httpx.AsyncClient, lost: LostAnswerError) -> httpx.Response:
-    """Fetch an answer that was paid for and got lost, by the same payment. Nothing is paid.
+    """Fetch an answer that got lost, by the payment that was sent. It signs no further one.
+
+    The payment is settled at most once: by this request, if the server did not take it before.
 
     Args:
         http: The client whose transport is `verifying_transport`.
@@ -85,7 +87,7 @@ async def fetch_lost_answer(http: httpx.AsyncClient, lost: LostAnswerError) -> h
 
 
 def fetch_lost_answer_sync(http: httpx.Client, lost: LostAnswerError) -> httpx.Response:
-    """Fetch an answer that was paid for and got lost, by `verifying_sync_transport`. See `fetch_lost_answer`."""
+    """Fetch an answer that got lost, by `verifying_sync_transport`. See `fetch_lost_answer`."""
     return http.request(lost.method, lost.url, headers=lost.headers, content=lost.body)
 
 
@@ -118,6 +120,8 @@ class _Verifying(httpx.AsyncBaseTransport):
         self._paying, self._verifier = x402AsyncTransport(client, self._recording), verifier
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await request.aread()  # it may have to be sent again
+        _state_length(request)
         sent: list[str] = []
         request.extensions = {**request.extensions, _SENT: sent}
         is_again = PAYMENT in request.headers
@@ -149,11 +153,13 @@ class _VerifyingSync(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.read()  # it may have to be sent again
+        _state_length(request)
         if PAYMENT in request.headers:
             return self._verified(request, request.headers[PAYMENT], request, is_again=True)
         response = self._transport.handle_request(request)
         if response.status_code != httpx.codes.PAYMENT_REQUIRED:
             return response
+        sent: list[str] = []
         try:
             response.read()
             required = self._http.get_payment_required_response(response.headers.get, _json(response))
@@ -163,30 +169,42 @@ class _VerifyingSync(httpx.BaseTransport):
                 if unpaid.status_code != httpx.codes.PAYMENT_REQUIRED:
                     return unpaid
                 unpaid.close()
-            return self._pay(request, required)
-        except (PaymentError, LostAnswerError):
+            return self._pay(request, required, sent)
+        except LostAnswerError:
             raise
         except Exception as error:
+            if sent:
+                raise _lost(request, sent[-1], error) from error
+            if isinstance(error, PaymentError):
+                raise
             raise PaymentError(f"Failed to handle payment: {error}") from error
 
     def close(self) -> None:
         self._transport.close()
 
-    def _pay(self, request: httpx.Request, required: PaymentRequired | PaymentRequiredV1) -> httpx.Response:
-        """Send a request with a payment, and once more if a hook recovers a failed one."""
+    def _pay(
+        self, request: httpx.Request, required: PaymentRequired | PaymentRequiredV1, sent: list[str]
+    ) -> httpx.Response:
+        """Send a request with a payment, and once more if a hook recovers a failed one.
+
+        Args:
+            request: The request.
+            required: The payment that the server asks for.
+            sent: Takes each payment before it is sent.
+        """
         is_recovered = False
         while True:
             payment = self._client.create_payment_payload(required)
             headers = self._http.encode_payment_signature_header(payment)
-            sent = headers.get(PAYMENT)
-            with _losing(request, sent):
-                response = self._transport.handle_request(_again(request, headers))
+            if PAYMENT in headers:
+                sent.append(headers[PAYMENT])
+            response = self._transport.handle_request(_again(request, headers))
             result = self._http.process_payment_result(payment, response.headers.get, response.status_code)
             if is_recovered or not result.recovered:
                 break
             response.close()
             is_recovered = True
-        return self._verified(request, sent, response)
+        return self._verified(request, headers.get(PAYMENT), response)
 
     def _verified(
         self,
@@ -218,6 +236,12 @@ def _json(response: httpx.Response) -> Any:
         return response.json()
     except ValueError:
         return None
+
+
+def _state_length(request: httpx.Request) -> None:
+    """Replace the header of a body in pieces, which was read: sent again, it would have both headers."""
+    if request.headers.pop("Transfer-Encoding", None) is not None:
+        request.headers["Content-Length"] = str(len(request.content))
 
 
 def _again(request: httpx.Request, headers: dict[str, str]) -> httpx.Request:

@@ -15,12 +15,17 @@ from bilateral.node.steps import Rpc
 from bilateral.x402.verdicts import Payment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from bilateral.node.steps import Operation
 
 TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
 AUTHORIZATION_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
 
 _WORD: Final = 32
+
+_TOPICS: Final = 3
+"""The topics of both events."""
 
 
 class PaymentProblemError(Exception):
@@ -98,15 +103,9 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
     if answers.quantity(receipt.get("status")) != 1:
         raise PaymentProblemError("the transaction failed", "payment_not_found")
     logs = [ReceiptLog.of(each) for each in answers.records(receipt.get("logs"))]
-    uses = []
-    if expected.nonce is not None:
-        used = (AUTHORIZATION_USED, address_topic(expected.payer), expected.nonce)
-        uses = [it.index for it in logs if it.address == expected.asset and it.topics == used]
-        if not uses:
-            raise PaymentProblemError("the transaction does not use this authorization")
+    transfers = _transfers(expected, logs)
     transferred = (TRANSFER, address_topic(expected.payer), address_topic(expected.payee))
-    transfers = [it for it in logs if it.address == expected.asset and it.topics == transferred]
-    paid = [it for it in transfers if len(it.data) == _WORD and int.from_bytes(it.data) >= expected.amount]
+    paid = [it for it in transfers if it.topics == transferred and int.from_bytes(it.data) >= expected.amount]
     if not paid:
         amount = f"{expected.amount} of {expected.asset} from {expected.payer} to {expected.payee}"
         raise PaymentProblemError(f"the transaction does not transfer {amount}")
@@ -116,9 +115,8 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
         problem = f"the payment has {depth} of {confirmations} confirmations"
         raise PaymentProblemError(problem, "payment_unconfirmed")
     time = yield from block_time(block)
-    transfer = _transfer_of(uses[0], paid) if uses else paid[0]
-    amount_paid = int.from_bytes(transfer.data)
-    return Payment(expected.payer, expected.payee, expected.asset, amount_paid, block, transfer.index, time)
+    amount_paid = int.from_bytes(paid[0].data)
+    return Payment(expected.payer, expected.payee, expected.asset, amount_paid, block, paid[0].index, time)
 
 
 @dataclass(frozen=True)
@@ -144,15 +142,55 @@ class ReceiptLog:
         return cls(account, tuple(answers.data(each) for each in topics), data, index)
 
 
-def _transfer_of(use: int, transfers: list[ReceiptLog]) -> ReceiptLog:
-    """Return the transfer of an authorization: a transaction may hold several payments of one client.
+def _transfers(expected: ExpectedPayment, logs: list[ReceiptLog]) -> list[ReceiptLog]:
+    """Return the transfers that may be a payment, whatever their payees and amounts: with a nonce, at most one.
 
-    A token logs the transfer after the use of the authorization, or right before it.
+    Raises:
+        PaymentProblemError: The transaction does not use the authorization.
     """
-    following = [it for it in transfers if it.index > use]
-    return following[0] if following else transfers[-1]
+    payer = address_topic(expected.payer)
+    ours = [it for it in logs if it.address == expected.asset and len(it.topics) == _TOPICS and it.topics[1] == payer]
+    transfers = [it for it in ours if it.topics[0] == TRANSFER and len(it.data) == _WORD]
+    if expected.nonce is None:
+        return transfers
+    nonces = {it.index: it.topics[2] for it in ours if it.topics[0] == AUTHORIZATION_USED}
+    if expected.nonce not in nonces.values():
+        raise PaymentProblemError("the transaction does not use this authorization")
+    return [it for it, nonce in _with_nonces(transfers, nonces) if nonce == expected.nonce]
+
+
+def _with_nonces(transfers: list[ReceiptLog], nonces: dict[int, bytes]) -> Iterator[tuple[ReceiptLog, bytes]]:
+    """Pair an account's transfers with its authorizations: a transaction may hold several payments of one client.
+
+    A token logs the use of an authorization and its transfer one after the other (as `with_nonces` of the index). From
+    the last transfer to the first, the pairs are right in both orders. A transfer without an authorization that stands
+    before a use and its transfer takes neither.
+    """
+    left = dict(nonces)
+    for it in sorted(transfers, key=lambda each: each.index, reverse=True):
+        for neighbour in (it.index + 1, it.index - 1):
+            if neighbour in left:
+                yield it, left.pop(neighbour)
+                break
 
 
 def address_topic(address: str) -> bytes:
     """Return an address as a topic."""
     return bytes.fromhex(address[2:]).rjust(_WORD, b"\0")
+
+
+def payer_of(payload: Mapping[str, Any]) -> str | None:
+    """Return the account that signed a payment of the scheme `exact`, in checksum form; None if there is none.
+
+    Args:
+        payload: The payment.
+    """
+    for name in ("authorization", "permit2Authorization"):
+        signed = payload.get(name)
+        text = signed.get("from") if isinstance(signed, dict) else None
+        if isinstance(text, str):
+            try:
+                return checksummed(text)
+            except MalformedIdentifierError:
+                return None
+    return None

@@ -43,7 +43,9 @@ def verifying_session(
 
 
 def fetch_lost_answer(session: requests.Session, lost: LostAnswerError) -> requests.Response:
-    """Fetch an answer that was paid for and got lost, by the same payment. Nothing is paid.
+    """Fetch an answer that got lost, by the payment that was sent. It signs no further one.
+
+    The payment is settled at most once: by this request, if the server did not take it before.
 
     Args:
         session: The session from `verifying_session`.
@@ -97,8 +99,7 @@ class _Verifying(HTTPAdapter):
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         """Send a request, pay if it must be paid, and check the proof."""
-        body = request.body or b""
-        body = body.encode() if isinstance(body, str) else bytes(body)
+        body = _whole_body(request)
         headers = {str(name): str(value) for name, value in request.headers.items()}
         is_again, sent = PAYMENT in request.headers, list[str]()
         token = _SENT.set(sent)
@@ -131,3 +132,17 @@ class _Verifying(HTTPAdapter):
         """Close the connections."""
         self._paying.close()
         super().close()
+
+
+def _whole_body(request: requests.PreparedRequest) -> bytes:
+    """Return a request's body. A file or an iterator is read into the request: it may have to be sent again."""
+    body: Any = request.body or b""
+    if isinstance(body, (bytes, bytearray, str)):
+        return body.encode() if isinstance(body, str) else bytes(body)
+    pieces = [body.read()] if hasattr(body, "read") else body
+    whole = b"".join(each.encode() if isinstance(each, str) else each for each in pieces)
+    request.headers.pop("Transfer-Encoding", None)
+    request.body = whole
+    request.prepare_content_length(whole)
+    request._body_position = None  # type: ignore[attr-defined]  # a redirection must not rewind the file
+    return whole

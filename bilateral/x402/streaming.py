@@ -28,7 +28,7 @@ STREAMS: Final = frozenset(
 )
 """Content types of responses that clients read while they arrive."""
 
-_FLASK_PARAMETER: Final = re.compile(r"<(?:[^<>:]+:)?([^<>]+)>")
+_FLASK_PARAMETER: Final = re.compile(r"<(?:([^<>:]+):)?([^<>]+)>")
 
 
 class StreamingRoute(NamedTuple):
@@ -36,7 +36,7 @@ class StreamingRoute(NamedTuple):
 
     Attributes:
         methods: Its HTTP methods.
-        path: Its path, with parameters as `{name}`.
+        path: Its path, with parameters as `{name}`, or `{name:path}` if they take slashes.
     """
 
     methods: Collection[str]
@@ -74,7 +74,12 @@ def flask_streams(app: Any) -> Iterator[StreamingRoute]:
     """
     for rule in app.url_map.iter_rules():
         if _is_streaming_function(app.view_functions.get(rule.endpoint)):
-            yield StreamingRoute(rule.methods or {"GET"}, _FLASK_PARAMETER.sub(r"{\1}", rule.rule))
+            yield StreamingRoute(rule.methods or {"GET"}, _FLASK_PARAMETER.sub(_parameter, rule.rule))
+
+
+def _parameter(found: re.Match[str]) -> str:
+    """Return a parameter of Flask as Starlette writes it."""
+    return f"{{{found[2]}:path}}" if found[1] == "path" else f"{{{found[2]}}}"
 
 
 def _asgi_routes(app: Any) -> Iterable[Any]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from threading import Event
+from threading import Event, current_thread
 
 import httpx
 import pytest
@@ -30,7 +31,7 @@ from bilateral.x402 import (
 from bilateral.x402.adapters import MAX_PAYMENT_HEADER, HttpAdapter
 from bilateral.x402.answers import KeptAnswers
 from bilateral.x402.asgi import ReputationMiddleware
-from bilateral.x402.exchange import Exchange
+from bilateral.x402.exchange import CURRENT, Exchange
 from scripts._x402 import serving
 from tests.x402 import examples
 from tests.x402.world import (
@@ -58,7 +59,7 @@ class Shop:
     """
 
     def __init__(self, token, pay_to, declared, key=SIGNING_KEY, recheck=0.0):
-        self.runs, self.alarms, self.hold = [], [], None
+        self.runs, self.alarms, self.hold, self.afterwards = [], [], None, []
         self.extension = Reputation8004ResourceServerExtension(
             key, on_unsigned=self.alarms.append, recheck_seconds=recheck
         )
@@ -86,6 +87,11 @@ class Shop:
         @self.app.get("/empty")
         def empty():
             return Response(status_code=204)
+
+        @self.app.get("/rated")
+        def rated():
+            CURRENT.get().afterwards.extend(self.afterwards)
+            return {"weather": "snø"}
 
         @self.app.head("/head")
         def head():
@@ -136,7 +142,7 @@ def shops(facilitator, token, seller, declared):
     """Open shops with any signing key, and close them at the end."""
     running = []
 
-    def make(key=SIGNING_KEY, middleware=(), routes=None, **settings):
+    def make(key=SIGNING_KEY, middleware=(), routes=None, around=(), **settings):
         shop = Shop(token.address, seller.address, declared, key)
         for each in middleware:
             shop.app.add_middleware(each)
@@ -144,6 +150,8 @@ def shops(facilitator, token, seller, declared):
         shop.app.add_middleware(
             ReputationMiddleware, routes=routes(shop) if routes else shop.routes, server=server, limit=LIMIT, **settings
         )
+        for each in around:
+            shop.app.add_middleware(each)
         context = serving(shop.app)
         shop.url = context.__enter__()
         running.append(context)
@@ -465,3 +473,59 @@ def test_payment_header_over_the_limit_is_refused(shop, length, status):
     response = httpx.get(shop.url + "/weather", headers={"PAYMENT-SIGNATURE": "a" * length})
     assert response.status_code == status
     assert status == 402 or response.json() == {"error": "payment_header_too_long"}
+
+
+class OneThread:
+    """Leaves the event loop one thread of its default executor."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "lifespan":
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        await self.app(scope, receive, send)
+
+
+def test_slow_work_after_an_answer_holds_back_no_proof(facilitator, token, seller, declared, buyer):
+    """An answer that was settled before is signed in the default executor."""
+    done, threads = Event(), []
+
+    def wait():
+        threads.append(current_thread())
+        done.wait(60)
+
+    with shops(facilitator, token, seller, declared) as make:
+        shop = make(routes=lambda it: {"* /*": it.upfront}, middleware=[OneThread])
+        shop.afterwards = [wait]
+        try:
+            assert pay(shop, "/rated", buyer).status_code == 200
+            response = pay(shop, "/weather", buyer)
+        finally:
+            done.set()
+        assert_proves(response, response.content)
+    threads[0].join(60)
+    assert not threads[0].is_alive()  # the server has ended the threads of that work
+
+
+class HangUp:
+    """Fails to send any answer to a paid request."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        async def fail(message):
+            if scope["type"] == "http" and b"payment-signature" in dict(scope["headers"]):
+                raise OSError("the client is gone")
+            await send(message)
+
+        await self.app(scope, receive, fail)
+
+
+def test_client_that_hangs_up_does_not_evade_the_work_after_its_payment(open_shop, buyer, token):
+    shop, done = open_shop(around=[HangUp]), Event()
+    shop.afterwards = [done.set]
+    assert pay(shop, "/rated", buyer).status_code == 500
+    assert done.wait(60)
+    assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE

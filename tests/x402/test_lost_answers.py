@@ -72,7 +72,7 @@ def lossy_shop(sell, agent, deployment, with_identifier):
 def buy_by_httpx(shop, buyer, verifier, content, fetches=1):
     client = protect_client(paying_client(buyer, x402ClientSync), verifier)
     with httpx.Client(transport=verifying_sync_transport(client, verifier), timeout=60) as http:
-        with pytest.raises(LostAnswerError, match="paid for and did not arrive") as lost:
+        with pytest.raises(LostAnswerError, match="the answer did not arrive") as lost:
             http.post(shop.url + "/echo", content=content)
         for _ in range(fetches - 1):
             with pytest.raises(LostAnswerError):
@@ -87,7 +87,7 @@ def buy_by_httpx_async(shop, buyer, verifier, content, fetches=1):
         async with AsyncVerifier({rpc: deployment}) as asynchronous:
             client = protect_client(paying_client(buyer, x402Client), asynchronous)
             async with httpx.AsyncClient(transport=verifying_transport(client, asynchronous), timeout=60) as http:
-                with pytest.raises(LostAnswerError, match="paid for and did not arrive") as lost:
+                with pytest.raises(LostAnswerError, match="the answer did not arrive") as lost:
                     await http.post(shop.url + "/echo", content=content)
                 for _ in range(fetches - 1):
                     with pytest.raises(LostAnswerError):
@@ -101,7 +101,7 @@ def buy_by_httpx_async(shop, buyer, verifier, content, fetches=1):
 def buy_by_requests(shop, buyer, verifier, content, fetches=1):
     client = protect_client(paying_client(buyer, x402ClientSync), verifier)
     with verifying_session(client, verifier) as session:
-        with pytest.raises(LostAnswerError, match="paid for and did not arrive") as lost:
+        with pytest.raises(LostAnswerError, match="the answer did not arrive") as lost:
             session.post(shop.url + "/echo", data=content)
         for _ in range(fetches - 1):
             with pytest.raises(LostAnswerError):
@@ -178,3 +178,18 @@ def test_request_that_was_not_paid_is_not_lost(verifier, buyer):
     client = protect_client(paying_client(buyer, x402ClientSync), verifier)
     with httpx.Client(transport=verifying_sync_transport(client, verifier)) as http, pytest.raises(httpx.ConnectError):
         http.get("http://127.0.0.1:9/weather")
+
+
+@pytest.mark.parametrize("with_identifier", [True], indirect=True, ids=["identifier"])
+def test_answer_is_not_lost_if_a_hook_of_the_program_fails(lossy_shop, buyer, verifier, token):
+    def fail(_context):
+        raise RuntimeError("the books are closed")
+
+    lossy_shop.losses = 0
+    client = protect_client(paying_client(buyer, x402ClientSync), verifier).on_payment_response(fail)
+    with httpx.Client(transport=verifying_sync_transport(client, verifier), timeout=60) as http:
+        with pytest.raises(LostAnswerError, match="the books are closed") as lost:
+            http.post(lossy_shop.url + "/echo", content=b"snow")
+        response = fetch_lost_answer_sync(http, lost.value)
+    assert (response.content, verification_of(response).is_verified) == (b"snow", True)
+    assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE

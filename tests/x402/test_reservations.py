@@ -109,7 +109,7 @@ def test_oldest_answers_go_first(clock):
 
 NOT_KEPT = (
     410,
-    ((b"content-type", b"application/json"), (b"payment-response", b"proof")),
+    ((b"content-type", b"application/json"), (b"cache-control", b"no-store"), (b"payment-response", b"proof")),
     b'{"error": "answer_not_kept"}',
 )
 

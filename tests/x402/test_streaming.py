@@ -159,6 +159,23 @@ def test_streaming_route_is_refused_if_it_declares_the_extension(protect, patter
             assert client.get("/stream/Oslo").text == "snow"
 
 
+@pytest.mark.parametrize("pattern", ["GET /s/a", "GET /s/a/b", "GET /s/*", "/s/:first/:second"])
+@pytest.mark.parametrize("kind", ["FastAPI", "Flask"])
+def test_streaming_route_whose_parameter_takes_slashes_is_refused(protect, kind, pattern):
+    app = FastAPI() if kind == "FastAPI" else Flask("shop")
+    app.get("/s/{rest:path}" if kind == "FastAPI" else "/s/<path:rest>")(lines)
+    with pytest.raises(StreamingRouteError, match=r"GET /s/\{rest:path\} streams"), TestClient(protect(app, pattern)):
+        pass
+
+
+@pytest.mark.parametrize("pattern", ["GET /s/a/b", "GET /t/a"])
+def test_streaming_route_whose_parameter_takes_no_slash_starts(protect, pattern):
+    app = FastAPI()
+    app.get("/s/{rest}")(lines)
+    with TestClient(protect(app, pattern)) as client:
+        assert client.get("/s/a").status_code == 200
+
+
 def test_application_without_streams_starts(protect):
     app, sub, router = FastAPI(), FastAPI(), APIRouter()
     for each in (app, sub, router):

@@ -1,0 +1,113 @@
+"""A payment is the transfer of its own authorization, whichever of both the token logs first."""
+
+from __future__ import annotations
+
+import pytest
+from eth_utils.crypto import keccak
+
+from bilateral.identifiers import checksummed
+from bilateral.index.payments.transfers import TokenTransfer, with_nonces
+from bilateral.node.running import StepRunner
+from bilateral.node.transport import Transport
+from bilateral.x402.payments import (
+    AUTHORIZATION_USED,
+    TRANSFER,
+    ExpectedPayment,
+    PaymentProblemError,
+    address_topic,
+    find_payment,
+)
+from tests.sdk.client.helpers import abi_of, deploy, transact
+
+PAYER, PAYEE, OTHER = (checksummed("0x" + keccak(text=name)[-20:].hex()) for name in ("payer", "payee", "other"))
+A, B = (keccak(text=name) for name in "AB")
+
+
+def transfer(amount, receiver=PAYEE, sender=PAYER):
+    return [TRANSFER, address_topic(sender), address_topic(receiver)], amount.to_bytes(32)
+
+
+def used(nonce, payer=PAYER):
+    return [AUTHORIZATION_USED, address_topic(payer), nonce], b""
+
+
+@pytest.fixture(scope="module")
+def emitter(web3, project):
+    """A token that logs whatever a test wants."""
+    return web3.eth.contract(address=deploy(web3, project.MockLogEmitter), abi=abi_of(project.MockLogEmitter))
+
+
+@pytest.fixture
+def emitted(web3, emitter, stranger):
+    """Emits logs in one transaction, and returns its receipt."""
+    return lambda *logs: transact(web3, emitter.functions.emitLogs(list(logs)), stranger)
+
+
+@pytest.fixture
+def paid(rpc, emitter):
+    """Finds a payment in a receipt; its amount, and the place of its transfer among the logs."""
+    transport = Transport(rpc, 30)
+
+    def find(receipt, nonce, amount):
+        transaction = "0x" + bytes(receipt["transactionHash"]).hex()
+        expected = ExpectedPayment(transaction, emitter.address, PAYER, PAYEE, amount, nonce)
+        found = StepRunner(transport).run(find_payment(expected, 1))
+        return found.amount, found.log_index - receipt["logs"][0]["logIndex"]
+
+    yield find
+    transport.close()
+
+
+ORDERS = {
+    "use first": ([used(A), transfer(10), used(B), transfer(1000)], 1, 3),
+    "transfer first": ([transfer(10), used(A), transfer(1000), used(B)], 0, 2),
+    "use first, other transfers between": (
+        [used(A), transfer(10), transfer(5, sender=OTHER), transfer(7, OTHER), used(B), transfer(1000)],
+        1,
+        5,
+    ),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_payment_is_the_transfer_of_its_own_authorization(emitted, paid, order):
+    logs, first, second = ORDERS[order]
+    receipt = emitted(*logs)
+    assert (paid(receipt, A, 10), paid(receipt, B, 1000)) == ((10, first), (1000, second))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_larger_transfer_of_another_authorization_proves_nothing(emitted, paid, order):
+    receipt = emitted(*ORDERS[order][0])
+    with pytest.raises(PaymentProblemError, match="does not transfer 11 of"):
+        paid(receipt, A, 11)
+    assert paid(receipt, B, 1000)[0] == 1000
+
+
+def test_transfer_to_another_payee_is_not_the_payment(emitted, paid):
+    receipt = emitted(transfer(1000, OTHER), used(A), transfer(1000), used(B))
+    with pytest.raises(PaymentProblemError, match="does not transfer"):
+        paid(receipt, A, 10)
+    assert paid(receipt, B, 10) == (1000, 2)
+
+
+def test_authorization_without_a_transfer_beside_it_proves_nothing(emitted, paid):
+    receipt = emitted(used(A), used(A, OTHER), transfer(10))
+    with pytest.raises(PaymentProblemError, match="does not transfer"):
+        paid(receipt, A, 10)
+
+
+def test_payment_without_an_authorization_is_the_first_transfer_that_suffices(emitted, paid):
+    assert paid(emitted(transfer(9), transfer(1000, OTHER), transfer(10), transfer(11)), None, 10) == (10, 2)
+
+
+@pytest.mark.parametrize("order", ["use first", "transfer first"])
+def test_index_finds_the_same_authorizations(order):
+    logs, *places = ORDERS[order]
+    transfers = [
+        TokenTransfer(1, at, b"", 0, b"", "", PAYER, PAYEE, int.from_bytes(data))
+        for at, (topics, data) in enumerate(logs)
+        if topics[0] == TRANSFER
+    ]
+    uses = {(1, at): (b"", "", PAYER, it[2]) for at, (it, _) in enumerate(logs) if it[0] == AUTHORIZATION_USED}
+    assert [(it.log_index, it.nonce) for it in with_nonces(transfers, uses)] == list(zip(places, (A, B), strict=True))
