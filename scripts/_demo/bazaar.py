@@ -146,8 +146,8 @@ class Bazaar:
     def anchor(self, policies: Sequence[str]) -> int:
         """Store the states of all buyers and post their root, as the service's operator does. Return the epoch."""
         engine = open_database(self.database)
-        client = Client(self.stage.url, signer=self.key("anchorer"), deployment=self.deployment)
-        epoch = anchor_states(engine, client, policies)
+        with Client(self.stage.url, signer=self.key("anchorer"), deployment=self.deployment) as client:
+            epoch = anchor_states(engine, client, policies)
         engine.dispose()
         self.index()
         return epoch
