@@ -51,17 +51,19 @@ class AccountFinding:
 
 @dataclass(frozen=True, slots=True)
 class AccountPage:
-    """The content of an account's page. Each list has the newest entries of all chains.
+    """The content of an account's page. Each list has the 12 newest entries of all chains.
 
     Attributes:
         account: The account and its agents.
         summaries: The figure that stands for each side of its first agents, by short id.
+        has_other_agents: True if it owns or is the wallet of more agents than the first 6. Figures and ratings are of
+            those first ones alone.
         given: The feedback that it gave.
         authorized: The feedback that it gave and that the agent's owner had authorised.
-        ratings_given: The ratings of clients and validators by agents that it owns or is the wallet of.
-        received: The ratings by servers of the agents that it owns or is the wallet of.
+        ratings_given: The ratings of clients and validators by its first agents.
+        received: The ratings by servers of its first agents.
         paid: The payments that it made to agents.
-        was_paid: Payments that it received as the wallet of agents.
+        was_paid: The payments that it received as the wallet of agents.
         buyers: Its records as a buyer.
         validations: The requests to it as a validator.
         findings: The findings of trust analysis that name it.
@@ -72,6 +74,7 @@ class AccountPage:
 
     account: Account
     summaries: dict[str, tuple[RatingSummary, ...]]
+    has_other_agents: bool
     given: tuple[Feedback, ...]
     authorized: tuple[AuthorizedFeedback, ...]
     ratings_given: tuple[Rating, ...]
@@ -96,7 +99,8 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     """
     chain_ids, wanted = tuple(registries.by_chain), FeedbackFilter(include_revoked=True)
     account = read_account(connection, address, chain_ids)
-    keys = [agent_key(registries, it.global_id) for it in account.agents if it.is_owner or it.is_wallet][:_AGENTS]
+    own = [it.global_id for it in account.agents if it.is_owner or it.is_wallet]
+    keys = [agent_key(registries, it) for it in own[:_AGENTS]]
     given = _newest(
         [it for id_ in chain_ids for it in feedback_by(connection, id_, address, wanted, limit=_ROWS).items]
     )
@@ -105,6 +109,7 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     paid = _newest([it for id_ in chain_ids for it in payments_by(connection, id_, address, _ROWS)])
     was_paid = _newest([it for id_ in chain_ids for it in payments_to(connection, id_, address, _ROWS)])
     asked = [it for id_ in chain_ids for it in validations_by(connection, id_, address, limit=_ROWS).items]
+    asked = sorted(asked, key=lambda it: (it.requested_at, it.requested_block, it.request_hash), reverse=True)[:_ROWS]
     ids = {it.id for it in account.agents}
     ids |= {it.agent for rows in (given, authorized, rated, received, paid, was_paid, asked) for it in rows}
     ids |= {it.server for it in (*rated, *received)}
@@ -112,6 +117,7 @@ def account_page(connection: Connection, registries: Registries, address: str) -
     return AccountPage(
         account=account,
         summaries={key.id: _for_sides(summaries(connection, key)) for key in keys},
+        has_other_agents=len(own) > len(keys) or account.has_more,
         given=given,
         authorized=authorized,
         ratings_given=rated,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.bounds import scale_of_tag
 from bilateral.index.queries.agents import RatingSummary
+from bilateral.index.queries.paid import CLAIMED, PROVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +75,7 @@ class Activity:
 
 def shares(
     recent: Sequence[RecentFeedback],
-    proven: Sequence[bool],
+    payments: Sequence[str],
     edges: Sequence[Edge],
     summaries: Sequence[RatingSummary],
     scores: Sequence[TrustScore],
@@ -83,7 +84,7 @@ def shares(
 
     Args:
         recent: The agent's newest feedback.
-        proven: For each of it, true if its payment is proven.
+        payments: The state of the payment of each feedback, such as `proven`.
         edges: The edges of its neighbourhood.
         summaries: The summaries of its ratings.
         scores: Its scores by trust analysis.
@@ -94,8 +95,8 @@ def shares(
 
     independent = {it.side: min(1.0, it.effective / it.raters) for it in scores if it.raters}
     return (
-        Share("Payment proven", sum(proven) / len(recent) if recent else None, None),
-        Share("Payment claimed", of(lambda it: it.payment_transaction is not None), None),
+        Share("Payment proven", payments.count(PROVEN) / len(recent) if recent else None, None),
+        Share("Payment claimed", payments.count(CLAIMED) / len(recent) if recent else None, None),
         Share("Independent raters", independent.get("server"), independent.get("client")),
         Share("Not revoked", of(lambda it: not it.is_revoked), _never_revoked(summaries)),
         Share("Answered", of(lambda it: it.is_answered), None),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bilateral.buyers.policies import BRP, INDEPENDENT, Reason
 from bilateral.buyers.records import profile_of, read_cursors, read_standing
+from bilateral.index.queries.values import Exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +39,7 @@ class BuyerRecord:
     account: str
     chain_id: int
     payments: int
-    dollars: float
+    dollars: Exact
     sellers: int
     reviews: int
     score: int
@@ -75,7 +76,7 @@ def _record(connection: Connection, chain_id: int, account: str, now: int) -> Bu
         account=account,
         chain_id=chain_id,
         payments=plain.metrics.paymentCount,
-        dollars=float(plain.metrics.totalVolumeUsdc),
+        dollars=plain.metrics.totalVolumeUsdc,
         sellers=plain.metrics.distinctSellers,
         reviews=plain.metrics.reviewsGiven,
         score=plain.reputation.score,

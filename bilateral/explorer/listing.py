@@ -34,6 +34,9 @@ FIELDS: Final = ("side", "tag", "client", "cursor")
 SIDES: Final = ("server", "authorized", "client", "validator", "given")
 """The kinds of ratings: feedback, authorised feedback, ratings as a client or validator, and those that it gave."""
 
+_FILTERS: Final = {"tag": ("server",), "client": ("server", "authorized")}
+"""The kinds of ratings that each filter is for."""
+
 _ROWS: Final = 50
 
 
@@ -91,6 +94,9 @@ def ratings_page(
     side, cursor = fields.get("side", SIDES[0]), fields.get("cursor")
     if side not in SIDES:
         raise InvalidArgumentError(f"side {quoted(side)} is not one of {', '.join(SIDES)}")
+    for name, sides in _FILTERS.items():
+        if name in fields and side not in sides:
+            raise InvalidArgumentError(f"{name} does not filter side {side}: leave it out, or ask for {sides[0]}")
     tag = storable(fields["tag"]) if "tag" in fields else None
     client = checksummed(fields["client"]) if "client" in fields else None
     feedback: tuple[Feedback, ...] = ()

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bilateral.explorer.evidence import Evidence, evidence_of
+from bilateral.explorer.networks import rating_path
 from bilateral.index.queries.authorized import AuthorizedFeedback
 from bilateral.index.queries.chains import ChainProgress, chains
 from bilateral.index.queries.feedback import Feedback, Response, responses_of
 from bilateral.index.queries.names import names_of
+from bilateral.index.queries.paid import proof_of
 from bilateral.index.queries.ratings import Rating
 from bilateral.index.queries.records import (
     FileEvidence,
@@ -36,7 +38,7 @@ class RatingPage:
         chain_id: The chain.
         names: The names of the agents in it, by short id.
         file: The file of the feedback, and how it was checked; None if it names none.
-        evidence: The payment and the answer of the feedback, by the path of its page; empty for other ratings.
+        evidence: The payment and the answer of the feedback, by the path of its page; empty for ratings by servers.
         responses: The newest responses to the feedback.
         progress: The chain's progress.
     """
@@ -89,19 +91,26 @@ def rating_page(
         return None
     feedback = found if isinstance(found, Feedback) else None
     rating = found if isinstance(found, Rating) else None
+    authorized = found if isinstance(found, AuthorizedFeedback) else None
+    file = file_evidence(connection, chain_id, block, log_index)
+    evidence = evidence_of(connection, registries, [feedback] if feedback else [])
+    identity = next(it.identity_registry for it in registries.by_chain[chain_id] if it.address == found.registry)
     responses: tuple[Response, ...] = ()
     if feedback is not None:
-        identity = next(it.identity_registry for it in registries.by_chain[chain_id] if it.address == feedback.registry)
         key = registries.key(chain_id, feedback.agent_id, identity)
         responses = responses_of(connection, key, feedback.client, feedback.feedback_index, limit=50).items
+    if authorized is not None:
+        agent_id, claim = int(authorized.agent.partition(":")[2]), file.payment_transaction if file else None
+        proof = proof_of(connection, identity, chain_id, agent_id, authorized.client, claim)
+        evidence[rating_path(chain_id, block, log_index)] = Evidence(proof, None)
     return RatingPage(
         feedback=feedback,
-        authorized=found if isinstance(found, AuthorizedFeedback) else None,
+        authorized=authorized,
         rating=rating,
         chain_id=chain_id,
         names=names_of(connection, registries, [found.agent, rating.server if rating else None]),
-        file=file_evidence(connection, chain_id, block, log_index),
-        evidence=evidence_of(connection, registries, [feedback] if feedback else []),
+        file=file,
+        evidence=evidence,
         responses=responses,
         progress=progress_of(connection, chain_id),
     )

@@ -12,6 +12,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of
 from bilateral.index.queries.chains import ChainProgress, chains
+from bilateral.index.queries.gate_texts import entry_of
 from bilateral.index.queries.search import FoundAgent, search_agents
 from bilateral.index.queries.search_filters import MAX_GATES, AgentSearch, Capability, Gate, Order, Payment, Side
 from bilateral.text import quoted
@@ -54,6 +55,7 @@ class SearchPage:
     Attributes:
         fields: The filled fields of the form.
         found: The agents.
+        rated_side: The side of the first filled gate, as which the shown ratings rate the agents.
         next: The path of the next page; None if this is the last one.
         problem: The sentence that says why the form is wrong; None if it is not.
         direct: Pages that the words name: an agent, an account, a validation or a tag.
@@ -62,6 +64,7 @@ class SearchPage:
 
     fields: dict[str, str]
     found: tuple[FoundAgent, ...]
+    rated_side: str
     next: str | None
     problem: str | None
     direct: tuple[Direct, ...]
@@ -105,9 +108,10 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
         search = search_of(fields)
         page = search_agents(connection, search, limit=_ROWS, cursor=fields.get("cursor"))
     except InvalidArgumentError as error:
-        return SearchPage(fields, (), None, str(error), direct, indexed)
+        return SearchPage(fields, (), Side.SERVER, None, str(error), direct, indexed)
+    side = search.gates[0].side if search.gates else Side.SERVER
     following = None if page.next is None else path_of({**fields, "cursor": page.next})
-    return SearchPage(fields, page.items, following, None, direct, indexed)
+    return SearchPage(fields, page.items, side, following, None, direct, indexed)
 
 
 def search_of(fields: Mapping[str, str]) -> AgentSearch:
@@ -135,7 +139,7 @@ def search_of(fields: Mapping[str, str]) -> AgentSearch:
         registered_to=_day("registered_to", fields, is_end=True),
         updated_from=_day("updated_from", fields),
         updated_to=_day("updated_to", fields, is_end=True),
-        metadata=tuple(_metadata(it) for it in _listed("metadata", fields)),
+        metadata=tuple(map(entry_of, _listed("metadata", fields))),
         rated=_yes_or_no("rated", fields),
         gates=tuple(gate for end in ENDS if (gate := _gate(fields, end)) is not None),
         order=_one_of(Order, "order", fields.get("order")),
@@ -187,12 +191,6 @@ def _day(name: str, fields: Mapping[str, str], *, is_end: bool = False) -> int |
         return int(first.timestamp()) + (_DAY - 1 if is_end else 0)
     except ValueError:
         raise InvalidArgumentError(f"{name} {quoted(text)} is not a day: write it as 2026-11-22") from None
-
-
-def _metadata(text: str) -> tuple[str, bytes | None]:
-    """Return a key of metadata and its value; a key alone stands for any value."""
-    key, equals, value = text.partition("=")
-    return key.strip(), value.strip().encode(errors="replace") if equals else None
 
 
 def _number(name: str, fields: Mapping[str, str]) -> Decimal | None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import unicodedata
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from decimal import Decimal
+from typing import Final
 from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
-
-if TYPE_CHECKING:
-    from decimal import Decimal
 
 UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 """The categories of characters that are invisible, or that turn the direction of writing."""
 
 _LOOK_ALIKE: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU", "FULLWIDTH"})
 """Alphabets with letters that look like those of another one."""
+
+_CENT: Final = Decimal("0.01")
 
 MAX_SHOWN: Final = 300
 """The characters of a text of a stranger that a page shows."""
@@ -91,13 +91,13 @@ def figure(value: float | Decimal | None) -> str:
     return "\N{EN DASH}" if value is None else f"{value:,.1f}".removesuffix(".0")
 
 
-def dollars(value: float) -> str:
+def dollars(value: Decimal) -> str:
     """Return an amount of dollars: with cents, or with as many digits as a smaller one needs.
 
     Args:
         value: The amount.
     """
-    return f"{value:,.2f}" if value >= 0.01 or not value else f"{value:.6f}".rstrip("0")  # noqa: PLR2004  # a cent
+    return f"{value:,.2f}" if value >= _CENT or not value else f"{value:.6f}".rstrip("0")
 
 
 def web_link(uri: str | None) -> str | None:

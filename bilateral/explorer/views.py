@@ -21,7 +21,7 @@ from bilateral.index.queries.identities import OtherIdentity, other_identities
 from bilateral.index.queries.latest import LatestRating, latest_ratings
 from bilateral.index.queries.names import names_of
 from bilateral.index.queries.neighbourhood import Edge, neighbourhood
-from bilateral.index.queries.paid import proven_payments
+from bilateral.index.queries.paid import payment_states
 from bilateral.index.queries.ratings import Direction, Rating, ratings_of
 from bilateral.index.queries.recent import rating_times, recent_feedback
 from bilateral.index.queries.records import FileEvidence, registration_evidence
@@ -230,7 +230,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         received=received,
         given=given,
         validations=validations_of(connection, key, limit=_ROWS).items,
-        shares=shares(recent, proven_payments(connection, key, recent), edges, agent.ratings, scores),
+        shares=shares(recent, payment_states(connection, key, recent), edges, agent.ratings, scores),
         tags=values_by_tag(agent.ratings, recent),
         activity=activity(recent, rating_times(connection, key), progress.block_time),
         changes=changes_of(connection, key),

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from bilateral.events import Event
 
-REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 16))
+REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 17))
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
@@ -292,7 +292,7 @@ def partition_name(table: Table, chain_id: int) -> str:
 for _event, _columns in {
     NewFeedback: ("agent_id", "client_address", "feedback_index"),
     FeedbackRevoked: ("agent_id", "client_address", "feedback_index"),
-    ResponseAppended: ("agent_id", "client_address", "feedback_index"),
+    ResponseAppended: ("agent_id", "client_address", "feedback_index", "block_number", "log_index"),
     ClientRated: ("client_id", "server_id"),
     ValidatorRated: ("validator_id", "server_id"),
     NewAuthorizedFeedback: ("agent_id", "client_address"),
@@ -314,6 +314,10 @@ for _event, _name, _columns in (
     (NewFeedback, "by_agent", ("registry", "agent_id", "block_number", "log_index")),
     (NewFeedback, "by_client", ("client_address", "block_number", "log_index")),
     (NewAuthorizedFeedback, "by_client", ("client_address", "block_number", "log_index")),
+    (
+        *(ResponseAppended, "by_responder"),
+        ("registry", "agent_id", "client_address", "feedback_index", "responder", "block_number", "log_index"),
+    ),
     (ClientRated, "by_server", ("registry", "server_id", "client_id")),
     (ValidatorRated, "by_server", ("registry", "server_id", "validator_id")),
     (ValidationRequest, "by_agent", ("registry", "agent_id")),

@@ -75,7 +75,7 @@ def test_the_page_of_the_living_demo_changes_and_an_interruption_ends_all_of_it(
     assert record["feedback"]["value"]
     path = f"/31337/ratings/{paid[0]['block']}-{paid[0]['log_index']}"
     proof = record["evidence"][path]["payment"]
-    assert (proof["state"], proof["payment"]["dollars"]) == ("proven", 0.001)
+    assert (proof["state"], proof["payment"]["dollars"]) == ("proven", "0.001000")
     buyer = httpx.get(f"{url}/accounts/{record['feedback']['client']}.json", timeout=30).json()
     assert buyer["paid"]
     assert buyer["buyers"][0]["payments"] >= len(buyer["paid"])

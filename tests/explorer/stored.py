@@ -125,7 +125,9 @@ class Ledger:
         )  # fmt: skip
 
 
-OWNER, WALLET, CLIENT, RIVAL, BUYER = (account(it) for it in ("owner", "wallet", "client", "rival", "buyer"))
+OWNER, WALLET, CLIENT, RIVAL, BUYER, COLLECTOR = (
+    account(it) for it in ("owner", "wallet", "client", "rival", "buyer", "collector")
+)
 PROVEN, OWN, FOREIGN = (sha256(it.encode()).digest() for it in ("proven", "own", "foreign"))
 CLAIMS = {
     CLIENT: f"0x{PROVEN.hex()}",
@@ -165,12 +167,19 @@ def evidence_index(database):
         base.log(Responded, REPUTATION, 1, CLIENT, 1, responder, "https://a.example", NOTHING, None)
     base.log(ClientRated, REPUTATION, 2, 1, 30)
     tag = b"quality".ljust(32, b"\0")
-    base.log(NewAuthorizedFeedback, AUTHORIZED, 1, CLIENT, 77, tag, NOTHING, "", NOTHING, None)
+    base.log(NewAuthorizedFeedback, AUTHORIZED, 1, CLIENT, 77, tag, NOTHING, _proof_file(CLIENT), NOTHING, None)
+    for responder in (*[RIVAL] * 25, BUYER):  # more than anybody reads
+        base.log(Responded, REPUTATION, 1, CLIENT, 1, responder, "https://spam.example", NOTHING, None)
+    for responder in (RIVAL, BUYER):
+        base.log(Responded, REPUTATION, 1, BUYER, 4, responder, "https://b.example", NOTHING, None)
     local.register(7, OWNER, _file("Paypal Agent", [{"agentId": 1, "agentRegistry": registries[BASE]}]))
     local.register(8, RIVAL, _file("Another", []))
     local.register(9, OWNER, _file("A long name that goes on and on " * 9 + "until its end", []))
     local.log(Transfer, IDENTITY, NOBODY, OWNER, 10)
     local.log(Registered, IDENTITY, 10, "", OWNER, None)
+    for agent in range(11, 212):
+        local.log(Transfer, IDENTITY, NOBODY, COLLECTOR, agent)
+        local.log(Registered, IDENTITY, agent, "", COLLECTOR, None)
     base.store(engine)
     local.store(engine)
     with engine.begin() as connection:
@@ -189,6 +198,11 @@ def _file(name, registrations):
 
 def _feedback(ledger, client, index):
     """Log feedback whose file names the transaction of `CLAIMS`."""
+    values = (1, client, index, 90, 0, NOTHING, "starred", "", "", _proof_file(client), NOTHING, None)
+    ledger.log(NewFeedback, REPUTATION, *values)
+
+
+def _proof_file(client):
+    """Return the URI of a file that names the client's transaction of `CLAIMS`."""
     proof = {"fromAddress": client, "toAddress": WALLET, "chainId": str(BASE), "txHash": CLAIMS[client]}
-    uri = encode_data_uri(json.dumps({"text": "good", "proofOfPayment": proof}).encode())
-    ledger.log(NewFeedback, REPUTATION, 1, client, index, 90, 0, NOTHING, "starred", "", "", uri, NOTHING, None)
+    return encode_data_uri(json.dumps({"text": "good", "proofOfPayment": proof}).encode())

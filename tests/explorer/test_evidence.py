@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.explorer.html import Page
-from tests.explorer.stored import BUYER, CLAIMS, CLIENT, OWNER, PROVEN, RIVAL, WALLET
+from tests.explorer.stored import BUYER, CLAIMS, CLIENT, COLLECTOR, OWNER, PROVEN, RIVAL, WALLET
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_a_payment_is_proven_only_if_the_client_paid_this_agent(site):
     states = ["proven", "to itself", "claimed", "claimed"]
     assert sorted(proofs(content)) == sorted([*zip(CLAIMS, states, strict=True), (BUYER, "none")])
     shares = {it["name"]: it["server"] for it in content["shares"]}
-    assert (shares["Payment proven"], shares["Payment claimed"]) == (0.2, 0.8)
+    assert (shares["Payment proven"], shares["Payment claimed"]) == (0.2, 0.4)
 
 
 def test_pages_show_each_state_of_a_payment_in_its_own_words(site):
@@ -44,14 +44,37 @@ def test_pages_show_each_state_of_a_payment_in_its_own_words(site):
     shown = page(site, path).text
     assert "Proven: the client paid this agent, as the chain shows" in shown
     assert f"0x{PROVEN.hex()}" in shown
-    assert site.get(f"{path}.json").json()["evidence"][path]["payment"]["payment"]["dollars"] == 1.5
+    assert site.get(f"{path}.json").json()["evidence"][path]["payment"]["payment"]["dollars"] == "1.500000"
 
 
-def test_a_feedback_shows_the_answer_of_the_agent_before_those_of_others(site):
-    answers = [it["answer"] for it in site.get("/base/1.json").json()["evidence"].values()]
-    (answer,) = [it for it in answers if it is not None]
-    assert (answer["responder"], answer["is_by_agent"]) == (OWNER, True)
+def test_an_authorised_feedback_shows_its_payment_too(site):
+    (row,) = site.get("/base/1/ratings.json?side=authorized").json()["authorized"]
+    path = f"/base/ratings/{row['block']}-{row['log_index']}"
+    assert site.get(f"{path}.json").json()["evidence"][path]["payment"]["state"] == "proven"
+    shown = page(site, path).text
+    assert "Was it paid for?" in shown
+    assert f"{CLIENT} paid {WALLET} on chain 8453" in shown
+
+
+def test_a_feedback_shows_the_answer_of_the_agent_before_many_of_others(site):
+    content = site.get("/base/1.json").json()
+    clients = {f"/base/ratings/{it['block']}-{it['log_index']}": it["client"] for it in content["feedback"]}
+    answers = {(clients[path], it["answer"]["responder"], it["answer"]["is_by_agent"])
+               for path, it in content["evidence"].items() if it["answer"]}  # fmt: skip
+    assert answers == {(CLIENT, OWNER, True), (BUYER, BUYER, False)}
     assert "by the agent" in page(site, "/base/1").text
+
+
+def test_an_account_with_many_agents_says_which_ones_its_lists_are_of(site):
+    path = f"/accounts/{COLLECTOR}"
+    content = site.get(f"{path}.json").json()
+    assert (len(content["summaries"]), content["has_other_agents"]) == (6, True)
+    shown = page(site, path)
+    assert "of its first 6 agents" in shown.text
+    assert "the first 200" in shown.text
+    assert f"/search?owner={COLLECTOR}" in shown.attributes("href")
+    assert site.get(f"/accounts/{OWNER}.json").json()["has_other_agents"] is False
+    assert "of its first" not in page(site, f"/accounts/{OWNER}").text
 
 
 def test_an_agent_shows_its_file_with_uri_and_hash(site):
@@ -96,7 +119,9 @@ def test_an_account_shows_what_it_gave_and_received_in_every_role(site):
     assert [it["part"] for it in gave["findings"]] == ["actor"]
     wallet = site.get(f"/accounts/{WALLET}.json").json()
     assert [it["rating"] for it in wallet["ratings_given"]] == [30]
-    assert {it["payer"] for it in wallet["was_paid"]} == {CLIENT, WALLET}
+    assert [it["payer"] for it in wallet["was_paid"]] == [CLIENT, WALLET, CLIENT]
+    places = [(it["block"], it["log_index"]) for it in wallet["was_paid"]]
+    assert places == sorted(places, reverse=True)
     assert [it["side"] for it in wallet["summaries"]["8453:1"]] == ["server"]
     shown = page(site, f"/accounts/{WALLET}").text
     assert "Ratings that its agents gave" in shown
@@ -107,6 +132,8 @@ def test_an_account_shows_what_it_gave_and_received_in_every_role(site):
 def test_the_table_of_a_network_says_groups_directions_flags_and_low_means(site):
     found = page(site, "/base/network")
     assert all(it in found.text for it in ("rates as a server", "rates as a client", "below 50", "group 1", "flagged"))
+    assert f"/base/1/ratings?client={CLIENT}" in found.attributes("href")
+    assert "/base/2/ratings?side=client" not in found.attributes("href")  # that list has the ratings by all servers
     nodes = site.get("/base/network.json").json()["nodes"]
     assert min(it["group"] for it in nodes) == 1
     assert "/base/analysis" in found.attributes("href")
@@ -158,12 +185,21 @@ def test_each_figure_leads_to_the_ratings_that_it_is_made_of(site):
 @pytest.mark.parametrize(
     ("path", "status"),
     [("/base/1/ratings?side=both", 400), ("/base/1/ratings?client=0x", 400), ("/base/9/ratings", 404),
-     ("/base/1/ratings?cursor=x", 400)],
+     ("/base/1/ratings?cursor=x", 400), (f"/base/1/ratings?side=client&client={CLIENT}", 400),
+     (f"/base/1/ratings?side=given&client={CLIENT}", 400), ("/base/1/ratings?side=validator&tag=x", 400),
+     ("/base/1/ratings?side=authorized&tag=quality", 400)],
 )  # fmt: skip
 def test_a_wrong_list_of_ratings_is_refused_in_a_page_that_says_the_block(site, path, status):
     answer = site.get(path, headers={"Accept": "text/html"})
     assert answer.status_code == status
     assert "base: block 1" in Page(answer.text).text
+
+
+def test_a_filter_that_a_list_of_ratings_has_not_is_named(site):
+    answer = site.get("/base/1/ratings.json?side=authorized&tag=quality").json()
+    assert answer["detail"] == "tag does not filter side authorized: leave it out, or ask for server"
+    path = f"/base/1/ratings.json?side=authorized&client={RIVAL}"
+    assert site.get(path).json()["authorized"] == []
 
 
 def test_the_foot_of_every_page_says_block_lag_and_version(site):
@@ -195,6 +231,15 @@ def test_every_state_of_the_gate_has_a_path_that_fills_the_form(site):
     assert content["found"] == []  # nobody rated agent 1 as a client, and nobody agent 2 as a server
     wallet = site.get(f"/search.json?wallet={WALLET}&metadata=category=shop").json()
     assert (wallet["problem"], [it["id"] for it in wallet["found"]]) == (None, ["8453:1"])
+    found = site.get("/search.json?metadata=category=hex:73686f70").json()
+    assert [it["id"] for it in found["found"]] == ["8453:1"]
+
+
+def test_found_agents_lead_to_the_ratings_of_the_first_filled_gate(site):
+    found = page(site, "/search?side_2=client")
+    assert "/base/2/ratings?side=client" in found.attributes("href")
+    assert site.get("/search.json?side_2=client").json()["rated_side"] == "client"
+    assert "/base/1/ratings?tag=starred" in page(site, "/search?tag=starred").attributes("href")
 
 
 @pytest.mark.parametrize(
@@ -205,6 +250,7 @@ def test_every_state_of_the_gate_has_a_path_that_fills_the_form(site):
         ("maximum_count=0", "maximum_count 0 is out of range 1..2^63-1"),
         ("rated=maybe", 'rated "maybe" is neither yes nor no'),
         ("chain=base,nowhere", 'the chain "nowhere" is unknown: write its name or its number'),
+        ("metadata=a=hex:x", 'the metadata "a=hex:x" is not as in region=eu or region=hex:6575'),
         ("wallet=0x", 'wallet "0x" is not an address: expected 0x and 40 hexadecimal digits'),
     ],
 )

@@ -152,7 +152,7 @@ def test_any_text_has_a_shape_that_is_its_own_shape(text):
 
 
 def test_small_amounts_show_as_many_digits_as_they_need():
-    assert [dollars(it) for it in (0, 0.001, 0.000001, 0.01, 1234.5)] == [
+    assert [dollars(Decimal(it)) for it in ("0", "0.001000", "0.000001", "0.010000", "1234.500000")] == [
         "0.00",
         "0.001",
         "0.000001",

@@ -12,7 +12,7 @@ from sqlalchemy import insert, inspect, select, text
 
 import bilateral.index.migrate
 from bilateral.contracts import Registry
-from bilateral.events import EVENTS, Approval, MetadataSet
+from bilateral.events import EVENTS, Approval, MetadataSet, ResponseAppended
 from bilateral.index import activity, schema
 from bilateral.index.database import connect_engine
 from bilateral.index.files import schema as files
@@ -172,6 +172,26 @@ def test_older_index_gets_the_column_of_lost_logs(database_url):
     with engine.begin() as connection:
         assert upgrade_within(connection) == "0013"
         connection.execute(insert(schema.endpoint_limit).values(chain_id=1, endpoint="a", blocks=1, learnt_at=1))
+    engine.dispose()
+
+
+def test_older_index_gets_the_order_of_answers_and_of_received_payments(database_url):
+    engine = connect_engine(database_url)
+    answers = schema.EVENT_TABLES[ResponseAppended]
+    with engine.begin() as connection:
+        upgrade_within(connection)
+        for statement in (
+            "DROP INDEX response_appended_by_responder",
+            "DROP INDEX payment_by_payee",
+            "CREATE INDEX payment_by_payee ON payment (chain_id, payee, payer)",
+            "UPDATE alembic_version SET version_num = '0015'",
+        ):
+            connection.execute(text(statement))
+    with engine.begin() as connection:
+        assert upgrade_within(connection) == "0015"
+        for table in (answers, payments.payment):
+            found = {it["name"]: it["column_names"] for it in inspect(connection).get_indexes(table.name)}
+            assert found == {it.name: [column.name for column in it.columns] for it in table.indexes}
     engine.dispose()
 
 

@@ -75,7 +75,7 @@ PAYMENT_BY_SELLER: Final = Index(
 )
 """The index with all that a buyer's score needs of its payments, in the order of their sellers."""
 
-Index("payment_by_payee", *(payment.c[name] for name in ("chain_id", "payee", "payer")))
+Index("payment_by_payee", *(payment.c[name] for name in ("chain_id", "payee", "block_number", "log_index")))
 Index("payment_by_transaction", payment.c.transaction_hash)
 
 payment_return: Final = Table(

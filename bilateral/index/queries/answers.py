@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import bindparam, select
@@ -10,7 +11,6 @@ from sqlalchemy import bindparam, select
 from bilateral.events import ResponseAppended
 from bilateral.index import schema
 from bilateral.index.queries.prepared import Prepared
-from bilateral.index.queries.unindexed import newest_first
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
     from bilateral.index.queries.feedback import Feedback
 
-_LOOKED_AT: Final = 20
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a feedback that counts most: that of the agent, or else the newest one. Anybody may answer.
+    """The answer to a feedback that counts most: the agent's newest one, or else the newest one. Anybody may answer.
 
     Attributes:
         responder: The account that answered.
@@ -39,17 +37,22 @@ class Answer:
     time: int
 
 
-def _statement() -> Prepared:
-    """Return the statement for the newest answers to one feedback."""
+def _newest(*names: str) -> Prepared:
+    """Return the statement for the newest answer to one feedback. An index has its order: other answers are not read.
+
+    Args:
+        *names: The columns with which the answer has to agree, beside those that name the feedback.
+    """
     it = schema.EVENT_TABLES[ResponseAppended].c
-    names = ("chain_id", "registry", "agent_id", "client_address", "feedback_index")
-    query = select(it.responder, it.response_uri, it.block_time).where(
-        *(it[name] == bindparam(name, type_=it[name].type) for name in names)
+    known = ("chain_id", "registry", "agent_id", "client_address", "feedback_index", *names)
+    query = select(it.responder, it.response_uri, it.block_time, it.block_number, it.log_index).where(
+        *(it[name] == bindparam(name, type_=it[name].type) for name in known)
     )
-    return Prepared(query.order_by(*newest_first(it)).limit(_LOOKED_AT))
+    return Prepared(query.order_by(it.block_number.desc(), it.log_index.desc()).limit(1))
 
 
-_ANSWERS: Final = _statement()
+_BY: Final = _newest("responder")
+_BY_ANYBODY: Final = _newest()
 
 
 def answers_to(
@@ -72,7 +75,8 @@ def answers_to(
             "client_address": it.client,
             "feedback_index": it.feedback_index,
         }
-        rows = _ANSWERS.all(connection, values)
-        answers = [Answer(responder, responder in of_agent, uri, time) for responder, uri, time in rows]
-        found.append(next((it for it in answers if it.is_by_agent), answers[0] if answers else None))
+        own = (_BY.first(connection, {**values, "responder": account}) for account in of_agent)
+        by_agent = max((row for row in own if row is not None), key=itemgetter(3, 4), default=None)
+        row = by_agent or _BY_ANYBODY.first(connection, values)
+        found.append(None if row is None else Answer(row[0], by_agent is not None, *row[1:3]))
     return tuple(found)

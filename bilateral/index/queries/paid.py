@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, bindparam, select
 
 from bilateral.index.payments.schema import payment
 from bilateral.index.queries.prepared import Prepared
+from bilateral.index.queries.values import Exact, exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,7 +35,7 @@ NONE: Final = "none"
 
 _HASH: Final = re.compile("0x([0-9a-fA-F]{64})")
 _AT_ONCE: Final = 400
-_MICROS: Final = 1_000_000
+_DECIMALS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Payment:
         payee: The wallet that was paid.
         agent: The short id of the agent whose wallet it was.
         token: The token.
-        dollars: The amount in dollars, rounded down to millionths.
+        dollars: The amount in dollars, exact to millionths and rounded down.
         is_to_itself: True if the payer owns the agent, is its wallet, or may act for it.
         block: Its block.
         log_index: Its place in the block.
@@ -60,7 +61,7 @@ class Payment:
     payee: str
     agent: str
     token: str
-    dollars: float
+    dollars: Exact
     is_to_itself: bool
     block: int
     log_index: int
@@ -105,8 +106,24 @@ def proofs_of(
     )
 
 
-def proven_payments(connection: Connection, key: AgentKey, given: Sequence[RecentFeedback]) -> tuple[bool, ...]:
-    """Check for each of an agent's newest feedback that its client paid the agent, as the chain shows.
+def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
+    connection: Connection, identity: str | None, chain_id: int, agent_id: int, client: str, claim: str | None
+) -> PaymentProof:
+    """Compare one payment that a file claims with those that the index learned.
+
+    Args:
+        connection: The database.
+        identity: The identity registry of the rated agent; None if it is unknown.
+        chain_id: The chain.
+        agent_id: The id of the agent's token.
+        client: The client, in checksum form.
+        claim: The transaction that the file names; None without one.
+    """
+    return _proof(claim, _payments_in(connection, chain_id, [claim]), client, identity, agent_id)
+
+
+def payment_states(connection: Connection, key: AgentKey, given: Sequence[RecentFeedback]) -> tuple[str, ...]:
+    """Return the state of the payment of each of an agent's newest feedback.
 
     Args:
         connection: The database.
@@ -114,11 +131,11 @@ def proven_payments(connection: Connection, key: AgentKey, given: Sequence[Recen
         given: Its newest feedback.
 
     Returns:
-        True for each feedback whose payment is proven, in their order.
+        `proven`, `to itself`, `claimed` or `none` for each feedback, in their order.
     """
     found = _payments_in(connection, key.chain_id, [it.payment_transaction for it in given])
     proofs = (_proof(it.payment_transaction, found, it.client, key.identity_registry, key.agent_id) for it in given)
-    return tuple(it.state == PROVEN for it in proofs)
+    return tuple(it.state for it in proofs)
 
 
 def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 12) -> tuple[Payment, ...]:
@@ -135,7 +152,7 @@ def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 
 
 
 def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 12) -> tuple[Payment, ...]:
-    """Return payments to an account that is the wallet of agents, by their payers.
+    """Return the newest payments to an account that is the wallet of agents.
 
     Args:
         connection: The database.
@@ -195,7 +212,7 @@ def _payment(chain_id: int, *values: Any) -> Payment:
     """Return a row as a payment."""
     payer, payee, agent_id, token, micros, kinship, block, log_index, time, transaction = values
     return Payment(
-        *(chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, micros / _MICROS, kinship is not None),
+        *(chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, exact(micros, _DECIMALS), kinship is not None),
         *(block, log_index, time, f"0x{transaction.hex()}"),
     )
 
@@ -209,15 +226,15 @@ def _selection() -> Select[Any]:
     )
 
 
-def _of_account(name: str, *order: Any) -> Prepared:
-    """Return the statement for the payments of an account, as the payer or as the payee."""
+def _of_account(name: str) -> Prepared:
+    """Return the statement for the newest payments of an account, as the payer or as the payee."""
     it = payment.c
     chain = it.chain_id == bindparam("chain", type_=it.chain_id.type)
     account = it[name] == bindparam("account", type_=it[name].type)
     limit = bindparam("limit", type_=BigInteger)
+    order = (it.block_number.desc(), it.log_index.desc())
     return Prepared(_selection().where(chain, account).order_by(*order).limit(limit))
 
 
-_BY_PAYER: Final = _of_account("payer", payment.c.block_number.desc(), payment.c.log_index.desc())
-# The index of payees has no blocks: in another order, all payments to a popular agent would be read.
-_BY_PAYEE: Final = _of_account("payee", payment.c.payer)
+_BY_PAYER: Final = _of_account("payer")
+_BY_PAYEE: Final = _of_account("payee")

@@ -45,6 +45,10 @@ class FileEvidence:
         interaction_hash: The hash of the request and answer that the file is about.
         agent_signature: The agent's signature in the file; nobody checked it.
         client_signature: The client's signature in the file; nobody checked it.
+        payment_from: The payer, by the word of the file of a feedback.
+        payment_to: The receiver of that payment.
+        payment_chain_id: The chain of that payment.
+        payment_transaction: The transaction of that payment.
     """
 
     uri: str
@@ -55,6 +59,10 @@ class FileEvidence:
     interaction_hash: str | None
     agent_signature: str | None
     client_signature: str | None
+    payment_from: str | None
+    payment_to: str | None
+    payment_chain_id: str | None
+    payment_transaction: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +186,7 @@ def _file(connection: Connection, named: Table, *which: Any) -> FileEvidence | N
             *(file.c[name] for name in ("uri", "state", "integrity", "content_hash")),
             content.c.size,
             *(read.c[name] for name in ("interaction_hash", "agent_signature", "client_signature")),
+            *(read.c[name] for name in ("payment_from", "payment_to", "payment_chain_id", "payment_transaction")),
         )
         .select_from(tables)
         .where(*which)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from tests.buyers.service.world import ALICE, CHAIN, SELLER, STRANGER, WASHER
 
 
@@ -11,7 +13,7 @@ def test_page_of_an_account_shows_its_record_as_a_buyer(buyers):
     assert (record["account"], record["chain_id"]) == (ALICE.address, CHAIN)
     metrics, reputation = profile["metrics"], profile["reputation"]
     assert record["payments"] == metrics["paymentCount"] == 5
-    assert record["dollars"] == metrics["totalVolumeUsdc"] == 21
+    assert Decimal(record["dollars"]) == metrics["totalVolumeUsdc"] == 21
     assert record["sellers"] == metrics["distinctSellers"] == 2
     assert record["reviews"] == metrics["reviewsGiven"]
     assert (record["score"], record["tier"]) == (reputation["score"], reputation["tier"])
