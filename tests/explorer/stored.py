@@ -177,7 +177,7 @@ def evidence_index(database):
     local.register(9, OWNER, _file("A long name that goes on and on " * 9 + "until its end", []))
     local.log(Transfer, IDENTITY, NOBODY, OWNER, 10)
     local.log(Registered, IDENTITY, 10, "", OWNER, None)
-    for agent in range(11, 212):
+    for agent in range(1_001, 1_202):
         local.log(Transfer, IDENTITY, NOBODY, COLLECTOR, agent)
         local.log(Registered, IDENTITY, agent, "", COLLECTOR, None)
     base.store(engine)
