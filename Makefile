@@ -44,7 +44,7 @@ play: compile ## Run a local chain with an economy that goes on, and show it on 
 	@$(BIN)/ape run play
 
 test: compile ## Run the whole test suite.
-	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 --dist worksteal $(TESTS)
+	@$(BIN)/ape test --numprocesses auto --maxprocesses 4 $(TESTS)
 
 test-interop: compile ## Ask the service through the published SDKs of ERC-8004, for Python and for Node.
 	@./interop/setup.sh

@@ -71,11 +71,15 @@ def test_the_page_of_the_living_demo_changes_and_an_interruption_ends_all_of_it(
     eventually(lambda: latest()[0] != first[0])
     assert "Weather Oracle" in httpx.get(f"{url}/", timeout=30).text
     paid = eventually(lambda: [it for it in latest() if it["tag"] == "x402-resource-delivered"])
-    record = httpx.get(f"{url}/31337/ratings/{paid[0]['block']}-{paid[0]['log_index']}.json", timeout=30).json()
-    assert record["feedback"]["value"]
     path = f"/31337/ratings/{paid[0]['block']}-{paid[0]['log_index']}"
-    proof = record["evidence"][path]["payment"]
-    assert (proof["state"], proof["payment"]["dollars"]) == ("proven", "0.001000")
+
+    def proven():
+        record = httpx.get(f"{url}{path}.json", timeout=30).json()
+        return record["evidence"][path]["payment"]["state"] == "proven" and record
+
+    record = eventually(proven)  # the index learns a payment and a file in their own time
+    assert record["feedback"]["value"]
+    assert record["evidence"][path]["payment"]["payment"]["dollars"] == "0.001000"
     buyer = httpx.get(f"{url}/accounts/{record['feedback']['client']}.json", timeout=30).json()
     assert buyer["paid"]
     assert buyer["buyers"][0]["payments"] >= len(buyer["paid"])

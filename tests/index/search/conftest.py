@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import pytest
 
 from bench.world.build import build
@@ -23,7 +25,7 @@ def world_engine(request, tmp_path_factory, postgres):
         yield engine
         engine.dispose()
         return
-    engine = open_database(make_schema(postgres, "searched_world"))  # it goes with its server
+    engine = open_database(make_schema(postgres, f"searched_world_{uuid4().hex}"))  # it goes with its server
     build(engine, WORLD)
     yield engine
     engine.dispose()

@@ -121,7 +121,7 @@ def test_real_cost_frees_the_rest_of_the_budget(web3, engine, worker, review, cl
     assert 0 < done.cost < taken.cost
 
 
-def test_budget_that_falls_below_the_fees_delays_and_loses_nothing(engine, worker, review, clock):
+def test_budget_that_falls_below_the_fees_delays_and_loses_nothing(web3, engine, worker, review, clock):
     aggregator, _ = worker()
     taken, _ = aggregator.submit(review().content)
     _, poor = worker(budget=taken.cost - 1)
@@ -133,7 +133,7 @@ def test_budget_that_falls_below_the_fees_delays_and_loses_nothing(engine, worke
     clock.now += SECONDS_A_DAY
     poor.queue.release_lease()
     _, rich = worker()
-    rich.step()
+    step_and_wait(web3, rich)
     rich.step()
     assert state_of(aggregator, taken) is State.CONFIRMED
 
@@ -264,7 +264,7 @@ def rival(web3, asked, deployment):
     web3.eth.send_raw_transaction(asked.reviewer.sign_transaction(transaction).raw_transaction)
 
 
-def test_one_worker_has_the_lease_and_the_next_takes_it_over(any_engine, worker, review, clock, given):
+def test_one_worker_has_the_lease_and_the_next_takes_it_over(web3, any_engine, worker, review, clock, given):
     aggregator, first = worker(any_engine)
     _, second = worker(any_engine)
     asked = review()
@@ -276,7 +276,7 @@ def test_one_worker_has_the_lease_and_the_next_takes_it_over(any_engine, worker,
     second.step()
     assert state_of(aggregator, taken) is State.QUEUED
     clock.now += 0.2
-    second.step()
+    step_and_wait(web3, second)
     assert aggregator.read(taken.id).transaction is not None
     assert first.step()
     second.step()
