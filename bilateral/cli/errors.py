@@ -155,6 +155,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
         (
             BuyerServiceFailedError,
             errors.MalformedNodeAnswerError,
+            errors.MissingReceiptError,
             errors.NodeError,
             errors.NodeTimeoutError,
             errors.NodeUnreachableError,

@@ -170,12 +170,39 @@ class PaymentSettledHereError(BilateralError):
 
     reason = "payment_settled_here"
 
-    def __init__(self, transaction_hash: bytes, buyer: str) -> None:
-        """Compose the message."""
+    def __init__(self, transaction_hash: bytes, buyer: str, *, is_whole: bool = False) -> None:
+        """Compose the message.
+
+        Args:
+            transaction_hash: The hash.
+            buyer: The account.
+            is_whole: True if the record was of the whole transaction, which may have other payments.
+        """
         shown = f"0x{transaction_hash.hex()}"
-        super().__init__(f"the registry itself settled and counted a payment of {buyer} in {shown}: leave it out")
+        advice = "; record another payment of the transaction by record_payments, with its position" if is_whole else ""
+        super().__init__(
+            f"the registry itself settled and counted a payment of {buyer} in {shown}: leave it out{advice}"
+        )
         self.transaction_hash = transaction_hash
         self.buyer = buyer
+
+
+class MissingReceiptError(BilateralError):
+    """The node has no receipt of a payment's transaction, so nobody knows who settled it. Nothing was sent.
+
+    Attributes:
+        transaction_hash: The hash of the payment's transaction.
+    """
+
+    reason = "missing_receipt"
+
+    def __init__(self, transaction_hash: bytes) -> None:
+        """Compose the message."""
+        super().__init__(
+            f"the node has no receipt of 0x{transaction_hash.hex()}: wait until it is in a block, "
+            "or use a node that keeps old receipts"
+        )
+        self.transaction_hash = transaction_hash
 
 
 class NotSentError(BilateralError):

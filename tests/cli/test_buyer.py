@@ -78,13 +78,18 @@ def test_a_signed_payment_is_settled(buyer, token, deployer, owner, agent, clien
     assert shown["from_settled_payments"]["score"] == 15
 
 
-def test_one_payment_is_recorded(buyer, attestor):
-    who, transaction = new_address(), new_hash()
+def test_one_payment_is_recorded(buyer, attestor, client):
+    who, transaction = new_address(), client.transfer(client, 1).txn_hash
     assert not buyer("paid", transaction)["is_recorded"]
     assert buyer("record", who, 20_000, transaction, key=attestor)["result"]["amount"] == 20_000
     assert buyer("paid", transaction)["is_recorded"]
     assert not buyer("paid", transaction, "--chain-id", 8453)["is_recorded"]
     assert buyer("show", who)["records"]["attested"]["volume"] == 20_000
+
+
+def test_a_payment_that_the_node_does_not_show_is_not_recorded(mistake, attestor):
+    unknown = new_hash()
+    assert f"no receipt of {unknown}" in mistake(5, "record", new_address(), 20_000, unknown, key=attestor)
 
 
 def test_many_payments_are_recorded(buyer, attestor):

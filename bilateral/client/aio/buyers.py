@@ -53,6 +53,7 @@ class AsyncBuyerMethods(AsyncRunner):
 
         Raises:
             PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
+            MissingReceiptError: The node has no receipt of the transaction, which it needs on this chain.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_too_high`,
                 `payment_already_recorded`.
         """
@@ -72,6 +73,7 @@ class AsyncBuyerMethods(AsyncRunner):
         Raises:
             InvalidArgumentError: The list of payments is empty.
             PaymentSettledHereError: The registry settled and counted the payment itself. It would count twice.
+            MissingReceiptError: The node has no receipt of the transaction, which it needs on this chain.
             ContractRevertError: The registry refuses: `not_role_holder`, `payment_time_out_of_range`,
                 `payment_already_recorded`.
         """

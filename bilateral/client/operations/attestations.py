@@ -10,7 +10,7 @@ from bilateral.buyer_terms import WHOLE_TRANSACTION, AttestedPayment, BuyerFeedb
 from bilateral.client.inputs import checked_uint, hash_bytes
 from bilateral.client.operations import buyers, lookups, registries, transactions
 from bilateral.contracts import Registry
-from bilateral.errors import InvalidArgumentError, PaymentSettledHereError
+from bilateral.errors import InvalidArgumentError, MissingReceiptError, PaymentSettledHereError
 from bilateral.events import FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested
 from bilateral.identifiers import checksummed
 from bilateral.logs import RawLog
@@ -80,6 +80,7 @@ def _require_not_settled(
 
     Raises:
         PaymentSettledHereError: It did.
+        MissingReceiptError: The node has no receipt of a transaction.
     """
     deployment = yield from registries.connect(state)
     if chain_id != deployment.chain_id:
@@ -87,11 +88,13 @@ def _require_not_settled(
     registry = (yield from registries.require_registry(state, Registry.BUYERS)).lower()
     for name, payments in transactions_.items():
         receipt = yield from lookups.receipt(encode_hex(name))
-        for entry in answers.records((receipt or {}).get("logs", [])):
+        if receipt is None:  # pruned, behind or not mined: its payments may be settled ones
+            raise MissingReceiptError(name)
+        for entry in answers.records(receipt.get("logs")):
             raw = RawLog.from_json(entry)
             event = registries.decode(Registry.BUYERS, raw) if raw.position.address.lower() == registry else None
             if isinstance(event, PaymentSettled) and (payments is None or (event.buyer, event.amount) in payments):
-                raise PaymentSettledHereError(name, event.buyer)
+                raise PaymentSettledHereError(name, event.buyer, is_whole=payments is None)
 
 
 def record_feedback(state: ClientState, feedback: BuyerFeedback) -> Operation[Sent[BuyerFeedback]]:

@@ -28,6 +28,7 @@ from bilateral.client import Anchor, BuyerStanding, RoleHolder, SettledPayment
 from bilateral.contracts import Deployment, Registry
 from bilateral.errors import (
     InvalidArgumentError,
+    MissingReceiptError,
     MissingRegistryError,
     PaymentSettledHereError,
     UnexpectedAnswerError,
@@ -76,6 +77,14 @@ def buyer(web3, token):
     sent = token.functions.mint(fresh.address, 10**9).transact({"from": web3.eth.accounts[0]})
     web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.02)
     return fresh
+
+
+@pytest.fixture
+def mined(web3):
+    """The hash of a transaction of the chain that pays nothing."""
+    first = web3.eth.accounts[0]
+    sent = web3.eth.send_transaction({"from": first, "to": first})
+    return bytes(web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.02)["transactionHash"])
 
 
 @pytest.fixture
@@ -133,9 +142,8 @@ def test_the_tokens_are_listed(connect, token):
     assert connect().get_payment_tokens() == [token.address]
 
 
-def test_the_attestor_records_a_payment(connect, attestor, buyer):
-    name = new_hash()
-    client = connect(attestor)
+def test_the_attestor_records_a_payment(connect, attestor, buyer, mined):
+    name, client = mined, connect(attestor)
     recorded = client.record_payment(buyer.address, 5_000_000, "0x" + name.hex()).wait()
     assert recorded == AttestedPayment(buyer.address, 5_000_000, recorded.paid_at, 255)
     assert client.has_payment(name)
@@ -160,17 +168,33 @@ def test_the_attestor_records_payments_at_once(connect, attestor, buyer):
     assert client.get_buyer_tier(buyer.address) is BuyerTier.VERIFIED
 
 
-def test_a_payment_that_the_registry_settled_is_not_attested(connect, attestor, reviewer, buyer, owner, agent, signed):
+def test_a_payment_whose_transaction_the_node_does_not_show_is_not_attested(connect, attestor, buyer, agent, mined):
+    """The registry may have settled it: a node may be behind, or have pruned its receipt."""
+    client, unknown = connect(attestor), new_hash()
+    records = [PaymentRecord(name, AttestedPayment(buyer.address, 5, PAID_AT, 1)) for name in (mined, unknown)]
+    for refused in (
+        lambda: client.record_payment(buyer.address, 5, unknown),
+        lambda: client.record_payments(agent.chain_id, records),
+    ):
+        with pytest.raises(MissingReceiptError, match="has no receipt") as caught:
+            refused()
+        assert caught.value.transaction_hash == unknown
+    assert not client.has_payment(mined, 1)
+
+
+def test_a_payment_that_the_registry_settled_is_not_attested(
+    connect, attestor, reviewer, buyer, owner, agent, signed, mined
+):
     client, handle = connect(attestor), connect(reviewer).settle_payment(signed(buyer, owner.address, 20_000))
     assert handle.wait().is_counted
     name, chain = bytes.fromhex(handle.hash[2:]), agent.chain_id
     settled = AttestedPayment(buyer.address, 20_000, PAID_AT, 2)
-    with pytest.raises(PaymentSettledHereError) as caught:
+    with pytest.raises(PaymentSettledHereError, match="by record_payments, with its position") as caught:
         client.record_payment(buyer.address, 20_000, name)
     assert (caught.value.transaction_hash, caught.value.buyer) == (name, buyer.address)
     for refused in (settled, replace(settled, amount=1, position=255)):
         with pytest.raises(PaymentSettledHereError):
-            client.record_payments(chain, [PaymentRecord(new_hash(), settled), PaymentRecord(name, refused)])
+            client.record_payments(chain, [PaymentRecord(mined, settled), PaymentRecord(name, refused)])
     other = replace(settled, amount=19_999)  # another payment of the same transaction
     for accepted_on, record in ((chain, PaymentRecord(name, other)), (BASE_CHAIN, PaymentRecord(name, settled))):
         assert client.record_payments(accepted_on, [record]).wait() == (record.payment,)
@@ -199,9 +223,9 @@ def test_an_empty_batch_is_refused(connect, attestor, method):
         getattr(connect(attestor), method)(*chain, [])
 
 
-def test_a_stranger_may_not_attest(connect, reviewer, buyer):
+def test_a_stranger_may_not_attest(connect, reviewer, buyer, mined):
     with pytest.raises(ContractRevertError) as caught:
-        connect(reviewer).record_payment(buyer.address, 1, new_hash())
+        connect(reviewer).record_payment(buyer.address, 1, mined)
     assert caught.value.reason == "not_role_holder"
     assert caught.value.advice
 

@@ -428,7 +428,10 @@ def settle_payment(world):
 
 @scenario
 def record_payment(world):
-    assert world.owner.record_payment(new_address(), 100, new_hash()).wait().amount == 100
+    first = world.web3.eth.accounts[0]
+    sent = world.web3.eth.send_transaction({"from": first, "to": first})
+    mined = world.web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.01)["transactionHash"]
+    assert world.owner.record_payment(new_address(), 100, bytes(mined)).wait().amount == 100
 
 
 @scenario
