@@ -54,7 +54,7 @@ class Service:
         # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         is_sqlite = self.reader.dialect == "sqlite"
-        self._short = Reader(settings.database, seconds=seconds, connections=1) if is_sqlite else None
+        self._short = Reader(settings.database, seconds=seconds, connections=1, is_brief=True) if is_sqlite else None
         self.networks = RecentNetworks()
         self._registries = Registries({})
         self._registries_until = 0.0

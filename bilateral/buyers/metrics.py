@@ -7,15 +7,23 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, case, func, literal, null, select, text, union_all
+from sqlalchemy import bindparam, case, func, literal, null, select, text, tuple_, union_all
 
 from bilateral.buyers.score import half_up
 from bilateral.index.payments.accounts import Wallets
-from bilateral.index.payments.schema import agent_review, buyer_dispute, buyer_feedback, payment, payment_return
+from bilateral.index.payments.schema import (
+    agent_account,
+    agent_review,
+    buyer_dispute,
+    buyer_feedback,
+    payment,
+    payment_return,
+)
 from bilateral.index.queries.prepared import Prepared
+from bilateral.index.readers import require_patience
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection, Table
 
@@ -30,6 +38,7 @@ MOST_FUNDED: Final = 100
 
 _HIGHEST: Final = 100
 _LAST_BLOCK: Final = 2**62
+_AT_ONCE: Final = 500
 
 
 @dataclass(slots=True)
@@ -97,7 +106,7 @@ def read_dealings(
         else:
             it.upheld += count
     if any(it.payments for it in found.values()):
-        _add_reviews_on_chain(connection, values, found)
+        _add_reviews_on_chain(connection, values, paid, found)
     return dict(found)
 
 
@@ -173,11 +182,13 @@ _REVIEWS: Final = text(
 )
 
 
-def _add_reviews_on_chain(connection: Connection, given: Mapping[str, Any], found: Mapping[Seller, Dealings]) -> None:
+def _add_reviews_on_chain(
+    connection: Connection, given: Mapping[str, Any], paying: Mapping[str, Any], found: Mapping[Seller, Dealings]
+) -> None:
     """Add the buyer's unrevoked feedback with a scale of 0 to 100, the newest first, one a payment."""
     rows = connection.execute(_REVIEWS, {**given, "most": MOST_REVIEWS}).all()
     reviewed = {(registry, _integer(agent_id)) for registry, agent_id, _, _ in rows}
-    paid = _paid_agents(connection, given, reviewed - {seller for seller, it in found.items() if it.payments})
+    paid = _paid_agents(connection, paying, reviewed - {seller for seller, it in found.items() if it.payments})
     for registry, agent_id, value, decimals in rows:
         seller = registry, _integer(agent_id)
         it = found.get(paid.get(seller, seller))
@@ -191,32 +202,50 @@ def _add_reviews_on_chain(connection: Connection, given: Mapping[str, Any], foun
 def _paid_agents(connection: Connection, given: Mapping[str, Any], agents: set[Seller]) -> dict[Seller, Seller]:
     """Return the agents that payments to the wallets of other agents count for.
 
-    Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all.
+    Several agents may have one wallet. Its payments count for the one with the lowest id, and so do reviews of all. If
+    that changed between payments, the first one counts.
 
     Args:
         connection: The database.
-        given: The chain, the buyer and the last block.
+        given: The chain, the buyer and the last block of payments.
         agents: The agents that no payment counts for.
 
     Returns:
         The paid agent by each agent whose wallet the buyer paid.
+
+    Raises:
+        QueryTimeoutError: The visit is brief: anybody may be reviewed, and paid often.
     """
     if not agents:
         return {}
+    require_patience(connection)
     table, found = payment.c, dict[Seller, Seller]()
-    rows = connection.execute(
-        select(table.payee, table.block_number, table.log_index, table.identity_registry, table.agent_id).where(
-            table.chain_id == given["chain_id"],
-            table.payer == given["buyer"],
-            table.block_number <= given["until"],
-            table.kinship.is_(None),
-        )
-    ).all()
-    wallets = Wallets(connection, given["chain_id"], sorted({row.payee for row in rows}))
-    for row in rows:
-        for registry, agent_id, _ in wallets.agents_at(row.payee, (row.block_number, row.log_index)):
-            if (registry, agent_id) in agents:
-                found[registry, agent_id] = row.identity_registry, int(row.agent_id)
+    is_paid = (
+        (table.chain_id == given["chain_id"])
+        & (table.payer == given["buyer"])
+        & (table.block_number <= given["until"])
+        & table.kinship.is_(None)
+    )
+    payees = set(connection.execute(select(table.payee).where(is_paid).distinct()).scalars())
+    shared = sorted(payees & _wallets_of(connection, given["chain_id"], sorted(agents)))
+    wallets = Wallets(connection, given["chain_id"], shared)
+    columns = table.payee, table.block_number, table.log_index, table.identity_registry, table.agent_id
+    for start in range(0, len(shared), _AT_ONCE):
+        query = select(*columns).where(is_paid, table.payee.in_(shared[start : start + _AT_ONCE]))
+        for row in connection.execute(query.order_by(table.block_number, table.log_index)):
+            for registry, agent_id, _ in wallets.agents_at(row.payee, (row.block_number, row.log_index)):
+                if (registry, agent_id) in agents:
+                    found.setdefault((registry, agent_id), (row.identity_registry, int(row.agent_id)))
+    return found
+
+
+def _wallets_of(connection: Connection, chain_id: int, agents: Sequence[Seller]) -> set[str]:
+    """Return all accounts that ever were the wallet of one of some agents."""
+    table, found = agent_account.c, set[str]()
+    for start in range(0, len(agents), _AT_ONCE):
+        is_wanted = tuple_(table.identity_registry, table.agent_id).in_(agents[start : start + _AT_ONCE])
+        query = select(table.wallet).where(table.chain_id == chain_id, is_wanted, table.wallet.is_not(None))
+        found.update(connection.execute(query.distinct()).scalars())
     return found
 
 

@@ -79,7 +79,7 @@ def find_payment(
     Several agents may have one wallet. Each of them was paid then, and the payment counts for the lowest id.
 
     Args:
-        connection: The database.
+        connection: The database. It is closed if the index lacks the payment.
         claim: The claim.
         seller: The agent that must have been paid, at its wallet of that block.
         nodes: See `BuyerSettings.nodes`.
@@ -88,6 +88,7 @@ def find_payment(
         BuyerRefusalError: The index lacks the payment, has several that fit, or the buyer paid itself.
     """
     table = payment.c
+    indexed = _read_indexed(connection, claim.chain_id)  # before the payments: what they lack until there is no payment
     found = connection.execute(
         select(payment).where(
             table.chain_id == claim.chain_id,
@@ -99,7 +100,8 @@ def find_payment(
     if claim.log_index is not None:
         found = [row for row in found if row.log_index == claim.log_index]
     if not found:
-        raise _missing(connection, claim, nodes)
+        connection.close()  # strangers choose what is looked up, and a slow node must not hold connections
+        raise _missing(indexed, claim, nodes)
     wallets = Wallets(connection, claim.chain_id, [claim.payee])
     wanted = seller.identity_registry, seller.agent_id
     fitting = [
@@ -121,7 +123,15 @@ def find_payment(
     return ProvenPayment(claim.chain_id, claim.transaction, row.log_index, row.payer, row.payee)
 
 
-def _missing(connection: Connection, claim: PaymentClaim, nodes: Mapping[str, str]) -> BuyerRefusalError:
+@dataclass(frozen=True)
+class _Indexed:
+    """The last block whose payments the index has, and the terms on which it counts transfers."""
+
+    block: int
+    terms: PaymentTerms
+
+
+def _missing(indexed: _Indexed | None, claim: PaymentClaim, nodes: Mapping[str, str]) -> BuyerRefusalError:
     """Return the refusal of a payment that the index does not have, after a look at the chain."""
     transaction = f"transaction 0x{claim.transaction.hex()}"
     url = nodes.get(str(claim.chain_id))
@@ -129,27 +139,28 @@ def _missing(connection: Connection, claim: PaymentClaim, nodes: Mapping[str, st
         code = "payment_not_found"
         detail = f"the index has no payment of {claim.payer} to {claim.payee} in {transaction}"
     else:
-        code, problem = _look_up(url, claim, _terms_of(connection, claim.chain_id))
+        code, problem = _look_up(url, claim, indexed)
         detail = f"{transaction}: {problem}"
     if code == "payment_pending":
         return BuyerRefusalError(HTTPStatus.CONFLICT, code, detail, retry_seconds=_RETRY_SECONDS)
     return BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, code, detail)
 
 
-def _terms_of(connection: Connection, chain_id: int) -> PaymentTerms | None:
-    """Return the terms on which the index counts transfers of a chain; None if it learns no payments of it."""
+def _read_indexed(connection: Connection, chain_id: int) -> _Indexed | None:
+    """Return what the index learns of a chain's payments; None if it learns none."""
     table = payment_cursor.c
-    text = connection.execute(select(table.terms).where(table.chain_id == chain_id)).scalar_one_or_none()
-    return None if text is None else PaymentTerms.parse(text)
+    query = select(table.block_number, table.terms).where(table.chain_id == chain_id)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _Indexed(row.block_number, PaymentTerms.parse(row.terms))
 
 
 def _look_up(  # noqa: PLR0911  # one a reason
-    url: str, claim: PaymentClaim, terms: PaymentTerms | None
+    url: str, claim: PaymentClaim, indexed: _Indexed | None
 ) -> tuple[str, str]:
     """Look a transaction up on demand, and judge it as the index will.
 
     Returns:
-        A code and the sentence that explains it. `payment_pending` is a payment that the index will have.
+        A code and the sentence that explains it. `payment_pending` is a payment that the index may still learn.
     """
     endpoint = Endpoint(url, timeout=_NODE_SECONDS)
     try:
@@ -162,22 +173,30 @@ def _look_up(  # noqa: PLR0911  # one a reason
         return "payment_not_found", "the chain does not have it"
     if receipt.get("status") != "0x1":
         return "payment_not_found", "it failed"
-    tokens = _tokens_in(receipt, TRANSFER_TOPIC, (claim.payer, claim.payee))
-    if not tokens:
+    transfers = _logs_of(receipt, TRANSFER_TOPIC, (claim.payer, claim.payee))
+    if claim.log_index is not None:
+        transfers &= {(claim.log_index, token) for _, token in transfers}
+    if not transfers:
         return "payment_not_found", "it has no transfer from the payer to the payee"
-    listed = tokens & set(() if terms is None else terms.tokens)
-    if terms is None or not listed:
-        return "token_not_listed", f"it moves {', '.join(sorted(tokens))}, and this service counts no payments in that"
-    if not terms.counts_plain and not listed & _tokens_in(receipt, USED_TOPIC, (claim.payer,)):
-        return "payment_not_settled", "its transfer has no authorization (EIP-3009), so it counts as no x402 payment"
+    listed = {it for it in transfers if indexed is not None and it[1] in indexed.terms.tokens}
+    if indexed is None or not listed:
+        tokens = ", ".join(sorted({token for _, token in transfers}))
+        return "token_not_listed", f"it moves {tokens}, and this service counts no payments in that"
+    used = _logs_of(receipt, USED_TOPIC, (claim.payer,))
+    if not indexed.terms.counts_plain and not any({(at - 1, it), (at + 1, it)} & used for at, it in listed):
+        problem = "its transfer has no authorization (EIP-3009) beside it, so it counts as no x402 payment"
+        return "payment_not_settled", problem
+    if int(receipt["blockNumber"], 16) <= indexed.block:
+        problem = "the index has its block, and no payment in it: the payee was no agent's wallet, or got nothing"
+        return "payment_not_counted", problem
     return "payment_pending", "the payment is on chain, and has too few confirmations or is not indexed yet: try again"
 
 
-def _tokens_in(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) -> set[str]:
-    """Return the contracts that logged an event of ERC-20 or EIP-3009 with accounts as its first topics."""
+def _logs_of(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) -> set[tuple[int, str]]:
+    """Return index and token of the events of ERC-20 or EIP-3009 with accounts as their first topics."""
     wanted = [topic, *("0x" + it[2:].lower().rjust(64, "0") for it in accounts)]
     return {
-        checksummed(log["address"])
+        (int(log["logIndex"], 16), checksummed(log["address"]))
         for log in receipt.get("logs", ())
         if len(log["topics"]) == TOPICS and [it.lower() for it in log["topics"]][: len(wanted)] == wanted
     }

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     T = TypeVar("T")
 
+_BRIEF: Final = "bilateral_is_brief"
+
 _STEPS: Final = 5_000
 """The steps of SQLite's machine between two looks at the clock: some hundred microseconds."""
 
@@ -49,6 +51,7 @@ class Reader:
         url: The SQLAlchemy URL of the database; the default database if left out.
         seconds: The time limit of a visit: of all its statements together.
         connections: The largest number of connections at once.
+        is_brief: True if visits hold up other requests, see `require_patience`.
 
     Raises:
         InvalidArgumentError: The URL is malformed, or of another database.
@@ -57,10 +60,12 @@ class Reader:
         DatabaseUnavailableError: The database cannot be opened.
     """
 
-    def __init__(self, url: str | None = None, *, seconds: float = 2.0, connections: int = 8) -> None:
+    def __init__(
+        self, url: str | None = None, *, seconds: float = 2.0, connections: int = 8, is_brief: bool = False
+    ) -> None:
         """See the class."""
         self.seconds = seconds
-        self._engine = _engine(url, seconds, connections)
+        self._engine = _engine(url, seconds, connections, is_brief=is_brief)
         try:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)
@@ -119,7 +124,20 @@ class Reader:
         self._engine.dispose()
 
 
-def _engine(url: str | None, seconds: float, connections: int) -> Engine:
+def require_patience(connection: Connection) -> None:
+    """End a brief visit before work whose length strangers choose.
+
+    Args:
+        connection: The connection.
+
+    Raises:
+        QueryTimeoutError: The visit is brief. It begins again in a thread.
+    """
+    if connection.get_execution_options().get(_BRIEF):
+        raise QueryTimeoutError(0)
+
+
+def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool) -> Engine:
     """Make an engine whose connections only read."""
     try:
         parsed = make_url(url or default_url())
@@ -130,7 +148,10 @@ def _engine(url: str | None, seconds: float, connections: int) -> Engine:
         raise InvalidArgumentError(f"the database is sqlite or postgresql, not {backend}")
     if backend == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
-    engine = create_engine(parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds)
+    options = {_BRIEF: is_brief}
+    engine = create_engine(
+        parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options
+    )
     (_prepare_sqlite if backend == "sqlite" else _prepare_postgresql)(engine, seconds)
     return engine
 

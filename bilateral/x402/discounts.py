@@ -45,8 +45,8 @@ Lookup = Callable[[str], Decimal]
 def service_lookup(provider: str, seller: str, *, service: str | None = None, seconds: float = 2.0) -> Lookup:
     """Return what asks a service for discounts. Without an answer there is no discount.
 
-    A policy holds for the service of the seller that it was published with. A discount that not all services with a
-    price have counts only if the service is named.
+    A policy holds for the service of the seller that it was published with. A discount that not all services have
+    counts only if the service is named.
 
     Args:
         provider: The URL of the service, `reputationProvider` of the well-known document: `https://…/api/buyer`.
@@ -62,7 +62,9 @@ def service_lookup(provider: str, seller: str, *, service: str | None = None, se
             response = httpx.get(url, params=question, timeout=seconds)
             response.raise_for_status()
             answer = response.json()
-            if not set(answer["originalPricing"]) <= set(answer["discount"]["appliesTo"]):
+            # Services without a price are in `services` alone, which the answers of other providers lack.
+            offered = answer["services"] if "services" in answer else answer["originalPricing"]
+            if not set(offered) <= set(answer["discount"]["appliesTo"]):
                 return Decimal(0)
             percentage = Decimal(str(answer["discount"]["percentage"]))
         except (httpx.HTTPError, ValueError, ArithmeticError, KeyError, TypeError):

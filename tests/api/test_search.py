@@ -45,6 +45,16 @@ def test_services_and_capabilities_filter(api, weather):
     assert found(api, capability="mcp_tool:nothing") == []
 
 
+def test_search_of_the_buyer_protocol_filters_by_x402(api, api_world):
+    everything, payable = (
+        {it["globalId"]: it["x402"] for it in api.get("/api/search", params={"x402Only": only}).json()["results"]}
+        for only in ("false", "true")
+    )
+    assert payable == {name: says for name, says in everything.items() if says}
+    assert [name.rpartition("#")[2] for name in payable] == [str(api_world.weather)]
+    assert len(everything) > 1
+
+
 def test_metadata_on_chain_filters(api):
     assert (first := found(api, metadata="category")) and found(api, metadata="category=weather") == first
     assert found(api, metadata=["category", "raw=hex:ff00"]) == first

@@ -149,16 +149,18 @@ def read_profile(
     if expand not in (None, "recentTransactions", "messages"):
         detail = f"expand {expand!r} is unknown: use recentTransactions or messages"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail)
+    registries = service.registries()
     with service.reader.connect() as connection:
         if chainId == "all":
             standing = read_buyer_everywhere(connection, address, name, is_expanded=expand is not None)
         else:
             standing = read_buyer(connection, address, chainId, name)
         key = standing.chain_id, standing.buyer
-        profile = _with_records(connection, standing, service.registries())
-        if expand is None:
-            return tagged(request, encode(profile), JSON)
-        _require_consent(request, standing)
+        profile = _with_records(connection, standing, registries)
+    if expand is None:
+        return tagged(request, encode(profile), JSON)
+    _require_consent(request, standing)  # it may ask a node, so no connection is held meanwhile
+    with service.reader.connect() as connection:
         payments = recent_transactions(connection, *key) if expand == "recentTransactions" else None
         messages = messages_about(connection, *key) if expand == "messages" else None
     found = ExpandedProfile(**vars(profile), recentTransactions=payments, messages=messages)

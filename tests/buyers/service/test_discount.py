@@ -12,7 +12,10 @@ from bilateral.buyers.policies import BRP, Weighed
 from bilateral.buyers.records import Standing
 from bilateral.buyers.requests import EnrichmentBody
 from bilateral.buyers.score import BuyerMetrics
+from bilateral.x402.discounts import service_lookup
 from tests.buyers.service.world import (
+    OTHER_ID,
+    OTHER_SELLER,
     SAMPLE,
     SELLER,
     SELLER_ID,
@@ -126,6 +129,21 @@ def test_policy_holds_for_the_service_that_it_was_published_with(buyers):
     results = buyers.get("/api/search", params={"buyerAddress": SAMPLE.address}).json()["results"]
     result = next(it for it in results if it["globalId"] == SISTER_ID)  # the cheapest service, by its own policy
     assert (result["pricing"]["discounted"], result["buyerDiscount"]["code"]) == (1, "disabled")
+
+
+def test_discount_of_a_route_is_that_of_its_service_even_without_prices(buyers, offered):
+    """A service without a price is in `services` alone."""
+    for name, incentives in (("draw", OFFER), ("cook", {"enabled": False})):
+        body = enrichment(OTHER_ID, serviceName=name, buyerIncentives=incentives)
+        assert buyers.post(
+            "/api/agent/enrichment", json=signed(EnrichmentBody, body, OTHER_ID, OTHER_SELLER)
+        ).is_success
+    provider = f"{buyers.base_url}/api/buyer".replace("//api", "/api")
+    found = {
+        (seller, name): service_lookup(provider, seller, service=name, seconds=30)(SAMPLE.address)
+        for seller, name in ((OTHER_ID, None), (OTHER_ID, "draw"), (OTHER_ID, "cook"), (SELLER_ID, None))
+    }
+    assert list(found.values()) == [0, 10, 0, 10]
 
 
 def test_id_whose_agent_a_client_lost_is_explained(buyers):

@@ -132,11 +132,18 @@ def test_agents_with_one_wallet_are_one_seller(buyers, buyers_database):
 
 
 @pytest.mark.parametrize(
-    ("which", "code"), [("unlisted", "token_not_listed"), ("plain", "payment_not_settled")], ids=["token", "plain"]
+    ("which", "payee", "code"),
+    [
+        ("unlisted", SELLER, "token_not_listed"),
+        ("plain", SELLER, "payment_not_settled"),
+        ("apart", SELLER, "payment_not_settled"),
+        ("nobody", STRANGER, "payment_not_counted"),
+    ],
+    ids=["token", "plain", "authorization of another transfer", "no agent"],
 )
-def test_transfer_that_the_index_will_never_count_is_not_pending(buyers, buyers_market, which, code):
+def test_transfer_that_the_index_will_never_count_is_not_pending(buyers, buyers_market, which, payee, code):
     """A payment by Permit2 is a plain transfer: the token logs no authorization of EIP-3009."""
-    body = feedback(getattr(buyers_market, which), buyer=CAROL)
+    body = feedback(getattr(buyers_market, which), buyer=CAROL, seller=payee)
     response = buyers.post("/api/buyer/feedback", json=body)
     assert (response.status_code, response.json()["code"]) == (422, code)
     assert metrics(buyers, CAROL)["paymentCount"] == 3

@@ -5,14 +5,17 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import delete, insert, select
 
-from bilateral.buyers.metrics import MOST_FUNDED, Dealings
-from bilateral.buyers.policies import BRP, weigh
+from bilateral.buyers.metrics import MOST_FUNDED, Dealings, read_dealings
+from bilateral.buyers.policies import BRP, INDEPENDENT, Reason, weigh
 from bilateral.buyers.records import Standing, profile_of
 from bilateral.identifiers import checksummed
 from bilateral.index.analysis.schema import funding
 from bilateral.index.database import open_database
-from bilateral.index.payments.schema import payment, payment_cursor
-from tests.buyers.service.world import BOB, CHAIN, DAY, SELLER, STRANGER
+from bilateral.index.errors import QueryTimeoutError
+from bilateral.index.payments.schema import agent_account, payment, payment_cursor
+from bilateral.index.readers import Reader
+from tests.buyers.service.world import ALICE, BOB, CAROL, CHAIN, DAY, DOLLAR, OTHER_SELLER, SELLER, STRANGER
+from tests.index.payments.world import IDENTITY
 
 
 @pytest.fixture
@@ -88,6 +91,55 @@ def test_votes_of_a_seller_are_one_whole_number():
 
 
 VOTES = ([90, 85], [87], [33, 33, 34], [66, 67, 67], [0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("payments", "micros", "counted"),
+    [
+        (20, 200 * DOLLAR, (20, 200 * DOLLAR, False)),
+        (21, 200 * DOLLAR, (20, 200 * DOLLAR, True)),
+        (20, 200 * DOLLAR + 1, (20, 200 * DOLLAR, True)),
+        (21, 200 * DOLLAR + 1, (20, 200 * DOLLAR, True)),
+    ],
+    ids=["at both limits", "a payment more", "a millionth more", "both more"],
+)
+def test_repeated_pair_counts_up_to_its_limits(payments, micros, counted):
+    """The other seller is below both limits, and counts whole."""
+    dealings = {("0x", 1): Dealings(payments=payments, micros=micros), ("0x", 2): Dealings(payments=1, micros=7)}
+    found = weigh(INDEPENDENT, dealings, 0)
+    is_repeated = Reason.REPEATED_PAIR in found.reasons
+    assert (found.metrics.payments - 1, found.metrics.volume - 7, is_repeated) == counted
+    plain = weigh(BRP, dealings, 0)
+    assert (plain.metrics.payments, plain.metrics.volume) == (payments + 1, micros + 7)
+    assert Reason.REPEATED_PAIR not in plain.reasons
+
+
+def test_review_of_a_shared_wallet_counts_for_the_agent_that_was_paid_first(buyers_database):
+    """Agent 4 shares a wallet with agent 1, later with agent 2. Its review counts for one of them, always the same."""
+    engine = open_database(buyers_database)
+    with engine.connect() as connection:  # nothing is committed
+        rows = connection.execute(select(payment).where(payment.c.payer == CAROL.address)).mappings().all()
+        last = max(row["block_number"] for row in rows) + 1_000
+        moved = {"chain_id": CHAIN, "identity_registry": IDENTITY, "agent_id": 4, "block_number": last, "log_index": 0}
+        connection.execute(insert(agent_account).values(**moved, owner=SELLER.address, wallet=OTHER_SELLER.address))
+        other = {**rows[0], "payee": OTHER_SELLER.address, "agent_id": 2, "block_number": last + 1}
+        connection.execute(insert(payment).values(**other))
+        first, until = (read_dealings(connection, CHAIN, CAROL.address, it) for it in (last + 1, last))
+    engine.dispose()
+    assert {agent: it.reviews for (_, agent), it in first.items()} == {1: [80], 2: []}
+    assert {agent: it.reviews for (_, agent), it in until.items()} == {1: [80]}
+
+
+def test_profile_whose_length_strangers_choose_is_not_read_in_the_event_loop(buyers_database):
+    for is_brief in (False, True):
+        reader = Reader(buyers_database, seconds=10, is_brief=is_brief)
+        assert reader.read(read_dealings, CHAIN, ALICE.address)
+        if is_brief:
+            with pytest.raises(QueryTimeoutError):
+                reader.read(read_dealings, CHAIN, CAROL.address)
+        else:
+            assert reader.read(read_dealings, CHAIN, CAROL.address)
+        reader.close()
 
 
 @pytest.fixture

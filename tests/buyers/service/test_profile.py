@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -13,7 +16,9 @@ from joserfc.jwk import KeySet
 from bilateral.api.routes.buyers import consent_text
 from bilateral.buyers.results import BuyerResult, domain_of
 from bilateral.signatures import recover_signer
-from tests.buyers.service.world import ALICE, CHAIN, SAMPLE, SELLER_ID, STRANGER, WASHER
+from tests.api.world import served
+from tests.buyers.service.world import ALICE, CAROL, CHAIN, SAMPLE, SELLER_ID, STRANGER, WASHER
+from tests.sdk.servers import HttpServer, respond
 
 SPECIFIED = ("paymentCount", "totalVolumeUsdc", "reviewsGiven", "avgReviewScore", "disputeCount", "disputeRate")
 
@@ -132,6 +137,31 @@ def test_others_do_not_see_the_payments_of_a_buyer(buyers, signer, seconds):
     assert response.status_code == 401
 
 
+def test_node_that_is_slow_to_check_a_signature_holds_no_connection(buyers_settings):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def stall(handler):
+        asked.set()
+        go_on.wait(20)
+        respond(handler, b"{}")
+
+    path = f"/api/buyer/{SAMPLE.address}"
+    garbage = {"X-Buyer-Until": str(int(time.time()) + 300), "X-Buyer-Signature": "0x00"}
+    with HttpServer() as node, ThreadPoolExecutor(1) as pool:
+        node.routes["/"] = stall
+        buyers = replace(buyers_settings.buyers, key_variable="", nodes={str(CHAIN): node.url})
+        with (
+            served(replace(buyers_settings, connections=1, buyers=buyers)) as url,
+            httpx.Client(base_url=url, timeout=60) as client,
+        ):
+            refused = pool.submit(client.get, path, params={"expand": "messages"}, headers=garbage)
+            assert asked.wait(20)
+            response = client.get(path, params={"unknown": 1})  # the shortcut has a connection of its own
+            go_on.set()
+            assert refused.result().status_code == 401
+    assert response.status_code == 200
+
+
 def test_operator_may_show_payments(buyers_with):
     with buyers_with(shows_transactions=True) as url:
         found = httpx.get(f"{url}/api/buyer/{SAMPLE.address}?expand=recentTransactions").json()
@@ -167,8 +197,8 @@ def test_profile_has_an_etag(buyers):
 @pytest.mark.parametrize("query", ["", "policy=independent-1.0", "policy=unknown"])
 @pytest.mark.parametrize(
     "text",
-    [SAMPLE.address, f"eip155:31337:{WASHER.address}", f"eip155:5:{SAMPLE.address}", "0x12", "x" * 200],
-    ids=["address", "global id", "another chain", "short", "long"],
+    [SAMPLE.address, f"eip155:31337:{WASHER.address}", CAROL.address, f"eip155:5:{SAMPLE.address}", "0x12", "x" * 200],
+    ids=["address", "global id", "review of an agent with a shared wallet", "another chain", "short", "long"],
 )
 def test_a_profile_is_the_same_with_and_without_the_router(buyers, text, query):
     short, routed = (buyers.get(f"/api/buyer/{text}?{it}") for it in (query, f"{query}&unknown=1"))

@@ -54,7 +54,7 @@ class Market:
         self.chain = chain
         self.payments = Payments(chain, code)
         self.now = int(time.time()) - 53 * DAY - 3_600
-        self.unlisted = self.plain = ""
+        self.unlisted = self.plain = self.apart = self.nobody = ""
         self._feedback = 0
 
     def mine(self, *logs, after=60):
@@ -104,6 +104,9 @@ class Market:
         unlisted = self.payments.pay(CAROL.address, SELLER.address, 5 * DOLLAR, OTHER_TOKEN)
         self.unlisted = self.sent(unlisted)
         self.plain = self.sent(transfer(CAROL.address, SELLER.address, 5 * DOLLAR))
+        use, paid = self.pay(CAROL, SELLER, 5)
+        self.apart = self.sent([use, transfer(SELLER.address, STRANGER.address, 1), paid])
+        self.nobody = self.sent(self.pay(CAROL, STRANGER, 5))
 
 
 def index(url, database):
