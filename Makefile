@@ -65,11 +65,12 @@ bench-search-large: setup ## Measure searches on 1,000,000 agents in DATABASE, o
 bench-explorer: setup ## Measure the web pages on DATABASE, which bench-search fills, and on an agent with a million ratings.
 	@$(BIN)/python -m bench.explorer --database $(DATABASE)
 
-bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop and paid requests. Takes minutes.
+bench-speed: compile ## Measure writes and reads of the SDK, the index beside a plain loop, paid requests and buyers. Takes minutes.
 	@$(BIN)/python -m bench.writes
 	@$(BIN)/python -m bench.reads
 	@$(BIN)/python -m bench.index
 	@$(BIN)/python -m bench.x402
+	@$(BIN)/python -m bench.buyers_service
 
 evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust.md.
 	@$(BIN)/python -m bench.trust $(DATA)

@@ -63,7 +63,10 @@ LEARN_SECONDS: Final = 10.0
 
 RATE: Final = 500
 P95_MS: Final = 25.0
-"""The bounds for profiles of one worker on SQLite: requests a second, and 95 of 100 answers within milliseconds."""
+"""The bounds for profiles of one worker: requests a second, and 95 of 100 answers within milliseconds.
+
+They hold for each engine. PostgreSQL misses them on two cores (docs/buyers.md), so only SQLite fails the run.
+"""
 
 _NOBODY: Final = "0x" + "00" * 20
 
@@ -118,7 +121,7 @@ def learn(database: str, url: str, _: int) -> int:
         return connection.execute(select(func.count()).select_from(payment)).scalar_one()
 
 
-def ask(database: str, requests: int, *, is_bound: bool) -> bool:
+def ask(engine: str, database: str, requests: int) -> bool:
     """Start a process of the service, ask for profiles, and print the latencies. Return False if a bound is missed."""
     command = [str(Path(sys.executable).with_name("bilateral")), "serve", "--no-index", "--port", "0"]
     arguments = ["--rate", "1000000/second", "--database", database]
@@ -135,16 +138,17 @@ def ask(database: str, requests: int, *, is_bound: bool) -> bool:
             wall, used = time.perf_counter() - began, processor_seconds(service.pid) - before
             rate, p95 = requests / wall, took[len(took) * 95 // 100] * 1e3
             is_met = rate >= RATE and p95 <= P95_MS
-            bound = verdict(f"{RATE}/s, p95 {P95_MS:g} ms", is_bound=is_bound, is_met=is_met)
-            print(f"profiles: {rate:,.0f}/s, {_percentiles(took)}, {used / requests * 1e3:.2f} ms CPU each{bound}")
-            return is_met or not is_bound
+            bound = verdict(f"{RATE}/s, p95 {P95_MS:g} ms", is_met=is_met)
+            each = f"{used / requests * 1e3:.2f} ms CPU each"
+            print(f"{engine}: profiles {rate:,.0f}/s, {_percentiles(took)}, {each}{bound}")
+            return is_met
         finally:
             service.terminate()
 
 
-def verdict(bound: str, *, is_bound: bool, is_met: bool) -> str:
-    """Return the end of a row: the bound and its verdict. PostgreSQL has no bounds."""
-    return f"; bound {bound}: {'met' if is_met else 'MISSED'}" if is_bound else "; no bound"
+def verdict(bound: str, *, is_met: bool) -> str:
+    """Return the end of a row: the bound and its verdict."""
+    return f"; bound {bound}: {'met' if is_met else 'MISSED'}"
 
 
 def _percentiles(seconds: Sequence[float]) -> str:
@@ -152,7 +156,7 @@ def _percentiles(seconds: Sequence[float]) -> str:
 
 
 def main() -> int:
-    """Measure, and print the figures with their bounds. Return 1 if one is missed."""
+    """Measure, and print the figures with their bounds. Return 1 if one is missed on SQLite."""
     parser = argparse.ArgumentParser(prog="python -m bench.buyers_service", description=__doc__)
     parser.add_argument("--payments", type=int, default=100_000)
     parser.add_argument("--blocks", type=int, default=500)
@@ -169,14 +173,14 @@ def main() -> int:
             index(fresh("world"), url)
             run = measured(learn, fresh("world"), url, 0)
             took = f"{run.seconds:.1f} s, CPU {run.cpu_seconds:.1f} s, {run.mebibytes:.0f} MiB"
-            is_bound = engine.lower().startswith("sqlite")
+            is_sqlite = engine == "SQLite"
             allowed = LEARN_SECONDS * run.events / 100_000
             is_met = run.seconds <= allowed
-            bound = verdict(f"{allowed:g} s", is_bound=is_bound, is_met=is_met)
+            bound = verdict(f"{allowed:g} s", is_met=is_met) if is_sqlite else "; no bound"
             print(f"{engine}: {run.events:,} payments in {took}{bound}")
-            all_met &= is_met or not is_bound
+            all_met &= is_met or not is_sqlite
             if options.requests:
-                all_met &= ask(fresh("world"), options.requests, is_bound=is_bound)
+                all_met &= ask(engine, fresh("world"), options.requests) or not is_sqlite
     return 0 if all_met else 1
 
 
