@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bilateral.trust.arrays import Flags, Floats, Ints, dense, first_of, pairs
+from bilateral.trust.holdings import Holdings
+from bilateral.trust.tables import OPTIONAL
 from bilateral.values import STANDARD_TAGS
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ class Ledger:
         owner: The account that owns each agent.
         wallet: The wallet of each agent.
         registered: The time of each agent's registration.
-        held_from: The time from which the owner has each agent; minus infinity if unknown.
+        holdings: The accounts that held the agents that changed hands.
         operated: The pairs of agent and operator, as `pairs` joins them with the number of accounts, ascending.
         is_validator: Marks the agents that validate.
         uri: The code of each agent's URI; -1 where the URI is empty.
@@ -102,7 +104,7 @@ class Ledger:
     owner: Ints
     wallet: Ints
     registered: Floats
-    held_from: Floats
+    holdings: Holdings
     operated: Ints
     is_validator: Flags
     uri: Ints
@@ -166,6 +168,8 @@ class _Coding:
             tables.transfers["src"],
             tables.transfers["dst"],
         ]
+        if "holders" in tables.agents.column_names:
+            named.append(pc.struct_field(pc.list_flatten(tables.agents["holders"]), "account"))
         self.addresses = pc.unique(pa.chunked_array([_distinct(column) for column in named])).drop_null()
         self.addresses = self.addresses.take(pc.sort_indices(self.addresses))
         order = np.argsort(_integers(tables.agents["agent_id"]), kind="stable")
@@ -195,16 +199,17 @@ class _Coding:
         inbound = np.flatnonzero((dst >= 0) & (src >= 0) & (src != dst) & funds)[::-1]
         funder[dst[inbound]] = src[inbound]  # in reverse order of time, so that the first transfer is written last
         funded_at[dst[inbound]], funded_with[dst[inbound]] = sent_at[inbound], sent[inbound]
-        late = funded_at > self.first_act(opinions, owner) + _SLACK
+        agent_numbers, holdings = np.arange(count), self.holdings()
+        founder = holdings.at(agent_numbers, np.full(count, -np.inf), owner)
+        late = funded_at > self.first_act(opinions, founder) + _SLACK
         funder[late], funded_at[late], funded_with[late] = -1, np.nan, np.nan
-        agent_numbers = np.arange(count)
         return Ledger(
             addresses=self.addresses,
             agent_ids=self.agent_ids,
             owner=owner,
             wallet=wallet,
             registered=_floats(agents["ts"])[self.agent_order],
-            held_from=self.held_from(),
+            holdings=holdings,
             operated=self.operated(),
             is_validator=_flags(agents["is_validator"])[self.agent_order],
             uri=_shared_codes(agents["uri"])[self.agent_order],
@@ -231,7 +236,7 @@ class _Coding:
             dropped=self.dropped,
         )
 
-    def first_act(self, opinions: Opinions, owner: Ints) -> Floats:
+    def first_act(self, opinions: Opinions, founder: Ints) -> Floats:
         """Return the time from which each account acts. Money that comes later did not create the account.
 
         Otherwise a stranger could send money to an old account whose funding is unknown, and so seem to be its funder.
@@ -242,31 +247,34 @@ class _Coding:
             (self.account(transfers["src"]), _floats(transfers["ts"])),
             (opinions.rater, opinions.ts),
             (self.account(payments["payer"]), _floats(payments["ts"])),
-            (owner, _floats(agents["ts"])[self.agent_order]),
+            (founder, _floats(agents["ts"])[self.agent_order]),
         ):
             inside = accounts >= 0
             np.minimum.at(first, accounts[inside], times[inside])
         return first
 
-    def held_from(self) -> Floats:
-        """Return the time from which the owner has each agent."""
-        agents = self.tables.agents
-        if "held_from" not in agents.column_names:
-            return np.full(len(self.agent_ids), -np.inf)
-        return np.asarray(pc.fill_null(agents["held_from"], -np.inf), np.float64)[self.agent_order]
+    def holdings(self) -> Holdings:
+        """Return who held the agents that changed hands."""
+        held, agent = self.listed("holders")
+        account = self.account(pa.chunked_array([pc.struct_field(held, "account")]))
+        return Holdings.of(agent, account, _floats(pc.struct_field(held, "since")))
 
     def operated(self) -> Ints:
         """Return the pairs of agent and operator."""
-        agents = self.tables.agents
-        if "operators" not in agents.column_names:
-            return np.zeros(0, np.int64)
-        operators = agents["operators"].combine_chunks()
-        place = np.full(agents.num_rows, -1, np.int64)
-        place[self.agent_order] = np.arange(len(self.agent_order))
-        agent = place[np.asarray(pc.list_parent_indices(operators), np.int64)]
-        account = self.account(pa.chunked_array([pc.list_flatten(operators)], pa.string()))
+        operators, agent = self.listed("operators")
+        account = self.account(pa.chunked_array([operators], pa.string()))
         known = (agent >= 0) & (account >= 0)
         return np.unique(pairs(agent[known], account[known], len(self.addresses)))
+
+    def listed(self, name: str) -> tuple[pa.Array, Ints]:
+        """Return the entries of an optional column of lists, and the agent of each; -1 for a repeated row."""
+        agents = self.tables.agents
+        if name not in agents.column_names:
+            return pa.array([], OPTIONAL["agents"][name].value_type), np.zeros(0, np.int64)
+        lists = agents[name].combine_chunks()
+        place = np.full(agents.num_rows, -1, np.int64)
+        place[self.agent_order] = np.arange(len(self.agent_order))
+        return pc.list_flatten(lists), place[np.asarray(pc.list_parent_indices(lists), np.int64)]
 
     def account(self, column: pa.ChunkedArray) -> Ints:
         """Return the account of each address; -1 for null."""

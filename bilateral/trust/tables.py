@@ -59,14 +59,17 @@ COLUMNS: Final[dict[str, dict[str, pa.DataType]]] = {
 """The columns of each table. Times are Unix seconds; `payment_tx` is null for feedback without a proof of payment."""
 
 OPTIONAL: Final[dict[str, dict[str, pa.DataType]]] = {
-    "agents": {"operators": pa.list_(pa.string()), "held_from": pa.float64()},
+    "agents": {
+        "operators": pa.list_(pa.string()),
+        "holders": pa.list_(pa.struct([("account", pa.string()), ("since", pa.float64())])),
+    },
     "transfers": {"funds": pa.bool_()},
 }
 """Columns that a table may lack.
 
-`operators` are the accounts that an owner approved for an agent, now or before. `held_from` is the time from which the
-owner has the agent; what was said before says nothing about the owner. `funds` is false for a transfer that cannot be
-the first of its receiver.
+`operators` are the accounts that an owner approved for an agent, now or before. `holders` are the accounts that held
+the agent, and since when; what was said of it is judged against its holder of then, null if unknown. It may be null for
+an agent that never changed hands. `funds` is false for a transfer that cannot be the first of its receiver.
 """
 
 _REPEATED: Final = {

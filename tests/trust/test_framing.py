@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from bilateral.trust.context import Context
 from bilateral.trust.detectors.blocks import Blocks
 from bilateral.trust.detectors.links import Links
 from bilateral.trust.detectors.lockstep import Lockstep
@@ -12,6 +13,7 @@ from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.engine import Engine
+from bilateral.trust.ledger import Ledger
 from bilateral.trust.tables import OPTIONAL, Tables
 from tests.trust.conftest import names
 
@@ -144,13 +146,76 @@ def optional(tables, **columns):
     return Tables.of(agents=agents, **{name: getattr(tables, name) for name in names_})
 
 
-@pytest.mark.parametrize("given", [False, True])
-def test_an_agent_given_away_leaves_its_earlier_raters_alone(market, given):
+def held(scene, *holders):
+    """The tables of a scene, where agent 99 was held by some accounts, each from a time on."""
+    return optional(scene.tables(), holders={99: [{"account": name, "since": time} for name, time in holders]})
+
+
+@pytest.mark.parametrize(
+    ("founder", "since", "flagged"), [("founder", 7000.0, False), (None, 7000.0, False), ("founder", 6000.0, False)]
+)
+def test_an_agent_given_away_leaves_its_earlier_raters_alone(market, founder, since, flagged):
     market.agent(99, "critic", ts=50.0)
     market.feedback("critic", 99, 95, 6000.0)
-    tables = optional(market.tables(), held_from={99: 7000.0}) if given else market.tables()
-    engine, places = judged(market, tables)
-    assert bool(engine.suspicion_.flagged[places["critic"]]) != given
+    assert is_flagged(market, "critic")
+    engine, places = judged(market, held(market, (founder, 50.0), ("critic", since)))
+    assert bool(engine.suspicion_.flagged[places["critic"]]) == flagged
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        [("crook", 7000.0)],
+        [("partner", 7000.0), ("crook", 8000.0)],
+        [("partner", 5990.0), ("crook", 6010.0)],
+        [("partner", 5990.0), ("crook", 6010.0), ("buyer", 9000.0)],
+        [("partner", 7000.0)],
+    ],
+    ids=["to itself", "there and back", "back after the praise", "back and on", "to another account"],
+)
+def test_who_moves_its_agent_still_answers_for_its_own_praise(market, later):
+    market.agent(99, later[-1][0], ts=50.0)
+    market.feedback("crook", 99, 100, 6000.0)
+    engine, places = judged(market, held(market, ("crook", 50.0), *later))
+    assert {name for name, place in places.items() if engine.suspicion_.flagged[place]} == {"crook"}
+    assert [names(engine.context_, one.beneficiaries) for one in engine.findings_ if one.detector == "links"] == [
+        {"crook"}
+    ]
+
+
+def test_an_agent_that_goes_to_kin_leaves_the_kins_praise_tied_to_its_former_owner(market):
+    market.agent(99, "kin", ts=50.0)
+    market.transfer("crook", "kin", 3.0, 4000.0)
+    market.feedback("kin", 99, 100, 6000.0)
+    engine, _ = judged(market, held(market, ("crook", 50.0), ("kin", 7000.0)))
+    links = [one for one in engine.findings_ if one.detector == "links"]
+    assert "the account that funded them" in links[0].sentence
+    assert names(engine.context_, links[0].actors) == {"kin"}
+    assert all(names(engine.context_, one.beneficiaries) == {"crook"} for one in links)
+
+
+def test_an_operator_of_a_later_owner_does_not_tie_its_earlier_praise_to_anybody(market):
+    market.agent(99, "buyer", ts=50.0)
+    market.feedback("helper", 99, 100, 6000.0)
+    tables = optional(held(market, ("founder", 50.0), ("buyer", 7000.0)), operators={99: ["helper"]})
+    assert not any("operator" in one.sentence for one in judged(market, tables)[0].findings_)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [[("crook", 7000.0)], [("partner", 7000.0)], [("partner", 7000.0), ("crook", 8000.0)]],
+    ids=["to itself", "to another account", "there and back"],
+)
+def test_who_moves_its_agent_still_answers_for_money_that_came_back(market, later):
+    market.agent(99, later[-1][0], ts=50.0)
+    for number in range(4):
+        market.payment(f"washer{number}", "pocket", 99, 1.0, 900.0)
+        market.transfer("crook", f"washer{number}", 0.99, 1000.0 + number)
+    ledger = Ledger.of(held(market, ("crook", 50.0), *later))
+    context = Context.of(ledger)
+    found = WashPayments().fit(context).findings_
+    assert [names(context, one.beneficiaries) for one in found] == [{"crook"}]
+    assert len(found[0].payments) == 4
 
 
 @pytest.mark.parametrize("approved", [False, True])

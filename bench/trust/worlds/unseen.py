@@ -1,4 +1,7 @@
-"""Attack families that nothing was tuned on. They were written after the engine, and run for the report only."""
+"""Attack families that were written after the first engine, and on which nothing was tuned.
+
+Their figures were watched while detectors were changed later. So the name tells their origin only.
+"""
 
 from __future__ import annotations
 

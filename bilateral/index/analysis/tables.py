@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 from sqlalchemy import text
 
-from bilateral.index.analysis.accounts import OF_REGISTRY
+from bilateral.index.analysis.accounts import NOBODY, OF_REGISTRY
 from bilateral.index.analysis.proofs import Proofs
 from bilateral.index.analysis.schema import FundingState
 from bilateral.index.columns import python_integer
@@ -31,21 +31,20 @@ _AGENTS: Final = """
     FROM agent WHERE chain_id = :chain_id AND identity_registry = :identity ORDER BY agent_id
 """
 
-_HELD_FROM: Final = """
-    SELECT agent_id, max(block_time) FROM transfer
-    WHERE chain_id = :chain_id AND registry = :identity GROUP BY agent_id
+_HOLDERS: Final = """
+    SELECT agent_id, from_address, to_address, block_time FROM transfer
+    WHERE chain_id = :chain_id AND registry = :identity AND from_address <> to_address
+    ORDER BY block_number, log_index
 """
 
 _OPERATORS: Final = """
-    SELECT agent.agent_id, granted.operator FROM agent JOIN approval_for_all granted
-      ON granted.chain_id = agent.chain_id AND granted.registry = agent.identity_registry
-     AND granted.owner = agent.owner AND granted.is_approved
-    WHERE agent.chain_id = :chain_id AND agent.identity_registry = :identity
-    UNION
-    SELECT agent.agent_id, granted.account FROM agent JOIN approval granted
-      ON granted.chain_id = agent.chain_id AND granted.registry = agent.identity_registry
-     AND granted.owner = agent.owner AND granted.agent_id = agent.agent_id
-    WHERE agent.chain_id = :chain_id AND agent.identity_registry = :identity
+    SELECT DISTINCT owner, operator FROM approval_for_all
+    WHERE chain_id = :chain_id AND registry = :identity AND is_approved
+"""
+
+_APPROVED: Final = """
+    SELECT DISTINCT agent_id, owner, account FROM approval
+    WHERE chain_id = :chain_id AND registry = :identity AND account <> :nobody
 """
 
 _FEEDBACK: Final = f"""
@@ -155,14 +154,15 @@ class _Reading:
         validations = list(self._validations())
         rated = list(self._ratings())
         validators = {row[0] for row in validations} | {row[3] for row in rated if row[1] == "validator"}
-        held = {row[0]: float(row[1]) for row in self._rows(_HELD_FROM, number=0)}
-        operators: dict[int, list[str]] = {}
-        for agent_id, operator in self._rows(_OPERATORS, number=0):
-            operators.setdefault(agent_id, []).append(operator)
-        known = ((*row, row[0] in validators, operators.get(row[0]), held.get(row[0])) for row in agents)
+        feedback = list(self._feedback())
+        owners = {row[0]: row[1] for row in agents}
+        judged = {(row[1], row[2]) for row in feedback} | {(owners[row[0]], row[1]) for row in validations}
+        operators = self._operators(owners, judged)
+        holders = self._holders()
+        known = ((*row, row[0] in validators, operators.get(row[0]), holders.get(row[0])) for row in agents)
         tables = Tables.of(
             agents=_table("agents", known),
-            feedback=_table("feedback", self._feedback()),
+            feedback=_table("feedback", feedback),
             ratings=_table("ratings", rated),
             validations=_table("validations", validations),
             payments=_table("payments", payments),
@@ -177,6 +177,31 @@ class _Reading:
             if number is not None:
                 found[number] = python_integer(found[number])
             yield found
+
+    def _holders(self) -> dict[int, list[dict[str, Any]]]:
+        """Return the accounts that held each agent that changed hands, in order, and since when; None for nobody."""
+        found: dict[int, list[dict[str, Any]]] = {}
+        for agent_id, sender, receiver, time in self._rows(_HOLDERS, number=0):
+            held = found.setdefault(agent_id, [])
+            if not held and sender != NOBODY:  # a registry may hand out agents without a first transfer from nobody
+                held.append({"account": sender, "since": 0.0})
+            held.append({"account": None if receiver == NOBODY else receiver, "since": float(time)})
+        return {agent_id: held for agent_id, held in found.items() if len(held) > 1}
+
+    def _operators(self, owners: Mapping[int, str], judged: Iterable[tuple[str, int]]) -> dict[int, list[str]]:
+        """Return the accounts that judged each agent, and that its owner approved for it or for all of its agents.
+
+        An owner may have thousands of agents and of operators. So their pairs are not counted up: each account that
+        judged an agent is looked up among the approvals.
+        """
+        for_all = {tuple(row) for row in self._rows(_OPERATORS)}
+        for_one = {tuple(row) for row in self._rows(_APPROVED, number=0, nobody=NOBODY)}
+        found: dict[int, list[str]] = {}
+        for account, agent_id in judged:
+            owner = owners[agent_id]
+            if account != NOBODY and ((owner, account) in for_all or (agent_id, owner, account) in for_one):
+                found.setdefault(agent_id, []).append(account)
+        return {agent_id: sorted(accounts) for agent_id, accounts in found.items()}
 
     def _known(self, agent_id: int) -> bool:
         """Check that an agent is in the table of agents, and count the row if it is not."""

@@ -47,7 +47,7 @@ class Detector(ABC):
 
 
 @dataclass(frozen=True)
-class Test:
+class Trial:
     """One of a detector's tests that may lead to a finding.
 
     Attributes:
@@ -61,7 +61,7 @@ class Test:
     finding: Callable[[float], Finding]
 
 
-def discoveries(tests: Sequence[Test], number: int) -> list[Finding]:
+def discoveries(tests: Sequence[Trial], number: int) -> list[Finding]:
     """Correct the p-values of all of a detector's families of tests together, and return the findings.
 
     Args:

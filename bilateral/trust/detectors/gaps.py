@@ -13,7 +13,7 @@ from scipy import stats
 
 from bilateral.trust.arrays import Floats, Ints, group_sums
 from bilateral.trust.context import THIN
-from bilateral.trust.detectors.base import Test
+from bilateral.trust.detectors.base import Trial
 from bilateral.trust.findings import Finding
 from bilateral.trust.significance import SMALLEST
 
@@ -30,7 +30,7 @@ _PAID: Final = 0.3
 """The share of the blame that a rater gets who paid."""
 
 
-def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Test], int]:
+def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Trial], int]:
     """Test each subject for a difference between its thin raters and the others; return also the number of tests.
 
     The test is that of Welch, with the deviation of each side drawn towards that of all opinions.
@@ -75,7 +75,7 @@ def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Test], int]:
             subjects=np.array([ledger.subject_account[number]]),
             opinions=chosen,
             weight=0.5,
-            confidence=doubt(context, chosen),
+            confidence=share_of_blame(context, chosen),
             sentence=(
                 f"{len(chosen)} raters who judge hardly anything else find one subject {abs(gap[place]):.0f} points "
                 f"{direction} than others do."
@@ -83,10 +83,10 @@ def gaps(context: Context, rows: Ints, level: float) -> tuple[list[Test], int]:
         )
 
     likely = np.flatnonzero(p_values < level)
-    return [Test(float(p_values[n]), level, partial(finding, int(n))) for n in likely], len(tested)
+    return [Trial(float(p_values[n]), level, partial(finding, int(n))) for n in likely], len(tested)
 
 
-def doubt(context: Context, rows: Ints) -> Floats:
+def share_of_blame(context: Context, rows: Ints) -> Floats:
     """Return, for each distinct rater of some opinions, its share of the blame: less if it paid for one of them.
 
     Args:

@@ -21,6 +21,7 @@ from bilateral.trust.significance import adjusted, excess, fisher
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
+    from bilateral.trust.ledger import Ledger
 
 _FAVOURABLE: Final = 50.0
 """Opinions below this percentage promote nobody."""
@@ -72,17 +73,15 @@ class Links(Detector):
         ledger, opinions = context.ledger, context.ledger.opinions
         if not len(opinions):
             return []
-        account = ledger.subject_account[opinions.subject].astype(np.int64)
         rater = opinions.rater.astype(np.int64)
-        favourable = ~(opinions.percent < _FAVOURABLE) & (opinions.kind != Kind.CONSTANT_TAG)
-        agent = ledger.subject_agent[opinions.subject]
-        if ledger.agents:  # what was said before an owner had the agent says nothing about the owner
-            favourable &= (agent < 0) | (opinions.ts >= ledger.held_from[np.maximum(agent, 0)])
+        account = _answering(ledger, rater)
+        favourable = ~(opinions.percent < _FAVOURABLE) & (opinions.kind != Kind.CONSTANT_TAG) & (account >= 0)
+        account = np.maximum(account, 0)
         tested = []
         for link in self._links(context, rater, account):
             rows = np.flatnonzero(link.linked & favourable)
             if len(rows):
-                tested.append((link, *_tests(context, rows, link)))
+                tested.append((link, *_tests(context, rows, link, account)))
         if not tested:
             return []
         q_values = adjusted(np.concatenate([p_values for *_, p_values in tested]))
@@ -90,7 +89,7 @@ class Links(Detector):
         for link, parts, statistics, _ in tested:
             for place in np.flatnonzero(q_values[start : start + len(parts)] < _WEAK):
                 q_value = float(q_values[start + place])
-                findings.append(self._finding(context, link, parts[place], q_value, statistics[place]))
+                findings.append(self._finding((rater, account), link, parts[place], q_value, statistics[place]))
             start += len(parts)
         return sorted(findings, key=lambda one: -one.strength)[: self.limit]
 
@@ -98,7 +97,8 @@ class Links(Detector):
         """Return each kind of link."""
         ledger, kin = context.ledger, context.kin
         agent = ledger.subject_agent[ledger.opinions.subject]
-        wallet = np.where(agent >= 0, ledger.wallet[np.maximum(agent, 0)], account)
+        same_owner = account == ledger.subject_account[ledger.opinions.subject]  # the wallet and operators are its own
+        wallet = np.where((agent >= 0) & same_owner, ledger.wallet[np.maximum(agent, 0)], account)
         funder = np.where(kin.is_hub[np.maximum(ledger.funder, 0)], -1, ledger.funder)
         shared = funder[rater]
         gifts = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
@@ -131,18 +131,17 @@ class Links(Detector):
             _Link("judge an account that sent them money", to_rater & ~itself & ~hub, account, own),
             _Link(
                 "judge an account that made them its operator",
-                _operated(context, rater, agent) & ~itself,
+                _operated(context, rater, agent) & same_owner & ~itself,
                 account,
                 np.ones(len(rater), bool),
             ),
         ]
 
-    def _finding(self, context: Context, link: _Link, part: Ints, q_value: float, statistic: str) -> Finding:
-        opinions = context.ledger.opinions
-        account = context.ledger.subject_account[opinions.subject[part]]
-        actors = np.unique(opinions.rater[part])
-        gaining = np.unique(account[link.own[part]])
-        others = np.setdiff1d(account, gaining)
+    def _finding(self, ends: tuple[Ints, Ints], link: _Link, part: Ints, q_value: float, statistic: str) -> Finding:
+        rater, account = ends
+        actors = np.unique(rater[part])
+        gaining = np.unique(account[part][link.own[part]])
+        others = np.setdiff1d(account[part], gaining)
         return Finding(
             detector=self.name,
             statistic=statistic,
@@ -156,10 +155,20 @@ class Links(Detector):
         )
 
 
-def _tests(context: Context, rows: Ints, link: _Link) -> tuple[list[Ints], list[str], Floats]:
+def _answering(ledger: Ledger, rater: Ints) -> Ints:
+    """Return the account that answers for the rated of each opinion, as of its time; -1 if unknown.
+
+    A rater that lends its agent to another account while it praises it, and takes it back, answers for it all along.
+    """
+    opinions = ledger.opinions
+    agent = ledger.subject_agent[opinions.subject]
+    account = ledger.holdings.at(agent, opinions.ts, ledger.subject_account[opinions.subject].astype(np.int64))
+    return np.where(ledger.holdings.took_back(agent, rater, opinions.ts), rater, account)
+
+
+def _tests(context: Context, rows: Ints, link: _Link, account: Ints) -> tuple[list[Ints], list[str], Floats]:
     """Test, for one kind of link, each group's number of linked opinions; return the groups, statistics and values."""
     ledger, opinions = context.ledger, context.ledger.opinions
-    account = ledger.subject_account[opinions.subject]
     received = np.bincount(account[context.pair], minlength=ledger.accounts)
     written = np.bincount(opinions.rater[context.pair], minlength=ledger.accounts)
     total = max(len(context.pair), 1)

@@ -14,8 +14,8 @@ import numpy as np
 
 from bilateral.trust.arrays import Floats, Ints
 from bilateral.trust.context import THIN, inflation_odds, unpaid_odds
-from bilateral.trust.detectors.base import Detector, Test, discoveries
-from bilateral.trust.detectors.gaps import doubt, gaps
+from bilateral.trust.detectors.base import Detector, Trial, discoveries
+from bilateral.trust.detectors.gaps import gaps, share_of_blame
 from bilateral.trust.findings import Finding
 from bilateral.trust.ledger import Kind
 from bilateral.trust.significance import excess, fisher, share
@@ -68,7 +68,7 @@ class Lockstep(Detector):
         found = discoveries(tests, sum(number for _, number in families))
         return sorted(found, key=lambda one: -one.strength)[: self.limit]
 
-    def _thin(self, context: Context, rows: Ints, rank: Floats) -> tuple[list[Test], int]:
+    def _thin(self, context: Context, rows: Ints, rank: Floats) -> tuple[list[Trial], int]:
         """Test each subject for too many raters of the lowest ranks."""
         ledger, opinions = context.ledger, context.ledger.opinions
         subject = opinions.subject[rows]
@@ -96,7 +96,7 @@ class Lockstep(Detector):
                 subjects=np.array([ledger.subject_account[number]]),
                 opinions=chosen,
                 weight=0.8 * _oddness(context, chosen),
-                confidence=np.clip(1 - expected / len(chosen), 0, 1) * doubt(context, chosen),
+                confidence=np.clip(1 - expected / len(chosen), 0, 1) * share_of_blame(context, chosen),
                 sentence=(
                     f"{len(chosen)} of {judged[number]} raters of one subject are young accounts with few other "
                     "opinions."
@@ -105,12 +105,12 @@ class Lockstep(Detector):
 
         return self._likely(p_value, self.level, finding), int((judged > 0).sum())
 
-    def _likely(self, p_value: Floats, level: float, finding: Callable[[int, float], Finding]) -> list[Test]:
+    def _likely(self, p_value: Floats, level: float, finding: Callable[[int, float], Finding]) -> list[Trial]:
         """Return the tests that can lead to a finding, those with the smallest p-values first."""
         places = np.argsort(p_value, kind="stable")[: self.limit]
-        return [Test(float(p_value[n]), level, partial(finding, int(n))) for n in places if p_value[n] < level]
+        return [Trial(float(p_value[n]), level, partial(finding, int(n))) for n in places if p_value[n] < level]
 
-    def _unpaid(self, context: Context, rows: Ints) -> tuple[list[Test], int]:
+    def _unpaid(self, context: Context, rows: Ints) -> tuple[list[Trial], int]:
         """Test the owners for feedback that is hardly ever paid for. Free services exist, so this only adds weight."""
         ledger, opinions = context.ledger, context.ledger.opinions
         praise = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] >= _PRAISE)]
@@ -143,7 +143,7 @@ class Lockstep(Detector):
 
         return self._likely(p_values, 10 * self.level, finding), int((count > 0).sum())
 
-    def _bursts(self, context: Context, rows: Ints) -> tuple[list[Test], int]:
+    def _bursts(self, context: Context, rows: Ints) -> tuple[list[Trial], int]:
         """Test each subject for raters that come within a time that is too short."""
         ledger, opinions = context.ledger, context.ledger.opinions
         order = rows[np.lexsort((opinions.ts[rows], opinions.subject[rows]))]
@@ -198,7 +198,7 @@ class Lockstep(Detector):
                 subjects=np.array([ledger.subject_account[number]]),
                 opinions=found,
                 weight=(0.2 + 0.5 * thin) * _oddness(context, found),
-                confidence=doubt(context, found),
+                confidence=share_of_blame(context, found),
                 sentence=f"{together} of one subject come within {span}.",
             )
 

@@ -64,12 +64,12 @@ class ReviewedKin(Detector):
                 unknown = members[label[members] < 0]
                 if not len(unknown) or len(members) > self.largest:
                     continue
-                doubt = (innocent + 1) / (guilty + innocent + 2)
+                q_value = (innocent + 1) / (guilty + innocent + 2)
                 findings.append(
                     Finding(
                         detector=self.name,
                         statistic=f"{guilty} guilty and {innocent} innocent of {len(members)} reviewed",
-                        q_value=doubt,
+                        q_value=q_value,
                         actors=unknown[sure[unknown]],
                         subjects=unknown[~sure[unknown]],
                         tied=unknown[~sure[unknown]],

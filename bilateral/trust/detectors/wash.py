@@ -90,8 +90,7 @@ class WashPayments(Detector):
         direct = _Moves(pairs(src, dst, ledger.accounts), sent, at)
         out = np.zeros(len(ledger.payer), bool)
         payers = [ledger.payer, _own_funder(context)[np.maximum(ledger.payer, 0)]]
-        agent = np.maximum(ledger.paid_agent, 0)
-        receivers = [ledger.payee, ledger.owner[agent] if ledger.agents else ledger.payee]
+        receivers = [ledger.payee, _holder(ledger)]
         for receiver in receivers:
             for payer in payers:
                 usable = (receiver >= 0) & (payer >= 0) & (receiver != payer)
@@ -138,7 +137,7 @@ class WashPayments(Detector):
     def _finding(self, context: Context, agent: int, q_value: float, expected: Floats) -> Finding:
         ledger, opinions = context.ledger, context.ledger.opinions
         payments = np.flatnonzero(self.returned_ & (ledger.paid_agent == agent))
-        own = ledger.paid_at[payments] >= ledger.held_from[agent]
+        holders = np.unique(_holder(ledger)[payments])
         actors = np.unique(ledger.payer[payments])
         start, stop = np.searchsorted(opinions.subject, [agent, agent + 1])
         rows = np.arange(start, stop)[np.isin(opinions.rater[start:stop], actors)]
@@ -148,7 +147,7 @@ class WashPayments(Detector):
             statistic=f"{len(payments)} payments return, {expected[agent]:.3g} expected",
             q_value=q_value,
             actors=writers,
-            beneficiaries=np.array([ledger.owner[agent]] if own.any() else [], np.int64),
+            beneficiaries=holders[holders >= 0].astype(np.int64),
             opinions=rows,
             payments=payments,
             weight=1.0 if len(payments) > 1 else 0.6,
@@ -168,6 +167,13 @@ def _moves(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats]:
         ledger.sent[inside],
         ledger.sent_at[inside],
     )
+
+
+def _holder(ledger: Ledger) -> Ints:
+    """Return the account that held the agent of each payment when it was paid; -1 if unknown."""
+    if not ledger.agents:
+        return ledger.payee
+    return ledger.holdings.at(ledger.paid_agent, ledger.paid_at, ledger.owner[np.maximum(ledger.paid_agent, 0)])
 
 
 def _own_funder(context: Context) -> Ints:
@@ -197,7 +203,7 @@ def _two_steps(context: Context, within: float) -> _Moves:
 def _equal_payments(ledger: Ledger) -> Flags:
     """Mark the payments that a payment of the same sum in the other direction follows within a week."""
     out = np.zeros(len(ledger.payer), bool)
-    owner = ledger.owner[np.maximum(ledger.paid_agent, 0)] if ledger.agents else ledger.payee
+    owner = _holder(ledger)
     usable = np.flatnonzero((ledger.payer >= 0) & (owner >= 0) & (ledger.payer != owner) & (ledger.amount > 0))
     forth = pairs(ledger.payer[usable], owner[usable], ledger.accounts)
     back = pairs(owner[usable], ledger.payer[usable], ledger.accounts)

@@ -22,7 +22,7 @@ from bilateral.trust.explain import explain
 from bilateral.trust.results import Results
 from bilateral.trust.reviews import Reviews
 from tests.index.analysis.conftest import KEY, collector
-from tests.index.analysis.story import RING
+from tests.index.analysis.story import NOBODY, RING
 
 
 @pytest.fixture
@@ -103,26 +103,62 @@ def test_stored_results_explain_like_those_of_the_engine(analysed):
         assert set(ours["actors"]) == set(theirs["actors"])
 
 
-def test_operators_and_later_owners_are_read_from_events(indexed, market):
+def add_events(connection, event, owner, *rows):
+    """Add events of the identity registry, a second apart, after all others."""
+    place = connection.execute(text("SELECT * FROM new_feedback LIMIT 1")).mappings().one()
+    table = index_schema.EVENT_TABLES[event]
+    known = {column.name: place[column.name] for column in table.c if column.name in place}
+    known |= {"owner": owner} if "owner" in table.c else {}
+    known |= {"registry": KEY.identity_registry, "block_number": 1_000_000}
+    for number, values in enumerate(rows):
+        here = {"log_index": 1000 + number, "block_time": 2_000_000_000 + number}
+        connection.execute(insert(table).values(known | here | values))
+
+
+def agents(connection):
+    """The agents of the analysis, by id."""
+    rows = read_tables(connection, *KEY.columns.values()).tables.agents.to_pylist()
+    return {row["agent_id"]: row for row in rows}
+
+
+def test_operators_that_judge_an_agent_are_read_from_approvals(indexed, market):
     with indexed.begin() as connection:
-        agent = connection.execute(text("SELECT owner, agent_id FROM agent ORDER BY agent_id LIMIT 1")).one()
-        place = connection.execute(text("SELECT * FROM new_feedback LIMIT 1")).mappings().one()
-        for table, values in (
-            (index_schema.EVENT_TABLES[ApprovalForAll], {"operator": market.clients[0], "is_approved": True}),
-            (index_schema.EVENT_TABLES[Approval], {"account": market.clients[1], "agent_id": int(agent.agent_id)}),
-            (
-                index_schema.EVENT_TABLES[Transfer],
-                {"from_address": market.clients[2], "to_address": agent.owner, "agent_id": int(agent.agent_id)},
-            ),
-        ):
-            row = {column.name: place[column.name] for column in table.c if column.name in place}
-            owner = {"owner": agent.owner} if "owner" in table.c else {}
-            here = {"registry": KEY.identity_registry, "log_index": 1000, "block_time": 2_000_000_000}
-            connection.execute(insert(table).values(row | owner | here | values))
-        agents = read_tables(connection, *KEY.columns.values()).tables.agents.to_pylist()
-    found = next(row for row in agents if row["agent_id"] == int(agent.agent_id))
-    assert set(found["operators"]) == set(market.clients[:2])
-    assert found["held_from"] == 2_000_000_000.0
+        first = market.owners[0]
+        query = text("SELECT DISTINCT client_address FROM feedback WHERE agent_id = 1")
+        raters = sorted(connection.execute(query).scalars())
+        assert len(raters) >= 3
+        strangers = [f"0x{number:040x}" for number in range(1, 300)]
+        approved = [{"operator": account, "is_approved": True} for account in (NOBODY, raters[0], *strangers)]
+        add_events(connection, ApprovalForAll, first, *approved, {"operator": raters[2], "is_approved": False})
+        add_events(connection, Approval, first, *({"account": it, "agent_id": 1} for it in (NOBODY, raters[1])))
+        found = agents(connection)
+    assert found[1]["operators"] == raters[:2]
+    assert {number for number, row in found.items() if row["operators"]} == {1}
+
+
+def test_holders_are_read_from_transfers(indexed, market):
+    first, second, other = market.owners[0], market.clients[2], market.clients[3]
+    moves = [(first, first), (first, second), (second, first)]
+    with indexed.begin() as connection:
+        before = agents(connection)
+        add_events(
+            connection,
+            Transfer,
+            first,
+            *({"from_address": source, "to_address": target, "agent_id": 1} for source, target in moves),
+            {"from_address": market.owners[1], "to_address": NOBODY, "agent_id": 2},
+            {"from_address": other, "to_address": market.owners[2], "agent_id": 2**200},
+        )
+        found = agents(connection)
+    assert {row["holders"] for row in before.values()} == {None}
+    registered = [before[number]["ts"] for number in (1, 2)]
+    assert [(it["account"], it["since"]) for it in found[1]["holders"]] == [
+        (first, registered[0]),
+        (second, 2_000_000_001.0),
+        (first, 2_000_000_002.0),
+    ]
+    assert [it["account"] for it in found[2]["holders"]] == [market.owners[1], None]
+    assert {number for number, row in found.items() if row["holders"]} == {1, 2}
 
 
 def test_a_second_analysis_replaces_the_first(analysed):

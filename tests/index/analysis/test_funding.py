@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
+from bench.index.generator import encoded
+from bilateral.contracts import Registry
 from bilateral.index.analysis.schema import FundingState, funding
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.store import Block, ChainStore
@@ -94,9 +96,12 @@ def test_funds_after_the_first_act_do_not_count(engine, event_chain):
     market = Market(event_chain)
     market.block(*market.register(1, owner := account("owner")))
     market.fund(market.exchanges[0], owner, 10**18)
+    market.fund(market.exchanges[0], later := account("later owner"), 10**18)
+    market.block(encoded(Registry.IDENTITY, "Transfer", owner, later, 1))
     index(engine, event_chain.url)
     collector(engine, event_chain.url).collect()
-    assert rows(engine)[owner]["state"] == FundingState.NONE
+    found = {name: row["state"] for name, row in rows(engine).items()}
+    assert found == {owner: FundingState.NONE, later: FundingState.FOUND}  # who gets an agent did not register it
 
 
 def test_an_endpoint_without_batches_is_asked_one_by_one(indexed, market):
