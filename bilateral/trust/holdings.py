@@ -51,7 +51,7 @@ class Holdings:
         agent just after it praised it in the same block.
 
         Args:
-            agent: The agents; below 0 for what is no agent.
+            agent: The agents; below 0 for anything else.
             time: The times.
             owner: The account to return for what never changed hands.
         """
