@@ -6,6 +6,7 @@ retries by itself. The index judges each refusal, and reads logs straight into t
 
 from __future__ import annotations
 
+import hashlib
 import time
 from http import HTTPStatus
 from itertools import count
@@ -64,6 +65,7 @@ class Endpoint:
 
     Attributes:
         name: Its host, and its port if the URL names one.
+        key: Its name, and a short hash of the URL: it tells two keys at one provider apart, and shows neither.
 
     Raises:
         InvalidArgumentError: The URL is not an http(s) URL.
@@ -73,6 +75,7 @@ class Endpoint:
         """See the class. Nothing is sent yet."""
         self._connection = Connection(url, max_bytes)
         self.name = self._connection.name
+        self.key = f"{self.name}#{hashlib.sha256(url.encode()).hexdigest()[:8]}"
         self._timeout = timeout
         self._ids = count(1)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from bilateral.errors import NodeError, WrongChainError
 from bilateral.index.ahead import Ahead
 from bilateral.index.errors import EndpointLagsError, EndpointLiesError, EndpointRefusesError, NoEndpointError
-from bilateral.index.heads import LONGEST_LAG, HeadComparison
+from bilateral.index.heads import LONGEST_LAG, NO_ANSWER, HeadComparison
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -63,13 +63,14 @@ class Pool:
     report: Callable[[str, str], None] = lambda *_: None
     _places: list[_Place] = field(init=False)
     _finalized: tuple[float, int | None] = (float("-inf"), None)
-    _heads: HeadComparison = field(default_factory=HeadComparison)
+    _heads: HeadComparison = field(init=False)
     _comparison: Ahead[dict[Source, Exception]] = field(default_factory=Ahead)
     _compared: float = field(init=False)
 
     def __post_init__(self) -> None:
         """Give every endpoint its place."""
         self._places = [_Place(source) for source in self.sources]
+        self._heads = HeadComparison(time.monotonic)
         self._compared = time.monotonic()
 
     def choose(self) -> Source:
@@ -91,12 +92,17 @@ class Pool:
         now = time.monotonic()
         return [it.source for it in self._places if it.until <= now and self._is_of_chain(it)]
 
-    def second(self, source: Source) -> Source:
-        """Return another endpoint for a second look, one that lost no logs if possible; the same if it is alone."""
+    def second(self, source: Source, last: int = -1) -> Source:
+        """Return another endpoint for a second look, one that lost no logs if possible; the same if there is none.
+
+        Args:
+            source: The endpoint.
+            last: A block that the other one must have: one that lags would seem to leave out its logs.
+        """
         now = time.monotonic()
         others = [it for it in self._places if it.source is not source and it.until <= now and self._is_of_chain(it)]
         others.sort(key=lambda it: it.source.loses_logs)
-        return others[0].source if others else source
+        return next((it.source for it in others if self._reaches(it, last)), source)
 
     def bench(self, source: Source, problem: Exception) -> None:
         """Keep an endpoint from being used for a while, longer each time.
@@ -125,7 +131,7 @@ class Pool:
         if self._comparison.is_done:
             self._bench_all(self._comparison.take(None))
         now = time.monotonic()
-        if now - self._compared >= LONGEST_LAG and not self._comparison.is_under_way:
+        if now - max(self._compared, self._heads.asked) >= LONGEST_LAG and not self._comparison.is_under_way:
             self._compared = now
             usable = self.usable()
             if len(usable) > 1:
@@ -177,6 +183,16 @@ class Pool:
     def _place(self, source: Source) -> _Place:
         """Return the place of an endpoint."""
         return next(it for it in self._places if it.source is source)
+
+    def _reaches(self, place: _Place, block: int) -> bool:
+        """Check that an endpoint has told a head that is not before a block; ask it anew if it has not."""
+        if place.head >= block:
+            return True
+        try:
+            return self.head(place.source) >= block
+        except NO_ANSWER as problem:
+            self.bench(place.source, problem)
+            return False
 
     def _bench_all(self, problems: Mapping[Source, Exception] | None) -> int:
         """Bench endpoints for their problems, and return their number."""

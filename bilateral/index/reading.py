@@ -8,6 +8,7 @@ cursor on, and every log must be of one of them.
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -194,14 +195,14 @@ class Reader:
         return self._ranges % _RANGES_A_SAMPLE == 1 and self._pool.second(source) is not source
 
     def _look_twice(self, source: Source, logs: Sequence[BlockLogs], first: int, last: int) -> None:
-        """Read a range again, from another endpoint if there is one, and compare.
+        """Read a range again, from another endpoint if there is one that has its last block, and compare.
 
         Raises:
             EndpointLiesError: The endpoint left out logs.
             ChainChangedError: The two differ in another way.
         """
         while first <= last:
-            second = self._pool.second(source)
+            second = self._pool.second(source, last)
             try:
                 again, end = second.logs(first, last)
                 self._compare(source, second, [block for block in logs if first <= block.number <= end], again)
@@ -222,7 +223,7 @@ class Reader:
         given, found = ({log for block in blocks for log in block.contents()} for blocks in (logs, again))
         for liar, lost in ((source, found - given), (second, given - found)):
             if lost and (given < found or found < given):
-                liar.loses_logs = True
+                liar.lost_logs_at = int(time.time())
                 numbers = sorted(it[0] for it in lost)
                 raise EndpointLiesError(
                     liar.name, f"it left out {len(lost)} logs of blocks {numbers[0]} to {numbers[-1]}"

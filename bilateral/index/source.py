@@ -29,6 +29,9 @@ FIRST_BLOCKS: Final = 50
 HEADERS_AT_ONCE: Final = 100
 """The headers to ask for in one batch."""
 
+_LOSS_SECONDS_KEPT: Final = 30 * 24 * 3600
+"""Seconds for which an endpoint that left out logs is read twice."""
+
 _WAITS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 _LONGEST_WAIT: Final = 60.0
 """Seconds to wait for an endpoint that asks for it. One that asks for more is left alone, see `Pool.bench`."""
@@ -60,7 +63,7 @@ class Source:
 
     Attributes:
         size: The number of blocks to ask for.
-        loses_logs: True once the endpoint left out logs. Then its ranges are read twice.
+        lost_logs_at: The time at which the endpoint left out logs last, in Unix seconds; None if it never did.
     """
 
     def __init__(
@@ -73,7 +76,7 @@ class Source:
         """See the class."""
         self.endpoint = endpoint
         self.size = RangeSize(MOST_BLOCKS, first=FIRST_BLOCKS)
-        self.loses_logs = False
+        self.lost_logs_at: int | None = None
         self._addresses = list(addresses)
         self._topics = ["0x" + topic.hex() for topic in topics]
         self._wait = wait or _sleep
@@ -82,6 +85,16 @@ class Source:
     def name(self) -> str:
         """The endpoint's host."""
         return self.endpoint.name
+
+    @property
+    def key(self) -> str:
+        """The endpoint's name in the database, which tells two URLs of one host apart and shows neither."""
+        return self.endpoint.key
+
+    @property
+    def loses_logs(self) -> bool:
+        """True if the endpoint left out logs in the last 30 days. Then its ranges are read twice."""
+        return self.lost_logs_at is not None and time.time() - self.lost_logs_at < _LOSS_SECONDS_KEPT
 
     def chain_id(self) -> int:
         """Return the chain's id."""

@@ -6,18 +6,23 @@ from decimal import Decimal
 
 import pytest
 from sqlalchemy import insert, select
+from sqlalchemy.exc import OperationalError
 
 from bilateral.api.stored_buyers import stored_buyers
 from bilateral.checks import FindingsNotHeldError, PaymentsNotHeldError, Policy, stored_findings
 from bilateral.index import schema
+from bilateral.index.analysis import run, storage
 from bilateral.index.analysis import schema as analysis
 from bilateral.index.analysis.run import analyse
 from bilateral.index.analysis.storage import AnalysisKey
+from bilateral.index.database import open_database
 from bilateral.index.payments.schema import late_payment
 from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import TokenTransfer
-from tests.checks.ledger import CHAIN_ID, IDENTITY, START, account, codes, feedback, registered, transferred
+from bilateral.index.store import ChainStore
+from tests.checks.ledger import CHAIN_ID, IDENTITY, START, Ledger, account, codes, feedback, registered, transferred
+from tests.checks.test_servers import data_uri, naming
 
 OWNER, SELLER, BUYER, TOKEN = (account(0xA0 + number) for number in range(4))
 KEY = AnalysisKey(CHAIN_ID, IDENTITY)
@@ -149,8 +154,111 @@ def test_reorganisation_takes_the_notes_of_its_blocks_out(story):
     payments.learn(3, 4)
     story.roll_back(3)
     with story.engine.connect() as connection:
-        assert connection.execute(select(late_payment)).all() == [(CHAIN_ID, 3, 3)]
-    assert ask(story, at_block=3).figures["buyer"]["payments"] == 1
+        assert connection.execute(select(late_payment)).all() == [(CHAIN_ID, 3, 4)]
+    story.block()
+    assert ask(story).figures["buyer"]["payments"] == 1
+
+
+def test_reorganisation_leaves_the_answer_before_a_late_payment(any_story):
+    payments = Payments(any_story)
+    payments.learn(1)
+    any_story.block()
+    before = ask(any_story)
+    any_story.block()
+    payments.learn(3)
+    any_story.roll_back(3)
+    assert ask(any_story, at_block=3, history=bytes.fromhex(before.history[2:])) == before
+    any_story.block()
+    assert ask(any_story, at_block=3, history=bytes.fromhex(before.history[2:])) == before
+    assert ask(any_story).figures["buyer"]["payments"] == 2
+
+
+def test_reorganisation_leaves_the_answer_before_an_analysis(any_story):
+    before = ask(any_story)
+    any_story.block()
+    analyse_with_finding(any_story, "links-1")
+    any_story.roll_back(2)
+    assert ask(any_story, at_block=2, history=bytes.fromhex(before.history[2:])) == before
+    any_story.block()
+    assert ask(any_story, at_block=2, history=bytes.fromhex(before.history[2:])) == before
+    assert "finding" in codes(ask(any_story))
+
+
+def test_reorganisation_leaves_the_answer_before_a_file_was_seen(ledger):
+    ledger.block(registered(1, SELLER, data_uri(registrations=naming(1))))
+    before = ledger.server(1)
+    ledger.block()
+    ledger.settle()
+    now = ledger.server(1)
+    assert before.files != now.files
+    ledger.roll_back(1)
+    assert ledger.server(1, at_block=1, history=bytes.fromhex(before.history[2:])) == before
+    ledger.block()
+    assert ledger.server(1).files == now.files
+
+
+@pytest.fixture
+def shared_story(fresh_postgres, loader):
+    """A story on PostgreSQL, where blocks are stored while an analysis is."""
+    engine = open_database(fresh_postgres)
+    yield begun(Ledger(engine, ChainStore(engine, CHAIN_ID), loader))
+    engine.dispose()
+
+
+@pytest.fixture
+def meanwhile(monkeypatch):
+    """Make something happen once, while the results of an analysis are inserted."""
+    insert_rows = storage._insert
+
+    def plan(happen):
+        def insert_and_happen(connection, *arguments):
+            insert_rows(connection, *arguments)
+            if not happened:
+                happened.append(True)
+                happen(connection)
+
+        happened = []
+        monkeypatch.setattr(storage, "_insert", insert_and_happen)
+
+    return plan
+
+
+def test_answer_while_an_analysis_is_stored_is_given_again_after_it(shared_story, meanwhile):
+    def ask_and_go_on(_):
+        shared_story.block()
+        given.append(ask(shared_story))
+        shared_story.block()
+
+    given = []
+    meanwhile(ask_and_go_on)
+    analyse_with_finding(shared_story, "links-1")
+    assert ask(shared_story, at_block=3) == given[0]
+    assert "finding" in codes(ask(shared_story))
+
+
+def test_no_block_is_stored_between_the_note_of_an_analysis_and_its_end(shared_story, monkeypatch):
+    def require_lock(*arguments):
+        calls.append(is_still_indexed(*arguments))
+        if len(calls) == 2:
+            with shared_story.engine.connect() as connection, pytest.raises(OperationalError, match="obtain lock"):
+                connection.execute(select(schema.chain).with_for_update(nowait=True))
+        return calls[-1]
+
+    calls, is_still_indexed = [], run._is_still_indexed
+    monkeypatch.setattr(run, "_is_still_indexed", require_lock)
+    analyse(shared_story.engine, KEY)
+    assert calls == [True, True]
+
+
+def test_reorganisation_while_an_analysis_is_stored_makes_another_one(shared_story, meanwhile):
+    meanwhile(lambda _: shared_story.roll_back(1))
+    assert analyse(shared_story.engine, KEY).block == 1
+
+
+def test_analysis_that_postgresql_undoes_for_a_deadlock_is_tried_again(shared_story, meanwhile):
+    raised = "DO $$ BEGIN RAISE EXCEPTION 'of a test' USING ERRCODE = 'deadlock_detected'; END $$"
+    meanwhile(lambda connection: connection.exec_driver_sql(raised))
+    assert analyse(shared_story.engine, KEY).block == 2
 
 
 def test_low_score_of_a_buyer_names_its_payments(story):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from sqlalchemy import select
 
@@ -165,7 +167,7 @@ def without(parts):
 def test_an_endpoint_known_to_lose_logs_is_read_twice_deep_in_the_chain(
     settled_chain, store, engine, proxy, beside_a_good_one
 ):
-    beside_a_good_one.sources[0].loses_logs = True
+    beside_a_good_one.sources[0].lost_logs_at = int(time.time())
     proxy.rules["eth_getLogs"] = without(7)
     beside_a_good_one.catch_up()
     assert "left out" in beside_a_good_one.benched[0][1]
@@ -179,6 +181,24 @@ def test_the_first_range_deep_in_the_chain_is_read_from_a_second_endpoint_too(
     beside_a_good_one.catch_up()
     assert "left out" in beside_a_good_one.benched[0][1]
     assert beside_a_good_one.sources[0].loses_logs
+    assert_complete(engine, settled_chain)
+
+
+def test_endpoint_for_the_second_look_that_lags_is_not_blamed(settled_chain, store, engine, proxy):
+    first = settled_chain.head - JOURNAL_BLOCKS - 200
+    proxy.rules["eth_blockNumber"] = lambda *_: hex(first + 1)
+    proxy.rules["eth_getLogs"] = lambda *_: []  # as nodes answer that lack the blocks
+    endpoints = Endpoints(store, settled_chain.url, proxy.url, first_block=first)
+    endpoints.catch_up()
+    assert (endpoints.benched, endpoints.sources[1].loses_logs) == ([], False)
+    assert_complete(engine, settled_chain)
+
+
+def test_endpoint_for_the_second_look_that_tells_no_head_is_replaced(settled_chain, store, engine, proxy):
+    proxy.rules["eth_blockNumber"] = lambda *_: Answer(500, b"no")
+    endpoints = Endpoints(store, settled_chain.url, proxy.url, first_block=settled_chain.head - JOURNAL_BLOCKS - 200)
+    endpoints.catch_up()
+    assert {name for name, _ in endpoints.benched} == {proxy.name}
     assert_complete(engine, settled_chain)
 
 
@@ -200,7 +220,7 @@ def test_the_endpoint_that_lost_logs_is_blamed_also_if_it_is_the_one_for_the_sec
     settled_chain, store, engine, proxy
 ):
     endpoints = Endpoints(store, settled_chain.url, proxy.url, first_block=settled_chain.head - 300)
-    endpoints.sources[0].loses_logs = True
+    endpoints.sources[0].lost_logs_at = int(time.time())
     proxy.rules["eth_getLogs"] = without(3)
     endpoints.catch_up()
     assert {name for name, _ in endpoints.benched} == {proxy.name}
@@ -212,7 +232,7 @@ def test_an_endpoint_that_loses_logs_now_and_then_is_complete_in_the_end_though_
 ):
     monkeypatch.setattr("bilateral.index.pool._BENCH_SECONDS", (0.0,))
     alone = Endpoints(store, proxy.url, first_block=settled_chain.head - 300)
-    alone.sources[0].loses_logs = True
+    alone.sources[0].lost_logs_at = int(time.time())
     proxy.rules["eth_getLogs"] = first_times(1, without(4))
     alone.catch_up()
     assert_complete(engine, settled_chain)

@@ -58,8 +58,9 @@ def stop_head(proxy, chain):
 def step(follower, pool):
     """Take a step, and wait until a comparison of heads that it began has ended."""
     taken = follower.step()
-    while pool._comparison.is_under_way and not pool._comparison.is_done:
-        pass
+    if pool._comparison.is_under_way:
+        pool._comparison._job.thread.join(timeout=60)
+        assert pool._comparison.is_done, "the comparison of heads hangs"
     return taken
 
 
@@ -109,10 +110,36 @@ def test_endpoint_that_lagged_is_used_again_once_it_has_caught_up(endpoints, eve
     assert endpoints.pool.choose() is endpoints.sources[0]
 
 
-def test_head_that_an_endpoint_cannot_show_blames_nobody(endpoints):
+def test_endpoint_one_block_behind_at_comparisons_soon_after_each_other_is_kept(endpoints, event_chain, clock):
+    stop_head(endpoints.first, event_chain)
+    event_chain.mine([])
+    for _ in range(3):
+        assert endpoints.pool.compare_heads_now() == 0
+    clock.now += LONGEST_LAG - 1
+    assert endpoints.pool.compare_heads_now() == 0
+    clock.now += 1
+    assert endpoints.pool.compare_heads_now() == 1
+    assert endpoints.benched[0][0] == endpoints.first.name
+
+
+def test_comparison_between_does_not_put_the_regular_one_off(endpoints, follower, event_chain, clock):
+    stop_head(endpoints.first, event_chain)
+    event_chain.mine([])
+    clock.now += LONGEST_LAG
+    step(follower, endpoints.pool)
+    clock.now += LONGEST_LAG / 2
+    assert endpoints.pool.compare_heads_now() == 0
+    clock.now += LONGEST_LAG / 2
+    for _ in range(2):
+        step(follower, endpoints.pool)
+    assert [name for name, _ in endpoints.benched] == [endpoints.first.name]
+
+
+def test_head_that_an_endpoint_cannot_show_blames_nobody(endpoints, clock):
     endpoints.second.rules["eth_blockNumber"] = lambda *_: hex(10**6)
     for _ in range(2):
         assert endpoints.pool.compare_heads_now() == 0
+        clock.now += LONGEST_LAG
 
 
 def test_endpoint_that_tells_no_head_is_benched(endpoints):

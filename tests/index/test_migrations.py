@@ -14,6 +14,7 @@ import bilateral.index.migrate
 from bilateral.contracts import Registry
 from bilateral.events import EVENTS, Approval, MetadataSet, ResponseAppended
 from bilateral.index import activity, schema
+from bilateral.index.analysis import schema as analysis
 from bilateral.index.database import connect_engine
 from bilateral.index.files import schema as files
 from bilateral.index.files.schema import State
@@ -192,6 +193,31 @@ def test_older_index_gets_the_order_of_answers_and_of_received_payments(database
         for table in (answers, payments.payment):
             found = {it["name"]: it["column_names"] for it in inspect(connection).get_indexes(table.name)}
             assert found == {it.name: [column.name for column in it.columns] for it in table.indexes}
+    engine.dispose()
+
+
+def test_older_index_gets_the_notes_of_learned_payments_and_analyses(database_url):
+    engine = connect_engine(database_url)
+    noted = {
+        analysis.analysis: {"run", "seen_block", "first_run", "first_seen_block"},
+        analysis.funding: {"seen_block"},
+    }
+    with engine.begin() as connection:
+        upgrade_within(connection)
+        payments.late_payment.drop(connection)
+        for table, names in noted.items():
+            for name in sorted(names):
+                connection.execute(text(f"ALTER TABLE {table.name} DROP COLUMN {name}"))
+            connection.execute(insert(table).values(**_values(table)))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0014'"))
+    with engine.begin() as connection:
+        assert upgrade_within(connection) == "0014"
+        for table, names in noted.items():
+            row = connection.execute(select(table)).mappings().one()
+            assert {row[it] for it in names} == {None}  # it counts from the block that it saw
+        connection.execute(insert(payments.late_payment).values(**_values(payments.late_payment)))
+        (index,) = inspect(connection).get_indexes("late_payment")
+        assert index["name"] == "late_payment_by_sight"
     engine.dispose()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, select, update
 
 from bilateral.index import schema
 from bilateral.index.endpoint import Endpoint
@@ -84,7 +86,7 @@ def lossy(engine, proxy, chain_id=CHAIN_ID):
 
 def test_endpoint_that_lost_logs_is_known_after_a_restart_for_thirty_days(engine, proxy):
     source, limits = lossy(engine, proxy)
-    source.loses_logs = True
+    source.lost_logs_at = int(time.time())
     limits.store()
     restarted, limits = lossy(engine, proxy)
     assert restarted.loses_logs
@@ -99,6 +101,52 @@ def test_endpoint_that_lost_logs_is_known_after_a_restart_for_thirty_days(engine
 
 def test_another_chain_of_the_same_host_is_not_blamed_for_lost_logs(engine, proxy):
     source, limits = lossy(engine, proxy)
-    source.loses_logs = True
+    source.lost_logs_at = int(time.time())
     limits.store()
     assert not lossy(engine, proxy, chain_id=1)[0].loses_logs
+
+
+def test_endpoint_counts_as_one_that_loses_logs_for_thirty_days_within_one_process(engine, proxy):
+    source, _ = lossy(engine, proxy)
+    for seconds, is_known in ((29 * 24 * 3600, True), (30 * 24 * 3600, False)):
+        source.lost_logs_at = int(time.time()) - seconds
+        assert source.loses_logs == is_known
+
+
+def test_later_loss_begins_the_thirty_days_anew(engine, proxy):
+    source, limits = lossy(engine, proxy)
+    for days in (29, 1):
+        source.lost_logs_at = int(time.time()) - days * 24 * 3600
+        limits.store()
+    assert lossy(engine, proxy)[0].lost_logs_at == source.lost_logs_at
+
+
+def two_keys(engine, proxy):
+    """Return two endpoints at one provider, as a process that starts knows them, and the limits."""
+    sources = [Source(Endpoint(f"{proxy.url}/{key}"), list(REGISTRIES)) for key in ("open-sesame", "swordfish")]
+    return sources, Limits(engine, CHAIN_ID, sources)
+
+
+def test_two_keys_at_one_provider_are_remembered_apart_and_not_shown(engine, proxy):
+    sources, limits = two_keys(engine, proxy)
+    sources[0].lost_logs_at = int(time.time())
+    sources[1].size.refused(100, 70)
+    limits.store()
+    restarted, _ = two_keys(engine, proxy)
+    assert [it.loses_logs for it in restarted] == [True, False]
+    assert [it.size.blocks for it in restarted] == [it.size.blocks for it in sources]
+    with engine.connect() as connection:
+        names = connection.execute(select(schema.endpoint_limit.c.endpoint)).scalars().all()
+    assert len(names) == 2
+    for name in names:
+        host, _, digest = name.partition("#")
+        assert (host, len(digest)) == (sources[0].name, 8)
+
+
+def test_row_of_a_host_from_a_former_version_counts_for_its_only_endpoint(engine, proxy):
+    row = {"endpoint": proxy.name, "blocks": 70, "learnt_at": int(time.time()), "lost_logs_at": int(time.time())}
+    with engine.begin() as connection:
+        connection.execute(insert(schema.endpoint_limit).values(chain_id=CHAIN_ID, **row))
+    source, _ = lossy(engine, proxy)
+    assert (source.size.blocks, source.loses_logs) == (70, True)
+    assert [it.loses_logs for it in two_keys(engine, proxy)[0]] == [False, False]

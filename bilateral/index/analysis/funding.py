@@ -107,7 +107,8 @@ class FundingCollector:
         """Store rows, unless another process found them too."""
         chain = schema.chain
         with self._engine.begin() as connection:
-            head = select(chain.c.block_number).where(chain.c.chain_id == self._key.chain_id)
+            # Locked: a block that is stored before the end of this transaction would not be known as before it.
+            head = select(chain.c.block_number).where(chain.c.chain_id == self._key.chain_id).with_for_update()
             known = {"chain_id": self._key.chain_id, "seen_block": connection.execute(head).scalar_one()}
             insert_new(connection, funding, [{**known, **row} for row in rows])
 

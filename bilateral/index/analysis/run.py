@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index import schema
 from bilateral.index.analysis.accounts import accounts_without_funding
 from bilateral.index.analysis.storage import AnalysisKey, replace_results
 from bilateral.index.analysis.tables import read_tables
-from bilateral.index.database import snapshot
+from bilateral.index.database import is_transient, snapshot
 from bilateral.index.errors import AnalysisOutdatedError
 from bilateral.text import quoted
 from bilateral.trust.engine import Engine as TrustEngine
@@ -111,7 +112,12 @@ class Analyst:
             trusted: The addresses that the reader trusts, in checksum form. Trust spreads from them.
         """
         for _ in range(_TRIES):
-            summary = _analyse_once(self._engine, self._key, self._trust, reviews, trusted)
+            try:
+                summary = _analyse_once(self._engine, self._key, self._trust, reviews, trusted)
+            except DBAPIError as problem:
+                if not is_transient(problem):
+                    raise
+                continue  # a reorganisation and the inserts waited for each other, and PostgreSQL undid the inserts
             if summary is not None:
                 return summary
         raise AnalysisOutdatedError(self._key.chain_id)
@@ -152,6 +158,9 @@ def _analyse_once(
         if not _is_still_indexed(connection, key.chain_id, state):
             return None
         replace_results(connection, key, head | {it: getattr(summary, it) for it in figures}, results, found.places)
+        if not _is_still_indexed(connection, key.chain_id, state):  # a reorganisation during the inserts
+            connection.rollback()
+            return None
     return summary
 
 

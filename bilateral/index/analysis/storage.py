@@ -61,6 +61,9 @@ def replace_results(
 ) -> None:
     """Replace the results of an analysis, in the connection's transaction.
 
+    The inserts may take minutes, in which the index goes on. So the block at which the results become known is read
+    after them. Until the end of the transaction no further block is stored.
+
     Args:
         connection: The index's database.
         key: The analysis.
@@ -68,10 +71,9 @@ def replace_results(
         results: Its results.
         places: The events that the rows of its tables were made from.
     """
-    moment = _moment(connection, key)
+    former = current_analysis(connection, key)
     for table in (*schema.RESULT_TABLES, schema.analysis):
         connection.execute(delete(table).where(key.of(table)))
-    connection.execute(insert(schema.analysis).values(**key.columns, **head, **moment))
     for table, rows in (
         (schema.suspicion, _suspicions(results)),
         (schema.trust_score, _scores(results)),
@@ -80,18 +82,22 @@ def replace_results(
         (schema.finding_row, _rows(results, places)),
     ):
         _insert(connection, table, key, rows)
+    moment = _moment(connection, key, former)
+    connection.execute(insert(schema.analysis).values(**key.columns, **head, **moment))
 
 
-def _moment(connection: Connection, key: AnalysisKey) -> dict[str, int]:
+def _moment(connection: Connection, key: AnalysisKey, former: Mapping[str, Any] | None) -> dict[str, int]:
     """Return the number of a new analysis, and the last indexed block at which it becomes known.
 
-    Both stand beside those of the first analysis of the registry: before that one, nothing was known.
+    Both stand beside those of the first analysis of the registry: before that one, nothing was known. Until the end of
+    the transaction no block is stored.
     """
     table, chain = schema.analysis, events.chain
-    query = select(chain.c.block_number).where(chain.c.chain_id == key.chain_id)
+    query = select(chain.c.block_number).where(chain.c.chain_id == key.chain_id).with_for_update()
+    seen = connection.execute(query).scalar_one()
     number = connection.execute(select(func.coalesce(func.max(table.c.run), 0))).scalar_one() + 1
-    now = {"run": number, "seen_block": connection.execute(query).scalar_one()}
-    former = current_analysis(connection, key)
+    number = max(number, ((former or {}).get("run") or 0) + 1)
+    now = {"run": number, "seen_block": seen}
     if former is None:
         return {**now, "first_run": number, "first_seen_block": now["seen_block"]}
     first_seen = former["block_number"] if former["first_seen_block"] is None else former["first_seen_block"]
@@ -102,7 +108,9 @@ def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
     """Forget what rests on blocks after a block, as a rollback removes them.
 
     Findings with rows in these blocks go, and so do sources of funds. Scores stay until the next analysis; `is_exact`
-    says that they may rest on rows that are gone.
+    says that they may rest on rows that are gone. An analysis that was stored at a removed block counts from the block
+    after the last one that remains, at which an answer did not have it. A source of funds counts from one block later
+    than that of its note, as ever.
 
     Args:
         connection: The index's database.
@@ -118,9 +126,13 @@ def forget_blocks(connection: Connection, chain_id: int, block: int) -> None:
                 is_of_finding = (table.c.identity_registry == key[0]) & (table.c.finding_id == key[1])
                 connection.execute(delete(table).where(table.c.chain_id == chain_id, is_of_finding))
     funding = schema.funding
-    for column in (analysis.c.seen_block, analysis.c.first_seen_block, funding.c.seen_block):
+    for column, last in (
+        (analysis.c.seen_block, block + 1),
+        (analysis.c.first_seen_block, block + 1),
+        (funding.c.seen_block, block),
+    ):
         later = (column.table.c.chain_id == chain_id) & (column > block)
-        connection.execute(update(column.table).where(later).values({column.name: block}))
+        connection.execute(update(column.table).where(later).values({column.name: last}))
     connection.execute(delete(funding).where(funding.c.chain_id == chain_id, funding.c.block_number > block))
 
 

@@ -43,7 +43,9 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
 
 
 def move_sights(connection: Connection, chain_id: int, block: int) -> None:
-    """Bring the sights at removed blocks back to the last block that stays: the index saw the files, after all.
+    """Bring the sights at removed blocks back to the block after the last one that stays.
+
+    The index saw the files, after all, but an answer at the last block that stays did not know them.
 
     Args:
         connection: The connection, in the transaction of a rollback.
@@ -52,7 +54,7 @@ def move_sights(connection: Connection, chain_id: int, block: int) -> None:
     """
     table = schema.file_sight
     later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)
-    connection.execute(update(table).where(later).values(seen_block=block))
+    connection.execute(update(table).where(later).values(seen_block=block + 1))
 
 
 def _insert_changes(file_ids: Collection[bytes]) -> Any:

@@ -41,6 +41,9 @@ def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
 def forget_late_payments_after(connection: Connection, chain_id: int, block: int) -> None:
     """Take notes out with the blocks that a reorganisation replaced.
 
+    Payments that were learned at removed blocks count from the block after the last one that stays: an answer at that
+    one did not have them.
+
     Args:
         connection: The connection, in the transaction of the rollback.
         chain_id: The chain.
@@ -49,7 +52,7 @@ def forget_late_payments_after(connection: Connection, chain_id: int, block: int
     table = late_payment
     connection.execute(delete(table).where(table.c.chain_id == chain_id, table.c.first_block > block))
     later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)
-    connection.execute(update(table).where(later).values(seen_block=block))
+    connection.execute(update(table).where(later).values(seen_block=block + 1))
 
 
 def payments_known_at(connection: Connection, chain_id: int, block: int) -> int | None:
