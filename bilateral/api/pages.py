@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import Response
@@ -52,7 +53,9 @@ def page_answer(
         body = render(frame, read())
     except (ProblemError, BilateralError) as error:
         problem = error if isinstance(error, ProblemError) else problem_of(error)
-        body = rendering.render_problem(frame, problem.status, problem.detail, _progress(request))
+        # A service that is busy or without its database shall not be asked once more for the foot of the page.
+        progress = () if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR else _progress(request)
+        body = rendering.render_problem(frame, problem.status, problem.detail, progress)
         return Response(body, problem.status, {**SECURITY, **problem.headers, "Cache-Control": "no-store"}, _HTML)
     return html(request, body)
 

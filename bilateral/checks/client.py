@@ -27,7 +27,7 @@ from bilateral.checks.standing import (
     split_lines,
 )
 from bilateral.checks.verdicts import Code
-from bilateral.events import ClientRated, NewFeedback
+from bilateral.events import ClientRated, NewAuthorizedFeedback, NewFeedback
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
 from bilateral.index import schema
 from bilateral.index.queries.unindexed import newest_first
@@ -47,7 +47,7 @@ _SHOWN: Final = 3
 _FEW_GIVEN: Final = 5
 """The number of feedbacks from which a client is judged by what it gave."""
 
-_RATED, _GIVEN = schema.EVENT_TABLES[ClientRated], schema.EVENT_TABLES[NewFeedback]
+_RATED, _GIVEN, _AUTHORIZED = (schema.EVENT_TABLES[it] for it in (ClientRated, NewFeedback, NewAuthorizedFeedback))
 
 
 def check_client(  # noqa: PLR0913  # the seams are separate on purpose
@@ -134,16 +134,14 @@ def _judge_account_age(  # noqa: PLR0913, PLR0917  # parts of one check
     record: BuyerRecord | None,
 ) -> dict[str, Any]:
     """Add the reason about the age of an account without an agent: the days since its first feedback or payment."""
-    query = (
-        select(_GIVEN)
-        .where(moment.covers(_GIVEN), _GIVEN.c.registry.in_(list(kinds)), _GIVEN.c.client_address == account)
-        .order_by(_GIVEN.c.block_number, _GIVEN.c.log_index)
-        .limit(1)
-    )
-    row = connection.execute(query).one_or_none()
     seen: list[tuple[int, EventEvidence | None]] = []
-    if row is not None:
-        seen.append((row.block_time, evidence_of("NewFeedback", row)))
+    for given in (_GIVEN, _AUTHORIZED):
+        query = select(given).where(
+            moment.covers(given), given.c.registry.in_(list(kinds)), given.c.client_address == account
+        )
+        row = connection.execute(query.order_by(given.c.block_number, given.c.log_index).limit(1)).one_or_none()
+        if row is not None:
+            seen.append((row.block_time, evidence_of("NewFeedback", row)))  # both events have this name in Solidity
     if record is not None and record.first_at is not None:
         seen.append((record.first_at, record.first))
     first_at, event = min(seen, key=itemgetter(0), default=(None, None))

@@ -38,7 +38,14 @@ def add_commands(app: Any) -> None:
         "bilateral serve --rpc-url https://mainnet.base.org --aggregator aggregator.toml",
         is_local=True,
     )(serve)
-    command(app, "mcp", "bilateral mcp", "bilateral mcp --database sqlite:///index.sqlite", is_local=True)(mcp)
+    command(
+        app,
+        "mcp",
+        "bilateral mcp",
+        "bilateral mcp --database sqlite:///index.sqlite",
+        "bilateral mcp --settings index.toml",
+        is_local=True,
+    )(mcp)
 
 
 def serve(  # noqa: PLR0913, PLR0917  # one a setting
@@ -111,17 +118,23 @@ def serve(  # noqa: PLR0913, PLR0917  # one a setting
         serve_api(settings, index, report=lambda url: invocation.output.note(f"listening on {url}"))
 
 
-def mcp(invocation: Invocation, database: Database = None) -> None:  # noqa: ARG001  # every command has it
+def mcp(
+    invocation: Invocation,  # noqa: ARG001  # every command has it
+    settings_file: SettingsFile = None,
+    database: Database = None,
+) -> None:
     """Serve tools for models on the standard input and output (Model Context Protocol)."""
     _require_extra()
     import anyio  # noqa: PLC0415  # slow to import
 
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415
+    from bilateral.api.settings import read_api_settings  # noqa: PLC0415
     from bilateral.index.readers import Reader  # noqa: PLC0415
 
-    reader = Reader(database)
+    settings = read_api_settings(settings_file, database=database)
+    reader = Reader(settings.database)
     try:
-        anyio.run(make_server(reader).run_stdio_async)
+        anyio.run(make_server(reader, buyer_policy=settings.buyers.policy).run_stdio_async)
     finally:
         reader.close()
 

@@ -200,6 +200,7 @@ agent: Final = Table(
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     Index("agent_by_owner", "chain_id", "owner"),
     Index("agent_by_wallet", "chain_id", "wallet"),
+    Index("agent_by_change", "chain_id", "updated_at"),
     sqlite_with_rowid=False,
     **_BY_CHAIN,
 )

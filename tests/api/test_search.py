@@ -66,6 +66,7 @@ def test_metadata_on_chain_filters(api):
 def test_feedback_is_found_by_the_tool_of_its_file(api):
     everything = api.get("/v1/search/feedback", params={"chain": CHAIN_ID}).json()["items"]
     tools = {(it["file"] or {}).get("mcp_tool") for it in everything} - {None}
+    assert tools
     for tool in [*tools, "nothing"]:
         answer = api.get("/v1/search/feedback", params={"chain": CHAIN_ID, "tool": tool}).json()["items"]
         assert answer == [it for it in everything if it["file"] and it["file"].get("mcp_tool") == tool]

@@ -23,6 +23,7 @@ from tests.checks.ledger import (
     CHAIN_ID,
     START,
     account,
+    authorized,
     client_rated,
     codes,
     feedback,
@@ -144,12 +145,13 @@ def test_account_of_the_server_itself_is_related(rated):
     assert "related" in codes(rated.client(SERVER, for_server=2))
 
 
-def test_age_of_an_account_without_an_agent_counts_from_what_it_did_first(rated):
+@pytest.mark.parametrize("given", [feedback(2, STRANGER, 90), authorized(2, STRANGER, 90)], ids=["open", "authorized"])
+def test_age_of_an_account_without_an_agent_counts_from_what_it_did_first(rated, given):
     policy = Policy(minimum_age_days=2)
     fresh = rated.client(STRANGER, policy=policy)
     assert "The account was never seen; the policy asks for 2 days." in {it.sentence for it in fresh.reasons}
     assert (fresh.figures["age_days"], fresh.figures["first_seen"]) == (None, None)
-    first = rated.block(feedback(2, STRANGER, 90))
+    first = rated.block(given)
     rated.block(feedback(2, STRANGER, 90, 2), hours=47)
     young = rated.client(STRANGER, policy=policy)
     (reason,) = [it for it in young.reasons if it.code == "too_young"]

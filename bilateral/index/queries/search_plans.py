@@ -2,7 +2,8 @@
 
 A search for agents has two sides, words and ratings, and either may be common. It begins with the rarer one. If both
 are common, it walks down the index of lower bounds, where every few agents have the words: first among the agents with
-all words in their names, then among those with one word less.
+all words in their names, then among those with one word less. A search without ratings walks down the agents in the
+same way, in the order of their keys or of their last changes.
 """
 
 from __future__ import annotations
@@ -75,15 +76,20 @@ def find(  # noqa: PLR0913, PLR0917  # the parts of a search
         return plans.by_agent(place, count)
     if terms and plans.count(terms) <= FEW_FILES:
         return plans.by_files(place, count, plans.matcher.documents(terms))
-    if not _has_bounds(search) or count_passing(connection, search.gates[0], chains, FEW_RATED + 1) <= FEW_RATED:
+    if not search.gates and search.ranking in (Order.RELEVANCE, Order.UPDATED):
+        walk = plans.by_agents
+    elif _has_bounds(search) and count_passing(connection, search.gates[0], chains, FEW_RATED + 1) > FEW_RATED:
+        walk = plans.by_bound
+    else:
         return plans.by_gates(place, count)
-    if search.ranking is Order.LOWER_BOUND:
-        return plans.by_bound(place, count, None)
+    if search.ranking is not Order.RELEVANCE:
+        return walk(place, count, None)
     rows: list[Row[Any]] = []
     most = len(terms) if place is None else min(len(terms), int(place[0]))
     for relevance in range(most, -1, -1):
         here = place if place is not None and relevance == place[0] else None
-        rows += plans.of_relevance(relevance, here, count - len(rows))
+        few = plans.files_of_relevance(relevance, here, count - len(rows))
+        rows += walk(here, count - len(rows), relevance) if few is None else few
         if len(rows) >= count:
             break
     return rows
@@ -174,12 +180,52 @@ class _Plans:
         chain_id = agent.c.chain_id + 0 if self._search.gates else agent.c.chain_id
         return statement.rows(place, count, [chain_id.in_(self._chains), *statement.has_words()])
 
-    def of_relevance(self, relevance: int, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
-        """Return the agents with as many words in their names, by their lower bounds."""
-        if relevance > 0 and len(self._terms) <= _MOST_COUNTED and self.count(self._terms, relevance) <= FEW_FILES:
-            documents = self.matcher.documents(self._terms, self._named(relevance))
-            return self.by_files(place, count, documents, self._has_named(relevance))
-        return self.by_bound(place, count, relevance)
+    def files_of_relevance(
+        self, relevance: int, place: tuple[Any, ...] | None, count: int
+    ) -> Sequence[Row[Any]] | None:
+        """Return the agents with as many words in their names; None if too many files have so many."""
+        if relevance == 0 or len(self._terms) > _MOST_COUNTED or self.count(self._terms, relevance) > FEW_FILES:
+            return None
+        documents = self.matcher.documents(self._terms, self._named(relevance))
+        return self.by_files(place, count, documents, self._has_named(relevance))
+
+    def by_agents(self, place: tuple[Any, ...] | None, count: int, relevance: int | None) -> Sequence[Row[Any]]:
+        """Walk down the agents of each chain, in the order of their keys or of their last changes.
+
+        Args:
+            place: The values of the cursor; None for the first page.
+            count: The number of agents.
+            relevance: The number of words that the names have, in the order of the keys; None for any number, in the
+                order of the last changes.
+        """
+        rows: list[Row[Any]] = []
+        with _without_sorting(self._connection):
+            for chain_id in sorted(self._chains):
+                is_over = relevance is not None and place is not None and chain_id < place[2]
+                if is_over or (relevance is not None and len(rows) >= count):
+                    continue  # keys begin with the chain
+                rows += self._connection.execute(self._walk_agents(chain_id, place, relevance).limit(count))
+        rows.sort(key=lambda row: (-row.first_rank, *row[:3]))
+        return rows[:count]
+
+    def _walk_agents(self, chain_id: int, place: tuple[Any, ...] | None, relevance: int | None) -> Select[Any]:
+        """Return the statement that walks down the agents of a chain."""
+        statement = _Statement(self, are_few=True)
+        where = [agent.c.chain_id == chain_id, *statement.has_words()]
+        zero, changed = literal(0.0, _REAL), cast(agent.c.updated_at, _REAL)
+        first = changed if relevance is None else literal(float(relevance), _REAL)
+        if relevance is not None and self._terms:
+            where.append(self._has_named(relevance))
+        if place is not None:
+            key = [agent.c[name] for name in _KEY]
+            behind = tuple_(*key) > tuple_(*place[2:], types=[column.type for column in key])
+            last = int(place[0])
+            # The first part repeats the second, in a form that finds its place in the index.
+            after = (agent.c.updated_at <= last, or_(agent.c.updated_at < last, behind))
+            where += [behind] if relevance is not None else after
+        query = statement.select(first, zero, self._relevance if self._terms else literal(0), where)
+        order = [agent.c.updated_at.desc()] if relevance is None else []
+        return query.order_by(*order, agent.c.identity_registry, agent.c.agent_id)
 
     def by_bound(self, place: tuple[Any, ...] | None, count: int, relevance: int | None) -> Sequence[Row[Any]]:
         """Walk down the lower bounds of each chain under the tag of the first gate.

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.buyers.service.world import SAMPLE, SELLER_ID, STRANGER, WASHER
 
@@ -70,12 +71,19 @@ def test_models_ask_for_buyers_and_discounts(buyers):
     assert "unsupported_chain" in wrong.content[0].text
 
 
-def test_models_get_the_policy_of_the_settings(buyers_with):
-    async def ask(url, **options):
-        async with Client(f"{url}/mcp") as session:
-            return await session.call_tool("get_buyer", {"address": WASHER.address, **options})
+def test_models_get_the_policy_of_the_settings(buyers_with, buyers_database, tmp_path):
+    async def ask(target):
+        async with Client(target) as session:
+            return [await session.call_tool("get_buyer", {"address": WASHER.address, **it}) for it in options]
 
+    options = ({}, {"policy": "brp-1.0"})
+    settings = tmp_path / "index.toml"
+    settings.write_text(f'database = "{buyers_database}"\n[api.buyers]\npolicy = "independent-1.0"\n', encoding="utf-8")
     with buyers_with(policy="independent-1.0") as url:
-        answers = [asyncio.run(ask(url, **options)) for options in ({}, {"policy": "brp-1.0"})]
+        answers = asyncio.run(ask(f"{url}/mcp"))
+    answers += asyncio.run(
+        ask(stdio_client(StdioServerParameters(command=COMMAND, args=["mcp", "--settings", str(settings)])))
+    )
     found = [json.loads(it.content[0].text)["reputation"] for it in answers]
-    assert [(it["scoringPolicy"], it["tier"]) for it in found] == [("independent-1.0", "new"), ("brp-1.0", "premium")]
+    policies = [(it["scoringPolicy"], it["tier"]) for it in found]
+    assert policies == [("independent-1.0", "new"), ("brp-1.0", "premium")] * 2
