@@ -118,4 +118,5 @@ def test_a_rollback_forgets_sources_in_blocks_that_are_gone(indexed, market):
     header = market.chain.rpc("eth_getBlockByNumber", hex(middle), False)
     target = Block(middle, bytes.fromhex(header["hash"][2:]), int(header["timestamp"], 16))
     store.roll_back(store.cursor(), target)
-    assert rows(indexed) == {name: row for name, row in found.items() if row["block_number"] <= middle}
+    left = {name: row for name, row in found.items() if row["block_number"] <= middle}
+    assert rows(indexed) == {name: {**row, "seen_block": min(row["seen_block"], middle)} for name, row in left.items()}
