@@ -49,6 +49,9 @@ FEW_RATED: Final = 2_000
 _MOST_COUNTED: Final = 4
 """Words of a query up to which the files with several of them in their names are counted."""
 
+_LAST_TIME: Final = 2**62
+"""A Unix time after all others."""
+
 _REAL: Final = Float(53)
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
 
@@ -216,13 +219,13 @@ class _Plans:
         first = changed if relevance is None else literal(float(relevance), _REAL)
         if relevance is not None and self._terms:
             where.append(self._has_named(relevance))
+        if relevance is None:
+            # This is true of the first page too: it lets SQLite begin with the index, at its place.
+            where.append(agent.c.updated_at <= (_LAST_TIME if place is None else int(place[0])))
         if place is not None:
             key = [agent.c[name] for name in _KEY]
             behind = tuple_(*key) > tuple_(*place[2:], types=[column.type for column in key])
-            last = int(place[0])
-            # The first part repeats the second, in a form that finds its place in the index.
-            after = (agent.c.updated_at <= last, or_(agent.c.updated_at < last, behind))
-            where += [behind] if relevance is not None else after
+            where.append(behind if relevance is not None else or_(agent.c.updated_at < int(place[0]), behind))
         query = statement.select(first, zero, self._relevance if self._terms else literal(0), where)
         order = [agent.c.updated_at.desc()] if relevance is None else []
         return query.order_by(*order, agent.c.identity_registry, agent.c.agent_id)
