@@ -51,7 +51,8 @@ DETECTORS: Final = tuple(
         (
             "links",
             "rater and rated with one owner, wallet, operator or source of funds, or paid by the rated",
-            "money off chain",
+            "money off chain; an agent left for good with an account of another source of funds; a wallet that is "
+            "changed later",
         ),
         (
             "wash payments",

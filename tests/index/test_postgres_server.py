@@ -15,12 +15,15 @@ def asked(url, query):
     return found
 
 
-def test_named_server_gets_a_database_of_its_own_and_loses_it_again(postgres, tmp_path, monkeypatch):
-    monkeypatch.setenv(VARIABLE, postgres)
-    before = set(asked(postgres, "SELECT datname FROM pg_database"))
-    with running_postgres(tmp_path) as url:
-        (name,) = asked(url, "SELECT current_database()")
-        assert name.startswith("bilateral_test_")
-        assert name not in before
-    assert set(asked(postgres, "SELECT datname FROM pg_database")) == before
-    assert list(tmp_path.iterdir()) == []  # no server was started
+def test_named_server_gets_a_database_of_its_own_and_loses_it_again(tmp_path, monkeypatch):
+    folder = tmp_path / "unused"
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with running_postgres(tmp_path / "named") as server:  # not the one of other tests: a checkpoint disturbs it
+        monkeypatch.setenv(VARIABLE, server)
+        before = set(asked(server, "SELECT datname FROM pg_database"))
+        with running_postgres(folder) as url:
+            (name,) = asked(url, "SELECT current_database()")
+            assert name.startswith("bilateral_test_")
+            assert name not in before
+        assert set(asked(server, "SELECT datname FROM pg_database")) == before
+    assert not folder.exists()  # no server was started

@@ -426,18 +426,22 @@ def settle_payment(world):
     assert world.payer.settle_payment(payment).wait().amount == 100
 
 
-@scenario
-def record_payment(world):
+def mined_hash(world):
+    """Return the hash of a transaction that is in a block."""
     first = world.web3.eth.accounts[0]
     sent = world.web3.eth.send_transaction({"from": first, "to": first})
-    mined = world.web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.01)["transactionHash"]
-    assert world.owner.record_payment(new_address(), 100, bytes(mined)).wait().amount == 100
+    return bytes(world.web3.eth.wait_for_transaction_receipt(sent, poll_latency=0.01)["transactionHash"])
+
+
+@scenario
+def record_payment(world):
+    assert world.owner.record_payment(new_address(), 100, mined_hash(world)).wait().amount == 100
 
 
 @scenario
 def record_payments(world):
     payment = AttestedPayment(new_address(), 100, 1_700_000_000, 0)
-    assert world.owner.record_payments(8453, [PaymentRecord(new_hash(), payment)]).wait() == (payment,)
+    assert world.owner.record_payments(8453, [PaymentRecord(mined_hash(world), payment)]).wait() == (payment,)
 
 
 @scenario
