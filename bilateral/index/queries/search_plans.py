@@ -123,6 +123,11 @@ def among(table: Table, keys: Sequence[tuple[Any, ...]]) -> list[ColumnElement[b
     return [table.c[name].in_(sorted(set(values))) for name, values in zip(_KEY, zip(*keys, strict=True), strict=True)]
 
 
+def _is_behind(columns: Sequence[ColumnElement[Any]], key: Sequence[Any]) -> ColumnElement[bool]:
+    """Return the condition that the key in some columns comes after another key."""
+    return tuple_(*columns) > tuple_(*key, types=[column.type for column in columns])
+
+
 def _has_bounds(search: AgentSearch) -> bool:
     """Check that a search is in the order of lower bounds under one tag, which has an index."""
     if not search.gates or search.ranking not in (Order.RELEVANCE, Order.LOWER_BOUND):
@@ -223,8 +228,7 @@ class _Plans:
             # This is true of the first page too: it lets SQLite begin with the index, at its place.
             where.append(agent.c.updated_at <= (_LAST_TIME if place is None else int(place[0])))
         if place is not None:
-            key = [agent.c[name] for name in _KEY]
-            behind = tuple_(*key) > tuple_(*place[2:], types=[column.type for column in key])
+            behind = _is_behind([agent.c[name] for name in _KEY], place[2:])
             where.append(behind if relevance is not None else or_(agent.c.updated_at < int(place[0]), behind))
         query = statement.select(first, zero, self._relevance if self._terms else literal(0), where)
         order = [agent.c.updated_at.desc()] if relevance is None else []
@@ -266,10 +270,8 @@ class _Plans:
             where.append(self._has_named(relevance))
         if place is not None:
             *ranks, chain, identity, agent_id = place
-            last = (chain, identity, agent_id)
             limit = literal(ranks[relevance is not None], _REAL)
-            key = [agent.c[name] for name in _KEY]
-            behind = tuple_(*key) > tuple_(*last, types=[column.type for column in key])
+            behind = _is_behind([agent.c[name] for name in _KEY], (chain, identity, agent_id))
             # The first part repeats the second, in a form that finds its place in the index.
             where += [columns.lower_bound <= limit, or_(columns.lower_bound < limit, behind)]
         query = statement.select(first, second, self._relevance if self._terms else literal(0), where)
@@ -345,7 +347,7 @@ class _Statement:
         if place is not None:
             first, second, *last = place
             first_rank, second_rank = (literal(it, _REAL) for it in (first, second))
-            behind = tuple_(*key) > tuple_(*last, types=[column.type for column in key])
+            behind = _is_behind(key, last)
             tied = or_(inner.c.second_rank < second_rank, and_(inner.c.second_rank == second_rank, behind))
             query = query.where(or_(inner.c.first_rank < first_rank, and_(inner.c.first_rank == first_rank, tied)))
         return self._plans._connection.execute(query.limit(count)).all()
