@@ -20,6 +20,7 @@ from bilateral.api.metrics import MULTIPROCESS_FOLDER
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.errors import BilateralError
+from bilateral.log_lines import log_safely
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +42,7 @@ def app_from_environment() -> FastAPI:
     """Make the application of one of several processes, by the settings of `SETTINGS_VARIABLE`."""
     from bilateral.api.app import create_app  # noqa: PLC0415  # after the folder of the figures is known
 
+    log_safely()
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     values: dict[str, Any] = json.loads(os.environ[SETTINGS_VARIABLE])
     whole = {"trusted_proxies": tuple(values["trusted_proxies"]), "buyers": BuyerSettings(**values["buyers"])}

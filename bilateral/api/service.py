@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 _SHORT_SECONDS: Final = 0.1
 """The time limit of a read in the event loop. A longer one begins again in a thread."""
 
+_SINGLE_CONNECTIONS: Final = 2
+"""The connections to PostgreSQL for single statements, beside the others."""
+
 _REGISTRIES_SECONDS: Final = 2.0
 """The seconds after which the list of registries is read again. It changes when the index begins with a chain."""
 
@@ -55,6 +58,7 @@ class Service:
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         is_sqlite = self.reader.dialect == "sqlite"
         self._short = Reader(settings.database, seconds=seconds, connections=1, is_brief=True) if is_sqlite else None
+        self._single = None if is_sqlite else _single_reader(settings)
         self.networks = RecentNetworks()
         self._registries = Registries({})
         self._registries_until = 0.0
@@ -86,6 +90,14 @@ class Service:
                 pass  # other requests must not wait for this one
         return await self.read_aside(query, *arguments, **options)
 
+    async def read_once(
+        self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs
+    ) -> T:
+        """Run a query that is one statement on PostgreSQL, for callers that are `async`. See `read_briefly`."""
+        if self._single is None:
+            return await self.read_briefly(query, *arguments, **options)
+        return await to_thread.run_sync(partial(self._single.read, query, *arguments, **options))
+
     def registries(self) -> Registries:
         """Return the registries that are indexed."""
         if time.monotonic() > self._registries_until:
@@ -116,9 +128,15 @@ class Service:
 
     def close(self) -> None:
         """Close the connections."""
-        self.reader.close()
-        if self._short is not None:
-            self._short.close()
+        for reader in (self.reader, self._short, self._single):
+            if reader is not None:
+                reader.close()
+
+
+def _single_reader(settings: ApiSettings) -> Reader:
+    """Return the reader for single statements. Its connections are few: each such statement is short."""
+    connections = min(_SINGLE_CONNECTIONS, settings.connections)
+    return Reader(settings.database, seconds=settings.query_seconds, connections=connections, is_single=True)
 
 
 def service_of(request: HTTPConnection) -> Service:

@@ -10,11 +10,13 @@ from sqlalchemy import select
 from bilateral.checks.errors import FileNotHeldError
 from bilateral.checks.sights import Sight, sights
 from bilateral.index.files import schema
-from bilateral.index.files.hosts import secure_host
+from bilateral.index.files.hosts import domain_uri, file_id_of, secure_host, well_known_uri
 from bilateral.index.files.schema import Kind, State
 from bilateral.index.queries.unindexed import newest_first
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sqlalchemy import Connection
 
     from bilateral.checks.moments import Moment
@@ -24,7 +26,7 @@ _MOST_CLAIMS: Final = 500
 
 @dataclass(frozen=True)
 class Domain:
-    """A domain of an agent's services.
+    """A domain of an agent: that of a service, or the one that it is registered under (August 2025).
 
     Attributes:
         host: The host, with a port that is not 443.
@@ -37,6 +39,11 @@ class Domain:
     is_proven: bool
     is_denied: bool
     sight: Sight | None
+
+    @property
+    def is_read(self) -> bool:
+        """True if the index has read the domain's file, so that the domain had its say."""
+        return self.sight is None or self.sight.state is State.LOADED
 
 
 @dataclass(frozen=True)
@@ -63,10 +70,16 @@ class RegistrationFacts:
     names_others: bool = False
     domains: tuple[Domain, ...] = ()
 
-    @property
-    def newest_sight(self) -> int:
-        """The number of the newest sight that was used."""
-        return max([self.sight.sight_id, *(it.sight.sight_id for it in self.domains if it.sight is not None)])
+
+def newest_sight(registration: RegistrationFacts | None, domains: Iterable[Domain]) -> int:
+    """Return the number of the newest sight among those of an agent's files; 0 without any.
+
+    Args:
+        registration: Its registration file; None without one.
+        domains: Its domains.
+    """
+    used = [None if registration is None else registration.sight, *(it.sight for it in domains)]
+    return max((it.sight_id for it in used if it is not None), default=0)
 
 
 def registration_of(
@@ -116,6 +129,32 @@ def registration_of(
     )
 
 
+def registered_domain(
+    connection: Connection, moment: Moment, identity: str, agent_id: int, domain: str
+) -> Domain | None:
+    """Return the domain that an agent is registered under (August 2025), and its word about the agent.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        identity: The identity registry.
+        agent_id: The agent.
+        domain: The domain as of the block, as the chain gives it.
+
+    Returns:
+        The domain; None if the text is not the name of a host.
+
+    Raises:
+        FileNotHeldError: The content of then of its file was replaced.
+    """
+    host = secure_host(uri) if (uri := domain_uri(domain)) else None
+    if uri is None or host is None:
+        return None
+    file_id = file_id_of(Kind.DOMAIN, uri, None)
+    sight = sights(connection, moment, {file_id}).get(file_id, Sight(0, uri, State.WAITING, None, None, None))
+    return _domain(connection, moment, (identity, agent_id), host, sight)
+
+
 def _domains(
     connection: Connection, moment: Moment, agent: tuple[str, int], registration: Sight, *, is_confirmed: bool
 ) -> tuple[Domain, ...]:
@@ -127,15 +166,20 @@ def _domains(
     home = secure_host(registration.uri)
     found = []
     for row in rows:
-        sight = seen.get(bytes(row.file_id))
         if row.host == home and is_confirmed:  # ERC-8004: then the domain's own file is not needed
             found.append(Domain(row.host, is_proven=True, is_denied=False, sight=None))
             continue
-        names_it = names_agents = False
-        if sight is not None and sight.state is State.LOADED and sight.content_hash is not None:
-            names_it, names_agents = _claims(connection, moment, *agent, sight.content_hash)
-        found.append(Domain(row.host, is_proven=names_it, is_denied=names_agents and not names_it, sight=sight))
+        waiting = Sight(0, well_known_uri(row.host), State.WAITING, None, None, None)
+        found.append(_domain(connection, moment, agent, row.host, seen.get(bytes(row.file_id), waiting)))
     return tuple(found)
+
+
+def _domain(connection: Connection, moment: Moment, agent: tuple[str, int], host: str, sight: Sight) -> Domain:
+    """Return a domain with the word of its file about an agent."""
+    names_it = names_agents = False
+    if sight.state is State.LOADED and sight.content_hash is not None:
+        names_it, names_agents = _claims(connection, moment, *agent, sight.content_hash)
+    return Domain(host, is_proven=names_it, is_denied=names_agents and not names_it, sight=sight)
 
 
 def _claims(

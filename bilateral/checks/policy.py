@@ -92,7 +92,7 @@ class Policy(BaseModel):
         validators: The validators whose answers count; all if empty, which proves nothing.
         minimum_validations: The number of validations that a server needs.
         minimum_validation: The lowest acceptable mean answer of validators, 0 to 100.
-        require_domain: True to decline servers whose services do not belong to a domain that names the agent.
+        require_domain: True to decline servers without a domain, or with one that does not name the agent.
         minimum_age_days: The least age of an agent.
         recent_days: The days for which a change of wallet or owner is recent.
         minimum_buyer_score: The lowest acceptable score of a buyer's record, 0 to 100; None to ask for none.

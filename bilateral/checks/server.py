@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.checks.agents import approved_accounts, approved_reviewers, domain_at, uri_at
 from bilateral.checks.entries import SERVER
-from bilateral.checks.files import registration_of
+from bilateral.checks.files import newest_sight, registered_domain, registration_of
 from bilateral.checks.moments import moment_of, registries
 from bilateral.checks.parties import asker_of, find_agent
 from bilateral.checks.policy import Policy
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bilateral.checks.files import Domain, RegistrationFacts
     from bilateral.checks.parties import Party
     from bilateral.checks.seams import Findings
-    from bilateral.checks.verdicts import Check
+    from bilateral.checks.verdicts import Check, FileEvidence
     from bilateral.identifiers import AgentId, GlobalAgentId
 
 _ONE_BY_ONE: Final = 8
@@ -104,6 +104,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     _judge_wallet(reasons, party, payment)
     judge_age(reasons, moment, facts)
     registration = _judge_file(connection, reasons, party, payment)
+    domains, domain = _judge_domains(connection, reasons, party, registration)
     approved = _judge_approvals(connection, reasons, party, kinds)
     asker = None if for_client is None else asker_of(connection, moment, identity, for_client)
     own = frozenset(facts.accounts | approved)
@@ -114,12 +115,11 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     accounts = sorted({it for it in (facts.owner, facts.wallet) if it is not None})
     found, analysed = judge_findings(connection, reasons, moment, findings, accounts)
     known, others = split_lines(lines(connection, moment, kinds, party.agent_id), reasons.policy.tag)
-    domain, _ = domain_at(connection, moment, identity, party.agent_id)
     figures: dict[str, Any] = {
         **agent_figures(moment, facts),
         "pay_to": None if payment is None else checksummed(payment.pay_to),
         "file": None if registration is None else registration.sight.state.value,
-        "domains": [] if registration is None else [_domain_figure(it) for it in registration.domains],
+        "domains": [_domain_figure(it) for it in domains],
         "rating": rating_figures(judgement.counted, reasons.policy.tag),
         "lines": known,
         "validations": validations,
@@ -139,7 +139,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         account=facts.wallet,
         figures=figures,
         untrusted={name: value for name, value in untrusted.items() if value},
-        files=0 if registration is None else registration.newest_sight,
+        files=newest_sight(registration, domains),
         analysis=analysed,
     )
 
@@ -186,7 +186,6 @@ def _judge_file(
         reasons.add(Code.FILE_UNREACHABLE, "The registration file could not be fetched last time.", sight.evidence)
     if sight.state is State.LOADED:
         _judge_content(reasons, facts, payment)
-        _judge_domains(reasons, facts)
     return facts
 
 
@@ -207,26 +206,47 @@ def _judge_content(reasons: Reasons, facts: RegistrationFacts, payment: Payment 
         )
 
 
-def _judge_domains(reasons: Reasons, facts: RegistrationFacts) -> None:
-    """Add the reasons about the domains of the agent's services."""
-    for domain in facts.domains:
-        evidence = domain.sight.evidence if domain.sight is not None else facts.sight.evidence
-        if domain.is_proven:
-            reasons.add(Code.DOMAIN_PROVEN, f"The domain {domain.host} names the agent.", evidence)
-        elif domain.is_denied:
-            reasons.add(
-                Code.DOMAIN_DENIED,
-                f"A service is at {domain.host}, and this domain names other agents, but not this one.",
-                evidence,
-            )
-        else:
-            reasons.add(
-                Code.DOMAIN_UNPROVEN,
-                f"A service is at {domain.host}, and this domain does not name the agent.",
-                evidence,
-            )
-    if not facts.domains and reasons.policy.require_domain:
-        reasons.add(Code.DOMAIN_UNPROVEN, "No service of the agent is at an https domain.", facts.sight.evidence)
+def _judge_domains(
+    connection: Connection, reasons: Reasons, party: Party, registration: RegistrationFacts | None
+) -> tuple[tuple[Domain, ...], str]:
+    """Add the reasons about the agent's domains: those of its services, and the one that it is registered under.
+
+    A domain whose file was not read is never proven.
+
+    Returns:
+        The domains, and the text of the registered one.
+    """
+    place = connection, party.moment, party.identity, party.agent_id
+    text, event = domain_at(*place)
+    registered = registered_domain(*place, text) if text else None
+    of_services = () if registration is None else registration.domains
+    own = None if registration is None else registration.sight.evidence
+    found = [(it, "A service is at") for it in of_services]
+    if registered is not None and registered.host not in {it.host for it in of_services}:
+        found.append((registered, "The agent is registered under"))
+    if text and registered is None:
+        sentence = "The agent is registered under a domain that is not the name of a host."
+        reasons.add(Code.DOMAIN_UNPROVEN, sentence, event)
+    elif not found and reasons.policy.require_domain:
+        reasons.add(Code.DOMAIN_UNPROVEN, "No https domain of the agent is known.", own)
+    for domain, where in found:
+        _judge_domain(reasons, domain, where, own if domain.sight is None else domain.sight.evidence)
+    return tuple(domain for domain, _ in found), text
+
+
+def _judge_domain(reasons: Reasons, domain: Domain, where: str, evidence: FileEvidence | None) -> None:
+    """Add the reason that a domain makes."""
+    if domain.is_proven:
+        reasons.add(Code.DOMAIN_PROVEN, f"The domain {domain.host} names the agent.", evidence)
+    elif domain.is_denied:
+        sentence = f"{where} {domain.host}, and this domain names other agents, but not this one."
+        reasons.add(Code.DOMAIN_DENIED, sentence, evidence)
+    elif domain.is_read:
+        sentence = f"{where} {domain.host}, and this domain does not name the agent."
+        reasons.add(Code.DOMAIN_UNPROVEN, sentence, evidence)
+    else:
+        sentence = f"{where} {domain.host}. This is not checked: the index has not read the domain's file."
+        reasons.add(Code.DOMAIN_UNPROVEN, sentence, evidence)
 
 
 def _judge_approvals(connection: Connection, reasons: Reasons, party: Party, kinds: Mapping[str, str]) -> set[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +17,7 @@ from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import MissingExtraError
+from bilateral.log_lines import safe_handler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -309,10 +309,8 @@ def _show_status(invocation: Invocation, engine: Engine) -> None:
 
 def log_steps() -> None:
     """Write one line a step to standard error."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("time=%(asctime)s level=%(levelname)s %(message)s"))
     logger = logging.getLogger("bilateral.index")
-    logger.addHandler(handler)
+    logger.addHandler(safe_handler())
     logger.setLevel(logging.INFO)
     logger.propagate = False
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -14,6 +12,7 @@ from bilateral.cli.index import Database, Deployments, RpcUrls, SettingsFile, in
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command
 from bilateral.errors import MissingExtraError
+from bilateral.log_lines import log_safely
 
 if TYPE_CHECKING:
     from bilateral.index.settings import IndexSettings
@@ -111,9 +110,7 @@ def serve(  # noqa: PLR0913, PLR0917  # one a setting
     if settings.aggregator is not None:
         _check_aggregator(str(settings.aggregator))
     log_steps()
-    logger = logging.getLogger("bilateral.api")
-    logger.addHandler(logging.StreamHandler(sys.stderr))
-    logger.propagate = False
+    log_safely()
     with named_database_errors():
         serve_api(settings, index, report=lambda url: invocation.output.note(f"listening on {url}"))
 
@@ -133,6 +130,7 @@ def mcp(
 
     settings = read_api_settings(settings_file, database=database)
     reader = Reader(settings.database)
+    log_safely()
     try:
         anyio.run(make_server(reader, buyer_policy=settings.buyers.policy).run_stdio_async)
     finally:

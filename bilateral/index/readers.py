@@ -36,6 +36,12 @@ _CANCELED: Final = "57014"
 _SHORTENED: Final = 0.9
 """The part of a time limit below which the server learns the time that is left. Each time costs a round trip."""
 
+_SHORT: Final = ("jit = off", "max_parallel_workers_per_gather = 0", "plan_cache_mode = force_generic_plan")
+"""Settings of PostgreSQL for short queries. To compile one, to share it out or to plan it anew takes longer than it."""
+
+_PREPARED: Final = 500
+"""The statements that each connection to PostgreSQL keeps prepared."""
+
 _CACHE_KIB: Final = 16 * 1024
 
 _MAPPED_BYTES: Final = 64 * 1024**3
@@ -52,6 +58,7 @@ class Reader:
         seconds: The time limit of a visit: of all its statements together.
         connections: The largest number of connections at once.
         is_brief: True if visits hold up other requests, see `require_patience`.
+        is_single: True if each visit runs one statement. PostgreSQL then needs no transaction around it.
 
     Raises:
         InvalidArgumentError: The URL is malformed, or of another database.
@@ -61,11 +68,17 @@ class Reader:
     """
 
     def __init__(
-        self, url: str | None = None, *, seconds: float = 2.0, connections: int = 8, is_brief: bool = False
+        self,
+        url: str | None = None,
+        *,
+        seconds: float = 2.0,
+        connections: int = 8,
+        is_brief: bool = False,
+        is_single: bool = False,
     ) -> None:
         """See the class."""
         self.seconds = seconds
-        self._engine = _engine(url, seconds, connections, is_brief=is_brief)
+        self._engine = _engine(url, seconds, connections, is_brief=is_brief, is_single=is_single)
         try:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)
@@ -95,6 +108,7 @@ class Reader:
         try:
             with self._engine.connect() as connection:
                 yield connection
+                connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
         except PoolTimeoutError:
             raise ReadersBusyError from None
         except DBAPIError as problem:
@@ -137,7 +151,7 @@ def require_patience(connection: Connection) -> None:
         raise QueryTimeoutError(0)
 
 
-def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool) -> Engine:
+def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool, is_single: bool) -> Engine:
     """Make an engine whose connections only read."""
     try:
         parsed = make_url(url or default_url())
@@ -149,8 +163,9 @@ def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool
     if backend == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
     options = {_BRIEF: is_brief}
+    isolation: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"} if is_single and backend == "postgresql" else {}
     engine = create_engine(
-        parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options
+        parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options, **isolation
     )
     (_prepare_sqlite if backend == "sqlite" else _prepare_postgresql)(engine, seconds)
     return engine
@@ -190,8 +205,9 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
             cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             cursor.execute(f"SET statement_timeout = {milliseconds}")
             cursor.execute(f"SET idle_in_transaction_session_timeout = {10 * milliseconds}")
-            for setting in ("jit = off", "max_parallel_workers_per_gather = 0"):  # they take longer than a short query
+            for setting in _SHORT:
                 cursor.execute(f"SET {setting}")
+        connection.prepared_max = _PREPARED
         connection.commit()
 
     @event.listens_for(engine, "begin")

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from bilateral.events import Event
 
-REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 18))
+REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 19))
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
@@ -201,6 +201,7 @@ agent: Final = Table(
     Index("agent_by_owner", "chain_id", "owner"),
     Index("agent_by_wallet", "chain_id", "wallet"),
     Index("agent_by_change", "chain_id", "updated_at"),
+    Index("agent_by_registration", "chain_id", "registered_at"),
     sqlite_with_rowid=False,
     **_BY_CHAIN,
 )

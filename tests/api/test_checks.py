@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from bilateral.api.routes.checks import ClientQuery, ClientQuestion, ServerQuery, ServerQuestion
+from bilateral.checks import Policy, Trust
 from tests.api.world import ALICE, BOB, CHAIN_ID, ERIN, FORMULA_NAME, FRANK, GRACE, MALLORY, TREASURY
 
 TRUSTED = [("trust_account", it.address) for it in (ERIN, GRACE)]
@@ -130,6 +132,15 @@ def test_policy_changes_the_verdict(api):
     strict = params | {"require_domain": "true", "validator": MALLORY.address, "minimum_validations": "1"}
     found = codes(api.get("/v1/checks/server", params=strict))
     assert (found["domain_unproven"], found["too_few_validations"]) == ("decline", "decline")
+
+
+def test_every_field_of_a_policy_is_a_parameter_of_a_question():
+    renamed = {"validators": "validator", "severities": "severity"}
+    of_trust = {"accounts": "trust_account", "agents": "trust_agent"}
+    wanted = {renamed.get(it, it) for it in Policy.model_fields if it != "trust"}
+    wanted |= {of_trust.get(it, it) for it in Trust.model_fields}
+    assert wanted <= ServerQuery.model_fields.keys() | ClientQuery.model_fields.keys()
+    assert all("policy" in it.model_fields for it in (ServerQuestion, ClientQuestion))
 
 
 def test_proof_of_payment_is_asked_for(api):

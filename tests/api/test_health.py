@@ -19,6 +19,14 @@ def test_a_service_whose_index_stands_still_is_not_ready(api_with):
         assert problem.startswith("chain 31337 was last looked at")
 
 
+def test_a_service_whose_index_is_behind_the_head_is_not_ready(api_with):
+    with api_with(max_lag=-1) as client:
+        response = client.get("/readyz")
+        problems = response.json()["problems"]
+        assert (response.status_code, problems) == (503, ["chain 31337 is 0 blocks behind its head"])
+        assert client.get("/healthz").status_code == 200
+
+
 def test_figures_count_requests_by_route_and_show_the_lag(api_with):
     with api_with() as client:
         client.get("/v1/agents/31337:1")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ import pytest
 from bilateral.api.settings import ApiSettings, read_api_settings
 from bilateral.errors import InvalidArgumentError
 from tests.api.world import ALICE
+from tests.sdk.servers import HttpServer
 
 COMMAND = [str(Path(sys.executable).with_name("bilateral")), "serve", "--port", "0"]
 
@@ -94,6 +96,45 @@ def test_an_index_that_fails_for_good_ends_the_service(record, tmp_path):
     ran = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=120)  # noqa: S603
     assert ran.returncode == 5
     assert "error: no endpoint is usable: 127.0.0.1:9: the node cannot be reached" in ran.stderr
+
+
+def test_words_of_a_hostile_node_are_safe_in_the_log(record, tmp_path):
+    words = "down\r\ntime=1 level=ERROR forged\x1b[2J\u202e"
+    answer = json.dumps({"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": words}}).encode()
+    with HttpServer() as node:
+        node.routes["/"] = answer
+        database = f"sqlite:///{tmp_path / 'index.sqlite'}"
+        arguments = ["--rpc-url", f"{node.url}/", "--deployment", record, "--database", database]
+        ran = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=120)  # noqa: S603
+    assert "forged" in ran.stderr
+    assert all(line.isprintable() for line in ran.stderr.splitlines())
+    assert not re.search("^time=1 ", ran.stderr, re.MULTILINE)
+
+
+def test_request_under_way_is_answered_before_the_service_ends(api_sqlite):
+    with serving("--no-index", "--database", api_sqlite) as (process, client):
+        url = httpx.URL(client.base_url)
+        body = b'{"query": "{ _meta { deployment } }"}'
+        head = f"POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+        with socket.create_connection((url.host, url.port), timeout=60) as connection:
+            connection.sendall(head.encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 100")  # the service reads the body
+            process.send_signal(signal.SIGTERM)
+            wait_until(lambda: not accepts(url))
+            connection.sendall(body)
+            answer = b""
+            while part := connection.recv(10_000):
+                answer += part
+        assert answer.startswith(b"HTTP/1.1 200") and b'"deployment":"bilateral-31337"' in answer
+        assert process.wait(timeout=60) == 0
+
+
+def accepts(url):
+    try:
+        socket.create_connection((url.host, url.port), timeout=60).close()
+    except ConnectionRefusedError:
+        return False
+    return True
 
 
 def test_settings_come_from_the_file_of_the_index_and_options_count_more(tmp_path):

@@ -96,6 +96,19 @@ def registered(agent, owner, uri=b""):
     ]
 
 
+def registered_under(agent, owner, domain):
+    """Return the logs of a registration by the August 2025 functions."""
+    return [
+        encoded(Registry.IDENTITY, "Transfer", NOBODY, owner, agent),
+        encoded(Registry.IDENTITY, "AgentRegistered", agent, domain, owner),
+        wallet_set(agent, owner),
+    ]
+
+
+def domain_updated(agent, owner, domain):
+    return encoded(Registry.IDENTITY, "AgentUpdated", agent, domain, owner)
+
+
 def wallet_set(agent, wallet):
     value = bytes.fromhex(wallet[2:]) if wallet else b""
     return encoded(Registry.IDENTITY, "MetadataSet", agent, WALLET_TOPIC, b"agentWallet", value)

@@ -39,6 +39,7 @@ from bilateral.api.graphql.rules import RULES
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
 from bilateral.index.queries.entities import Page, Selected
 from bilateral.index.queries.entities_rows import chains_of
+from bilateral.index.queries.prepared import plan_by_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -115,6 +116,7 @@ class Checked:
             GraphQLError: The block that was asked for is not indexed.
         """
         chains = chains_of(registries, chain_id)
+        plan_by_values(connection)
         parts = []
         for root in self._roots:
             root.require_block(connection, chains)

@@ -53,7 +53,8 @@ async def _agent_json(service: Service, match: Match[str], query: bytes) -> byte
     if asked is None:
         return None
     key = agent_key(await service.registries_briefly(), match[1])
-    found = await service.read_briefly(agent, key, int(asked[1] or 0))
+    newest = int(asked[1] or 0)
+    found = await (service.read_briefly(agent, key, newest) if newest else service.read_once(agent, key))
     if found is None:
         raise not_found("agent", key.id)
     return adapter(Agent).dump_json(found)

@@ -22,6 +22,9 @@ _MAX_HOST: Final = 290
 _NAME: Final = re.compile("[a-z0-9._:-]+")
 """The characters of names in the DNS and of addresses. Answers to people and models show hosts."""
 
+_NOT_HOST: Final = re.compile(r"[/?#@\\\s]")
+"""The characters that begin another part of a URL than its host and port, or that none has."""
+
 
 def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
     """Return the id of a file: the same kind, URI and hash make the same id."""
@@ -31,6 +34,19 @@ def file_id_of(kind: Kind, uri: str, expected_hash: bytes | None) -> bytes:
 def well_known_uri(host: str) -> str:
     """Return the URI of the file by which a domain names its agents."""
     return f"https://{host}{_WELL_KNOWN}"
+
+
+def domain_uri(domain: str) -> str | None:
+    """Return the URI of the file by which an agent's August 2025 domain names its agents.
+
+    Args:
+        domain: The domain, as the chain gives it: the words of a stranger.
+
+    Returns:
+        The URI; None if the text is not the name of a host, such as one with a path.
+    """
+    host = None if _NOT_HOST.search(domain) else secure_host(f"https://{domain}")
+    return None if host is None else well_known_uri(host)
 
 
 def secure_host(uri: str) -> str | None:

@@ -10,11 +10,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import case, delete, exists, func, insert, select, update
+from sqlalchemy import case, delete, exists, func, select, update
 
 from bilateral.documents import Validators
 from bilateral.errors import UnsupportedUriError
 from bilateral.events import (
+    AgentRegistered,
+    AgentUpdated,
     Event,
     NewAuthorizedFeedback,
     NewFeedback,
@@ -26,7 +28,7 @@ from bilateral.events import (
 )
 from bilateral.index.files import schema
 from bilateral.index.files.domains import domain_files
-from bilateral.index.files.hosts import file_id_of
+from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
 from bilateral.index.files.rows import (
     columns_of,
@@ -57,8 +59,10 @@ NAMED: Final[Mapping[type[Event], tuple[Kind, str, str | None]]] = {
     ResponseAppended: (Kind.RESPONSE, "response_uri", "response_hash"),
     ValidationRequest: (Kind.REQUEST, "request_uri", "request_hash"),
     ValidationResponse: (Kind.VALIDATION, "response_uri", "response_hash"),
+    AgentRegistered: (Kind.DOMAIN, "agent_domain", None),
+    AgentUpdated: (Kind.DOMAIN, "agent_domain", None),
 }
-"""The events that name files: the kind of the file, the column of its URI, and that of its hash."""
+"""The events that name files: the kind of the file, the column of its URI or domain, and that of its hash."""
 
 _EVENTS_AT_ONCE: Final = 200
 """Events of one table to read at once, but for those of one block: each may hold a whole file in a data URI."""
@@ -184,6 +188,8 @@ class ReferenceScan:
             query = select(*columns).where(table.c.chain_id == self.chain_id, table.c.block_number.between(first, last))
             for row in connection.execute(query):
                 uri, given = row[len(place)], None if hash_column is None else bytes(row[-1])
+                if kind is Kind.DOMAIN:
+                    uri = domain_uri(uri)
                 if uri or kind is Kind.REGISTRATION:
                     at = dict(zip(place, row, strict=False))
                     found.append(_Found(at, kind, uri, None if given == _NO_HASH else given))
@@ -245,8 +251,7 @@ class ReferenceScan:
         for outcome in sorted(loaded, key=lambda it: it.content_hash):
             store_content(connection, outcome)
         references = [it.row | {"kind": it.kind, "file_id": it.file_id} for it in found]
-        if references:
-            connection.execute(insert(schema.file_reference), references)
+        insert_new(connection, schema.file_reference, references)  # a migration may have moved the cursor back
         note_sights(connection, new.keys())
         named = {(it.row["registry"], it.row["agent_id"]) for it in found if it.kind is Kind.REGISTRATION}
         find_files(connection, self.chain_id, named)
@@ -321,6 +326,7 @@ def collect(engine: Engine, *, before: float | None = None) -> int:
         The number of deleted files.
     """
     waiting, table, named = schema.abandoned_file, schema.file, schema.file_reference
+    domain = schema.registration_domain
     limit = time.time() - _ABANDONED_SECONDS if before is None else before
     with engine.begin() as connection:
         ids = connection.execute(select(waiting.c.file_id).where(waiting.c.abandoned_at <= limit)).scalars().all()
@@ -329,7 +335,7 @@ def collect(engine: Engine, *, before: float | None = None) -> int:
             # The lock makes this wait for a scan that adds a reference.
             locked = select(table.c.content_hash).where(table.c.file_id == file_id).with_for_update()
             content = connection.execute(locked).scalar_one_or_none()
-            unused = ~exists().where(named.c.file_id == file_id)
+            unused = ~exists().where(named.c.file_id == file_id) & ~exists().where(domain.c.file_id == file_id)
             gone = connection.execute(delete(table).where(table.c.file_id == file_id, unused)).rowcount
             deleted += gone
             if gone and content is not None:

@@ -56,7 +56,10 @@ class Kind(StrEnum):
     """`ValidationResponse`."""
 
     DOMAIN = "domain"
-    """No event: a registration file has a service at the domain (`/.well-known/agent-registration.json`)."""
+    """`AgentRegistered` and `AgentUpdated`, by the domain (`/.well-known/agent-registration.json`).
+
+    Most have no event: a registration file has a service at the domain.
+    """
 
 
 class State(StrEnum):

@@ -10,11 +10,14 @@ from sqlalchemy import bindparam, column, func, select, table
 
 from bilateral.index import schema
 from bilateral.index.files import schema as files
+from bilateral.index.queries.agent_at_once import Columns, agent_at_once
 from bilateral.index.queries.feedback import Feedback, feedback_of
 from bilateral.index.queries.prepared import Prepared
 from bilateral.index.queries.values import Wide
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import ColumnElement, Connection
 
     from bilateral.index.queries.registries import AgentKey
@@ -191,6 +194,8 @@ def agent(connection: Connection, key: AgentKey, newest: int = 0) -> Agent | Non
     Returns:
         The agent; None if the registry has no such agent.
     """
+    if connection.dialect.name == "postgresql":
+        return _at_once(connection, key, newest)
     row = _AGENT.first(connection, _parameters(key))
     if row is None:
         return None
@@ -228,12 +233,19 @@ def registration(connection: Connection, key: AgentKey) -> Registration | None:
     row = _REGISTRATION.first(connection, _parameters(key))
     if row is None:
         return None
-    content, state, integrity, reason, checked_at, is_confirmed, *texts, active, x402_support = row
+    content, *file = row
+    return _registration(file, _services(connection, content), _capabilities(connection, content))
+
+
+def _registration(
+    file: Sequence[Any], services: tuple[Service, ...], capabilities: tuple[Capability, ...]
+) -> Registration:
+    """Return a registration file by its row of `_VIEW_COLUMNS`."""
+    state, integrity, reason, checked_at, is_confirmed, *texts, active, x402_support = file
     values: tuple[Any, ...] = (
         *(state, integrity, reason, checked_at, bool(is_confirmed), *texts),
         *(None if it is None else bool(it) for it in (active, x402_support)),
-        _services(connection, content),
-        _capabilities(connection, content),
+        *(services, capabilities),
     )
     return Registration(*values)
 
@@ -309,15 +321,15 @@ def metadata(connection: Connection, key: AgentKey) -> tuple[AgentMetadata, ...]
 
 
 _SUMMARY: Final = schema.summary.c
+_SUMMARY_COLUMNS: Final = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
 
 
 @cache
 def _summaries(registries: int) -> Prepared:
     """Return the statement for the summaries of an agent in a number of registries."""
     listed = [bindparam(f"registry_{place}", type_=_SUMMARY.registry.type) for place in range(registries)]
-    names = ("registry", "side", "tag", "count", "counterparts", "mean", "lower_bound")
     return Prepared(
-        select(*(_SUMMARY[name] for name in names))
+        select(*(_SUMMARY[name] for name in _SUMMARY_COLUMNS))
         .where(
             _SUMMARY.chain_id == bindparam("chain", type_=_SUMMARY.chain_id.type),
             _SUMMARY.registry.in_(listed),
@@ -338,3 +350,28 @@ def summaries(connection: Connection, key: AgentKey) -> tuple[RatingSummary, ...
     registries = {f"registry_{place}": address for place, address in enumerate(key.registries)}
     rows = _summaries(len(registries)).all(connection, {**_parameters(key), **registries})
     return tuple(RatingSummary(*row) for row in rows)
+
+
+_AT_ONCE: Final = Columns(_COLUMNS, _VIEW_COLUMNS, _SUMMARY_COLUMNS, MAX_ENTRIES, MAX_VALUE)
+
+
+def _at_once(connection: Connection, key: AgentKey, newest: int) -> Agent | None:
+    """Return an agent by one statement, and its newest feedback by another one for each registry."""
+    row = agent_at_once(connection, _parameters(key), key.registries, _AT_ONCE)
+    if row is None:
+        return None
+    own, file = row[: len(_COLUMNS)], row[len(_COLUMNS) : -4]
+    services, capabilities, entries, rated = ((it or ()) for it in row[-4:])
+    values: tuple[Any, ...] = (
+        *(key.id, key.global_id, key.chain_id, key.identity_registry, key.agent_id),
+        *own,
+        None
+        if file[0] is None
+        else _registration(file, tuple(Service(*it) for it in services), tuple(Capability(*it) for it in capabilities)),
+        tuple(AgentMetadata(name, f"0x{value}", size) for name, value, size in entries),
+        tuple(
+            RatingSummary(*it[:5], *(None if figure is None else float(figure) for figure in it[5:])) for it in rated
+        ),
+        feedback_of(connection, key, limit=newest).items if newest else (),
+    )
+    return Agent(*values)

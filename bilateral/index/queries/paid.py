@@ -147,8 +147,7 @@ def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 
         payer: The account, in checksum form.
         limit: The largest number of payments.
     """
-    rows = _BY_PAYER.all(connection, {"chain": chain_id, "account": payer, "limit": limit})
-    return tuple(_payment(chain_id, *row[1:]) for row in rows)
+    return _newest(_BY_PAYER, connection, chain_id, payer, limit)
 
 
 def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 12) -> tuple[Payment, ...]:
@@ -160,7 +159,14 @@ def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 
         payee: The account, in checksum form.
         limit: The largest number of payments.
     """
-    rows = _BY_PAYEE.all(connection, {"chain": chain_id, "account": payee, "limit": limit})
+    return _newest(_BY_PAYEE, connection, chain_id, payee, limit)
+
+
+def _newest(
+    statement: Prepared, connection: Connection, chain_id: int, account: str, limit: int
+) -> tuple[Payment, ...]:
+    """Return the payments that a statement of `_of_account` finds."""
+    rows = statement.all(connection, {"chain": chain_id, "account": account, "limit": limit})
     return tuple(_payment(chain_id, *row[1:]) for row in rows)
 
 

@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     Convert = Callable[[Any], Any]
 
 
+def plan_by_values(connection: Connection) -> None:
+    """Let PostgreSQL plan the statements of a visit anew, by their values.
+
+    It plans other statements once, whatever their values are. Searches differ too much for that: a word may be in three
+    files, or in all.
+
+    Args:
+        connection: The connection.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_custom_plan")
+
+
 class Prepared:
     """A statement whose changing values are parameters by name. It is compiled once for each kind of database.
 
@@ -67,16 +80,19 @@ class _Compiled:
             else:
                 self._constants[name] = parameter.value if convert is None else convert(parameter.value)
         self._converts: list[tuple[int, Convert]] | None = None
+        # psycopg otherwise begins to prepare a statement when it was sent five times.
+        self._options = {"prepare": True} if dialect.name == "postgresql" else {}
 
-    def rows(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
+    def rows(self, connection: Connection, asked: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         if not connection.in_transaction():
             connection.begin()  # sets the time limit, and ends with the visit
         given = dict(self._constants)
         for name, convert in self._asked:
-            given[name] = values[name] if convert is None else convert(values[name])
+            given[name] = asked[name] if convert is None else convert(asked[name])
         cursor = connection.connection.cursor()
         try:
-            cursor.execute(self._text, given if self._places is None else [given[name] for name in self._places])
+            values = given if self._places is None else [given[name] for name in self._places]
+            cursor.execute(self._text, values, **self._options)
             rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
             if self._converts is None:
                 self._converts = self._processors(connection.dialect, cursor.description)

@@ -15,6 +15,7 @@ from sqlalchemy import and_, func, select
 from bilateral.index.files import schema as files
 from bilateral.index.files.schema import State
 from bilateral.index.queries.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
+from bilateral.index.queries.prepared import plan_by_values
 from bilateral.index.queries.search_filters import AgentSearch, Gate, Order
 from bilateral.index.queries.search_gates import prepare, ratings, source
 from bilateral.index.queries.search_plans import among, find
@@ -114,6 +115,7 @@ def search_agents(
     kind = _kind(search)
     place = None if cursor is None else decode_cursor(kind, cursor, float, float, int, str, Wide)
     prepare(connection)
+    plan_by_values(connection)
     terms = Matcher(connection).terms(search.words)
     chains = search.chains or tuple(connection.execute(select(chain.c.chain_id)).scalars())
     if terms is None or not chains:

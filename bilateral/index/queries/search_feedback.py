@@ -17,6 +17,7 @@ from bilateral.index.files.schema import feedback_file
 from bilateral.index.queries.feedback import SELECTION, VIEW, feedback_of_row
 from bilateral.index.queries.pages import DEFAULT_LIMIT, Page, newest_page
 from bilateral.index.queries.pages import require_limit as require_page
+from bilateral.index.queries.prepared import plan_by_values
 from bilateral.index.queries.search_filters import address, require_short, storable
 from bilateral.index.search.schema import payment_claim
 from bilateral.values import MAX_DECIMALS, MAX_VALUE
@@ -111,6 +112,7 @@ def search_feedback(
     require_page(limit)
     kind = f"feedback {sha256(repr(search).encode()).hexdigest()[:16]}"
     is_sqlite = connection.dialect.name == "sqlite"
+    plan_by_values(connection)
     statement = SELECTION.where(*_conditions(search, is_sqlite=is_sqlite))
     return newest_page(connection, statement, _ORDER, feedback_of_row, kind=kind, limit=limit, cursor=cursor)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from graphql import GraphQLObjectType, get_named_type
+from sqlalchemy import Engine, event
 
 from bilateral.api.graphql.schema import PLURALS, entity_types, graphql_schema, is_derived
 from bilateral.index.queries.entities import MODULES
@@ -12,6 +13,45 @@ from bilateral.index.queries.entities_rows import ENTITIES, Scope, chains_of
 from bilateral.index.queries.entities_values import MatchedValue
 
 MATCHES = ("contains", "starts_with", "ends_with")
+
+LEVELS = 3
+"""Levels of nested entities of a query."""
+
+
+@pytest.fixture
+def statements():
+    """The statements that any engine runs meanwhile."""
+    found = []
+
+    def note(_connection, _cursor, statement, *_):
+        if not statement.startswith("SET LOCAL "):  # of PostgreSQL, about plans
+            found.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    yield found
+    event.remove(Engine, "before_cursor_execute", note)
+
+
+def selected(type_, levels):
+    """Return all fields of a type, with those of the entities that they name, some levels deep."""
+    fields = []
+    for name, field in type_.fields.items():
+        inner = get_named_type(field.type)
+        if not isinstance(inner, GraphQLObjectType):
+            fields.append(name)
+        elif levels:
+            first = "(first: 2)" if "first" in field.args else ""
+            fields.append(f"{name}{first} {selected(inner, levels - 1)}")
+    return f"{{ {' '.join(fields)} }}"
+
+
+@pytest.mark.parametrize("name", sorted(graphql_schema().query_type.fields))
+def test_root_field_is_one_statement_with_all_that_is_nested_in_it(name, query, statements):
+    field = graphql_schema().query_type.fields[name]
+    arguments = '(id: "31337:1")' if "id" in field.args else "(first: 5)" if "first" in field.args else ""
+    found = query(f"{{ {name}{arguments} {selected(get_named_type(field.type), LEVELS)} }}")
+    assert name in found
+    assert len(statements) == 1
 
 
 @pytest.mark.parametrize("entity", PLURALS)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 import random
 import threading
 import time
 
-from sqlalchemy import select
+from sqlalchemy import select, text
 
+from bench.index.generator import encoded
+from bilateral.contracts import Registry
 from bilateral.index.files import schema
 from bilateral.index.files.references import NAMED, ReferenceScan, collect
+from bilateral.index.migrate import upgrade_within
 from bilateral.index.schema import EVENT_TABLES
 from bilateral.index.status import chain_statuses
 from tests.index.conftest import CHAIN_ID
-from tests.index.files.conftest import feedback_given, registered, registration, uri_updated
+from tests.index.files.conftest import OWNER, feedback_given, registered, registration, uri_updated
 
 
 def named_by_events(story):
@@ -76,6 +80,42 @@ def test_files_that_no_event_names_are_collected_with_what_they_said(story, serv
     assert [it["uri"] for it in story.rows(schema.file)] == [f"{server.url}/kept"]
     assert len(story.rows(schema.file_content)) == 1
     assert story.rows(schema.abandoned_file) == []
+
+
+def test_domain_of_a_removed_agent_stays_for_the_services_of_another(story):
+    services = [{"name": "web", "endpoint": "https://a.example/web"}]
+    content = base64.b64encode(registration(services=services))
+    story.block(*registered(b"data:application/json;base64," + content))
+    named = [(2, b"a.example"), (3, b"B.Example:444"), (4, b"a.example/x"), (5, b""), (6, b"user@a.example")]
+    story.block(*(encoded(Registry.IDENTITY, "AgentRegistered", agent, domain, OWNER) for agent, domain in named))
+    story.scan_all()
+
+    def domains():
+        return sorted(it["uri"] for it in story.rows(schema.file) if it["kind"] == "domain")
+
+    a, b = (f"https://{host}/.well-known/agent-registration.json" for host in ("a.example", "b.example:444"))
+    assert domains() == [a, b]
+    assert [it[-2:] for it in named_by_references(story)[1:]] == [("domain", a), ("domain", b)]
+    story.roll_back(1)
+    assert collect(story.engine, before=2**40) == 1
+    assert domains() == [a]
+
+
+def test_older_index_finds_the_domains_of_blocks_that_it_scanned(story):
+    story.block(*registered("https://c.example/agent.json"))
+    story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
+    story.block(feedback_given("https://c.example/feedback.json"))
+    story.scan_all()
+    found = named_by_references(story)
+    with story.engine.begin() as connection:
+        connection.execute(schema.file_reference.delete().where(schema.file_reference.c.kind == "domain"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0017'"))
+    with story.engine.begin() as connection:
+        assert upgrade_within(connection) == "0017"
+        assert connection.execute(select(schema.file_scan.c.block_number)).scalar_one() == 1
+    story.scan_all()
+    assert named_by_references(story) == found
+    assert len(found) == 3
 
 
 def test_a_file_whose_event_came_back_is_not_collected_and_not_fetched_again(story, server):

@@ -1,0 +1,64 @@
+"""Log lines that texts of strangers cannot forge."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typing import Any, TextIO
+
+_FORMAT: Final = "time=%(asctime)s level=%(levelname)s %(message)s"
+
+
+class SafeFormatter(logging.Formatter):
+    """Formats a record as one line, and a traceback as indented lines. No character of them moves a cursor.
+
+    A message may hold words of a stranger: of a node, a file, a request. Characters that are not printable, such as
+    line breaks and the escape sequences of terminals, are shown as Python escapes.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See the class."""
+        copied = copy.copy(record)
+        copied.exc_text = None  # another formatter may have made it
+        return super().format(copied)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  # the base's name
+        """Return the line."""
+        return _escaped(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802  # the base's name
+        """Return a traceback."""
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802  # the base's name
+        """Return the stack of a call."""
+        return _indented(stack_info)
+
+
+def safe_handler(stream: TextIO | None = None) -> logging.Handler:
+    """Return a handler that writes safe lines.
+
+    Args:
+        stream: The file to write to; standard error if left out.
+    """
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(SafeFormatter(_FORMAT))
+    return handler
+
+
+def log_safely() -> None:
+    """Write the warnings and errors of all libraries to standard error, unless the program has a handler already."""
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(safe_handler())
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {_escaped(line)}" for line in text.split("\n"))
+
+
+def _escaped(text: str) -> str:
+    return text if text.isprintable() else "".join(it if it.isprintable() else repr(it)[1:-1] for it in text)

@@ -1,0 +1,72 @@
+"""Log lines: no text of a stranger begins a line of its own, or moves the cursor of a terminal."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+
+import httpx
+import pytest
+
+from bilateral.api.app import create_app
+from bilateral.log_lines import SafeFormatter, safe_handler
+from tests.api.world import served
+
+HOSTILE = "nice\r\ntime=1 level=ERROR forged \x1b[2J\x07\u202eback\u2028next\x00\ud800"
+
+
+def is_safe(line):
+    return line.isprintable() and "\ud800" not in line
+
+
+def test_message_is_one_line_and_keeps_what_can_be_read():
+    record = logging.LogRecord("x", logging.INFO, "", 1, "name=%s", (HOSTILE,), None)
+    line = SafeFormatter().format(record)
+    assert is_safe(line)
+    assert line.startswith(r"name=nice\r\ntime=1 level=ERROR forged \x1b[2J\x07\u202eback\u2028next\x00\ud800")
+    plain = logging.LogRecord("x", logging.INFO, "", 1, "C:\\path 'ü'", (), None)
+    assert SafeFormatter().format(plain) == "C:\\path 'ü'"
+
+
+def test_lines_of_a_traceback_and_of_a_stack_are_indented():
+    try:
+        raise ValueError(HOSTILE)  # noqa: TRY301  # to have a traceback
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "", 1, "failed", (), sys.exc_info(), sinfo=f"Stack:\n{HOSTILE}")
+    record.exc_text = HOSTILE  # of another formatter
+    first, *rest = SafeFormatter().format(record).split("\n")
+    assert first == "failed"
+    assert len(rest) > 4
+    assert all(is_safe(line) and line.startswith("    ") for line in rest)
+
+
+@pytest.fixture
+def service_log():
+    """The log of the HTTP server, as the command writes it."""
+    stream = io.StringIO()
+    handler = safe_handler(stream)
+    logger = logging.getLogger("uvicorn")
+    logger.addHandler(handler)
+    yield stream
+    logger.removeHandler(handler)
+
+
+def test_fault_of_the_service_is_logged_safely_and_not_told(api_settings, service_log):
+    def make(settings):
+        app = create_app(settings)
+
+        @app.get("/fault/{text:path}")
+        def fail(text: str):
+            raise RuntimeError(text)
+
+        return app
+
+    with served(api_settings, make) as url:
+        response = httpx.get(f"{url}/fault/%0d%0atime=1%20level=ERROR%20forged%1b%5b2J%e2%80%ae", timeout=30)
+    assert (response.status_code, response.json()["code"]) == (500, "internal_error")
+    assert "forged" not in response.text
+    first, *rest = service_log.getvalue().splitlines()
+    assert "level=ERROR" in first
+    assert any("forged\\x1b[2J\\u202e" in line for line in rest)
+    assert all(is_safe(line) and line.startswith("    ") for line in rest)
