@@ -56,17 +56,18 @@ def test_fault_of_the_service_is_logged_safely_and_not_told(api_settings, servic
     def make(settings):
         app = create_app(settings)
 
-        @app.get("/fault/{text:path}")
+        @app.get("/fault")
         def fail(text: str):
             raise RuntimeError(text)
 
+        app.router.routes.insert(0, app.router.routes.pop())  # before the pages, which take any path
         return app
 
     with served(api_settings, make) as url:
-        response = httpx.get(f"{url}/fault/%0d%0atime=1%20level=ERROR%20forged%1b%5b2J%e2%80%ae", timeout=30)
+        response = httpx.get(f"{url}/fault", params={"text": HOSTILE[:-1]}, timeout=30)
     assert (response.status_code, response.json()["code"]) == (500, "internal_error")
     assert "forged" not in response.text
     first, *rest = service_log.getvalue().splitlines()
     assert "level=ERROR" in first
-    assert any("forged\\x1b[2J\\u202e" in line for line in rest)
+    assert any("forged \\x1b[2J\\x07\\u202e" in line for line in rest)
     assert all(is_safe(line) and line.startswith("    ") for line in rest)
