@@ -26,7 +26,7 @@ _MOST_CLAIMS: Final = 500
 
 @dataclass(frozen=True)
 class Domain:
-    """A domain of an agent: that of a service, or the one that it is registered under (August 2025).
+    """A domain of an agent: that of a service, or its registered one (August 2025).
 
     Attributes:
         host: The host, with a port that is not 443.

@@ -209,7 +209,7 @@ def _judge_content(reasons: Reasons, facts: RegistrationFacts, payment: Payment 
 def _judge_domains(
     connection: Connection, reasons: Reasons, party: Party, registration: RegistrationFacts | None
 ) -> tuple[tuple[Domain, ...], str]:
-    """Add the reasons about the agent's domains: those of its services, and the one that it is registered under.
+    """Add the reasons about the agent's domains: those of its services, and its registered one.
 
     A domain whose file was not read is never proven.
 
