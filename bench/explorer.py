@@ -191,6 +191,9 @@ def drawn(browser: Browser, service: Service, path: str) -> None:
         service: The service.
         path: The page of the network.
     """
+    page = browser.new_page(base_url=service.url)
+    page.goto("/method")  # the browser of a person shows pages already
+    page.close()
     print("\n| network | nodes | links | first drawn ms | of it processor of the service ms | bound | verdict |")
     print(f"{'| --- ' * 7}|")
     for name in ("made anew", "made a moment ago"):

@@ -172,9 +172,9 @@ def _nodes(
     order = [name for name, _ in sorted(ratings.items(), key=lambda it: (-it[1], it[0]))][:MAX_NODES]
     names = names_of(connection, registries, (it for it in order if ":" in it))
     label = _communities(order, links)
-    members: dict[str, list[str]] = defaultdict(list)
-    for name in order:
-        members[label[name]].append(name)
+    members: dict[int, list[str]] = defaultdict(list)
+    for name, of in zip(order, label, strict=True):
+        members[of].append(name)
     groups = sorted(members.values(), key=lambda it: (-len(it), it[0]))
     number = {it: place for place, group in enumerate(groups, 1) for it in group}
     places = _places(groups)
@@ -189,20 +189,29 @@ def _nodes(
     )
 
 
-def _communities(order: Sequence[str], links: Iterable[Link]) -> dict[str, str]:
-    """Return the community of each node: in rounds, each takes that of most of its links."""
-    near: dict[str, list[tuple[str, int]]] = defaultdict(list)
+def _communities(order: Sequence[str], links: Iterable[Link]) -> list[int]:
+    """Return the community of each node, by its place: in rounds, each takes that of most of its links."""
+    place = {name: number for number, name in enumerate(order)}
+    near: list[list[tuple[int, int]]] = [[] for _ in order]
     for link in links:
-        near[link.source].append((link.target, link.count))
-        near[link.target].append((link.source, link.count))
-    label = {it: it for it in order}
+        source, target = place[link.source], place[link.target]
+        near[source].append((target, link.count))
+        near[target].append((source, link.count))
+    rank = [0] * len(order)
+    for number, name in enumerate(sorted(order)):
+        rank[place[name]] = number
+    label = list(range(len(order)))
     for _ in range(_ROUNDS):
         has_changed = False
-        for it in order:
-            weights: dict[str, int] = defaultdict(int)
-            for other, count in near[it]:
-                weights[label[other]] += count
-            best = max(weights, key=lambda name: (weights[name], name), default=label[it])
+        for it, others in enumerate(near):
+            weights: dict[int, int] = {}
+            for other, count in others:
+                of = label[other]
+                weights[of] = weights.get(of, 0) + count
+            best, most = label[it], (0, 0)
+            for of, weight in weights.items():
+                if weight >= most[0] and (weight, rank[of]) > most:
+                    best, most = of, (weight, rank[of])
             has_changed |= best != label[it]
             label[it] = best
         if not has_changed:

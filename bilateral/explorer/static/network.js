@@ -19,8 +19,7 @@ addEventListener("DOMContentLoaded", async () => {
     nodeReducer: (id, it) => ({ ...it, color: near && !near.has(id) ? c.dim : c[it.role], label: near && !near.has(id) ? "" : it.label, highlighted: id === selected, zIndex: id === selected ? 2 : 1 }),
     edgeReducer: (id, it) => ({ ...it, color: c[it.kind], hidden: Boolean(selected) && !graph.hasExtremity(id, selected) }),
   });
-  sigma.once("afterRender", () => { box.dataset.drawn = Math.round(performance.now()); });
-  sigma.refresh();
+  box.dataset.drawn = Math.round(performance.now()); // Sigma draws at once, and again only if asked to.
   chosen.textContent = "Click a node, or use the arrow keys. Enter opens its page.";
   function shown(name) { return name && name.slice(0, 60).replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, "▯"); }
   function hover(context, it, settings) {

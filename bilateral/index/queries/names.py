@@ -52,6 +52,7 @@ def _names(connection: Connection, chain_id: int, identity: str, wanted: list[in
     query = select(current.agent_id, func.substr(read.c.name, 1, _LENGTH)).select_from(tables)
     query = query.where(current.chain_id == chain_id, current.identity_registry == identity)
     for begin in range(0, len(wanted), _AT_ONCE):
-        for agent_id, name in connection.execute(query.where(current.agent_id.in_(wanted[begin : begin + _AT_ONCE]))):
+        rows = connection.execute(query.where(current.agent_id.in_(wanted[begin : begin + _AT_ONCE]))).all()
+        for agent_id, name in rows:
             if name:
                 yield int(agent_id), name
