@@ -7,7 +7,6 @@ from hashlib import sha256
 
 from bench.world.people import AUTHORIZED, IDENTITY, REPUTATION, VALIDATION
 from bilateral.documents.data_uri import encode_data_uri
-from bilateral.documents.registration import REGISTRATION_TYPE
 from bilateral.events import (
     AgentUpdated,
     ClientRated,
@@ -26,6 +25,12 @@ from tests.explorer.browser.watched import MARKER
 from tests.explorer.stored import NOBODY, NOTHING, Ledger, account
 
 CHAIN_ID = 31337
+
+EVENTS = (
+    *(AgentUpdated, MetadataSet, Registered, URIUpdated, NewAuthorizedFeedback, NewFeedback, ResponseAppended),
+    *(ValidationRequest, ValidationResponse),
+)
+"""The events that hold a text."""
 
 TEXTS = (
     f"<script>{MARKER}=1</script>",
@@ -104,20 +109,22 @@ def _log(ledger, agent, text):
 
 def _registration(agent, text):
     """Return a registration file with a text in every field."""
+    lists = ("mcpTools", "mcpPrompts", "mcpResources", "a2aSkills", "skills", "domains")
+    kinds = ("", "MCP", "A2A", "OASF", "web", "email", "ENS", "DID")
     services = [
-        {"name": text, "endpoint": text, "version": text, "mcpTools": [text], "a2aSkills": [text]},
-        {"name": "web", "endpoint": f"https://evil.example/{text}"},
+        {"name": kind or text, "endpoint": text, "version": text, **{it: [text] for it in lists}} for kind in kinds
     ]
+    services.append({"name": "web", "endpoint": f"https://evil.example/{text}"})
     other = {"agentId": agent + 1, "agentRegistry": f"eip155:{CHAIN_ID}:{IDENTITY}"}
     return json.dumps(
         {
-            "type": REGISTRATION_TYPE,
+            "type": text,
             "name": text,
             "description": text,
             "image": text or "https://evil.example",
             "services": services,
             "supportedTrust": [text],
-            "registrations": [other],
+            "registrations": [other, {"agentId": 1, "agentRegistry": text}],
             "active": True,
         }
     ).encode()
@@ -125,6 +132,16 @@ def _registration(agent, text):
 
 def _feedback(text, paid):
     """Return a feedback file with a text in every field, but for the transaction of its payment."""
-    names = ("text", "comment", "reasoning", "capability", "name", "skill", "task", "context", "interactionHash")
-    payment = {**dict.fromkeys(("fromAddress", "toAddress", "chainId"), text), "txHash": paid}
-    return json.dumps({**dict.fromkeys(names, text), "proofOfPayment": payment}).encode()
+    names = (
+        *("agentRegistry", "agentId", "clientAddress", "createdAt", "value", "valueDecimals", "tag1", "tag2"),
+        *("endpoint", "text", "comment", "reasoning", "taskRef", "interactionHash", "agentSignature"),
+        *("clientSignature", "capability", "name", "skill", "task", "context"),
+    )
+    file = {
+        **dict.fromkeys(names, text),
+        "mcp": dict.fromkeys(("tool", "prompt", "resource"), text),
+        "a2a": {"skills": [text], "contextId": text, "taskId": text},
+        "oasf": {"skills": [text], "domains": [text]},
+        "proofOfPayment": {**dict.fromkeys(("fromAddress", "toAddress", "chainId"), text), "txHash": paid},
+    }
+    return json.dumps(file).encode()

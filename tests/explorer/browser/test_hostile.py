@@ -6,32 +6,66 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from sqlalchemy import String, select
 
+from bench.world.people import IDENTITY
 from bilateral.api.settings import ApiSettings
+from bilateral.index.database import open_database
+from bilateral.index.files import schema as files
+from bilateral.index.schema import EVENT_TABLES
 from tests.api.world import served
-from tests.explorer.browser.hostile import CHAIN_ID, TEXTS, hostile_index, request_of
+from tests.explorer.browser.hostile import CHAIN_ID, EVENTS, TEXTS, hostile_index, request_of
 from tests.explorer.browser.watched import SIZES
 from tests.explorer.stored import account
 
+FILES = (
+    *(files.registration_file, files.registration_card, files.registration_service),
+    *(files.registration_capability, files.registration_claim, files.feedback_file),
+)
+"""The tables of what files say."""
+
+OWN_WORDS = ("problems", "kind", "agent_uri")
+"""The columns that hold words of the index, and the URI of the file that holds the texts: it changes later."""
+
 
 @pytest.fixture(scope="session")
-def hostile_site(tmp_path_factory):
-    """The URL of the service over the hostile index."""
+def hostile_database(tmp_path_factory):
+    """The URL of the hostile index."""
     database = f"sqlite:///{tmp_path_factory.mktemp('hostile') / 'index.sqlite'}"
     hostile_index(database)
-    with served(ApiSettings(database=database, rate=None, query_seconds=10.0, max_silence=10**9)) as url:
+    return database
+
+
+@pytest.fixture(scope="session")
+def hostile_site(hostile_database):
+    """The URL of the service over the hostile index."""
+    with served(ApiSettings(database=hostile_database, rate=None, query_seconds=10.0, max_silence=10**9)) as url:
         yield url
 
 
 def broken(window, paths, status=200):
-    """Return the paths whose layout breaks in one of the sizes."""
+    """Return the paths whose layout breaks on a phone or a laptop."""
     found = []
     for path in paths:
         window.open(path, status)
-        for name, size in SIZES.items():
-            window.page.set_viewport_size(size)
+        for name in ("phone", "laptop"):  # what fits into these fits into a wide one
+            window.page.set_viewport_size(SIZES[name])
             found += [(path, name, it) for it in window.overflow()]
     return found
+
+
+def test_every_field_that_holds_a_text_of_a_chain_or_a_file_holds_that_of_an_attacker(hostile_database):
+    engine = open_database(hostile_database)
+    with engine.connect() as connection:
+        empty = {
+            (table.name, column.name)
+            for table in (*(EVENT_TABLES[it] for it in EVENTS), *FILES)
+            for column in table.c
+            if isinstance(column.type, String) and column.type.length != len(IDENTITY) and column.name not in OWN_WORDS
+            if not connection.execute(select(column).where(column.contains(TEXTS[0])).limit(1)).first()
+        }
+    engine.dispose()
+    assert empty == set()
 
 
 def test_texts_of_attackers_do_nothing_on_the_pages_of_agents_and_ratings(watched, hostile_site):
@@ -53,6 +87,7 @@ def test_texts_of_attackers_do_nothing_in_lists_and_forms(watched, hostile_site)
     window = watched(at=hostile_site)
     paths = ["/", "/search", "/search?tag=W", f"/{CHAIN_ID}/network", f"/{CHAIN_ID}/2/network"]
     paths += [f"/{CHAIN_ID}/analysis", f"/{CHAIN_ID}/findings/lockstep-1", f"/{CHAIN_ID}/11/ratings"]
+    paths += [f"/{CHAIN_ID}/clusters/1", f"/{CHAIN_ID}/11/ratings?reviewer={account('client 11')}&payment=claimed"]
     paths += [f"/compare?first={CHAIN_ID}/{it}&second={CHAIN_ID}/{it + 1}" for it in (1, 3, 10, 12)]
     paths += [f"/accounts/{account('client 3')}", f"/accounts/{account('owner 11')}"]
     for text in (quote(it[:60]) for it in TEXTS[:11]):
