@@ -1,7 +1,8 @@
 """Writes screenshots of the web pages into docs/explorer/. `make pictures` runs it.
 
-It shows every page at three sizes: on a made-up world, and on an index with every kind of evidence, with names of 300
-characters and of none. `ape run play --pictures` shows the living demo.
+It shows every page at three sizes: on a made-up world, on an index with every kind of evidence, with names of 300
+characters and of none, and on one with an agent that a million clients rated. `ape run play --pictures` shows the
+living demo.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
+from bench.popular import popular_world
 from bench.world.build import build
 from bench.world.people import World
 from bilateral.api.settings import ApiSettings
@@ -30,6 +32,7 @@ SIZES: Final = {"phone": (390, 844), "laptop": (1280, 1000), "wide": (1920, 1200
 _EVIDENCE: Final = {
     "analysis": "/base/analysis",
     "finding": "/base/findings/lockstep-1",
+    "cluster": "/base/clusters/1",
     "buyer": f"/accounts/{CLIENT}",
     "payment": "/base/ratings/1-7",
     "long-name": "/31337/9",
@@ -38,6 +41,10 @@ _EVIDENCE: Final = {
     "empty-search": "/search?q=nothing",
     "problem": "/base/999",
 }
+
+
+_POPULAR: Final = {"million": "/31337/1", "million-ratings": "/31337/1/ratings", "whole-network": "/31337/network"}
+"""The pages of an agent that a million clients rated, and of a network of 5,000 agents."""
 
 
 def main() -> None:
@@ -52,6 +59,8 @@ def main() -> None:
             page.close()
         with _site(evidence_index) as url:
             _write(browser, url, _EVIDENCE)
+        with _site(popular_world) as url:
+            _write(browser, url, _POPULAR)
 
 
 @contextmanager
@@ -87,7 +96,7 @@ def _write(browser: Browser, url: str, paths: Mapping[str, str]) -> None:
     page = browser.new_page(base_url=url, reduced_motion="reduce", color_scheme="light")
     for name, path in paths.items():
         page.goto(path, wait_until="networkidle")
-        if name == "network":
+        if "network" in name:
             page.wait_for_selector("#graph[data-drawn]")
         for size, (width, height) in SIZES.items():
             page.set_viewport_size({"width": width, "height": height})

@@ -120,19 +120,23 @@ def _beyond(edges: Sequence[Edge], summaries: Sequence[RatingSummary], side: str
     return max(0.0, 1 - top / total) if total else None
 
 
-def values_by_tag(summaries: Sequence[RatingSummary], recent: Sequence[RecentFeedback]) -> tuple[TagValues, ...]:
+def values_by_tag(
+    summaries: Sequence[RatingSummary], recent: Sequence[RecentFeedback], authorizing: Sequence[str] = ()
+) -> tuple[TagValues, ...]:
     """Return the newest values of each tag, on its own scale.
 
     Args:
         summaries: The summaries of the agent's ratings.
         recent: Its newest feedback.
+        authorizing: The registries of authorised feedback, which is not among the newest one.
     """
     values: dict[str, list[float]] = defaultdict(list)
     for it in recent:
         if not it.is_revoked:
             values[it.tag].append(float(it.value))
     return tuple(
-        _of_tag(it, values[it.tag][:_MOST_TICKS] if it.side == "server" else []) for it in summaries[:_MOST_TAGS]
+        _of_tag(it, values[it.tag][:_MOST_TICKS] if it.side == "server" and it.registry not in authorizing else [])
+        for it in summaries[:_MOST_TAGS]
     )
 
 

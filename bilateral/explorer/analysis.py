@@ -17,8 +17,10 @@ from bilateral.index.queries.findings import (
     clusters,
     evidence,
     findings,
+    findings_about,
     members,
 )
+from bilateral.index.queries.trusted import Suspect, cluster_accounts
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -166,6 +168,25 @@ class FindingPage:
     progress: ChainProgress
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterPage:
+    """The content of a cluster's page.
+
+    Attributes:
+        chain_id: The chain.
+        cluster: The number of the cluster.
+        accounts: Its accounts, the most suspicious first: the first 200.
+        findings: The findings that name one of them, each with the account's part in it.
+        progress: The chain's progress.
+    """
+
+    chain_id: int
+    cluster: int
+    accounts: tuple[Suspect, ...]
+    findings: tuple[tuple[Finding, str], ...]
+    progress: ChainProgress
+
+
 def analysis_page(connection: Connection, chain_id: int, identity: str) -> AnalysisPage:
     """Read the page of a chain's analysis.
 
@@ -184,6 +205,25 @@ def analysis_page(connection: Connection, chain_id: int, identity: str) -> Analy
         MEASURED,
         progress_of(connection, chain_id),
     )
+
+
+def cluster_page(connection: Connection, chain_id: int, identity: str, cluster: int) -> ClusterPage | None:
+    """Read the page of a cluster.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        cluster: The number of the cluster.
+
+    Returns:
+        The content; None if there is no such cluster.
+    """
+    found = cluster_accounts(connection, chain_id, identity, cluster)
+    if not found:
+        return None
+    named = findings_about(connection, chain_id, identity, {it.account for it in found})
+    return ClusterPage(chain_id, cluster, found, named, progress_of(connection, chain_id))
 
 
 def finding_page(connection: Connection, chain_id: int, identity: str, finding_id: str) -> FindingPage | None:

@@ -42,12 +42,14 @@ class TagRow:
         tag: The tag.
         means: The mean of each agent; None for one without such values.
         counts: The number of its values.
+        registries: The registry of its values.
     """
 
     side: str
     tag: str
     means: tuple[float | None, ...]
     counts: tuple[int, ...]
+    registries: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ def _tags(compared: Sequence[Compared]) -> tuple[TagRow, ...]:
             *name,
             tuple(found[name].mean if name in found else None for found in best),
             tuple(found[name].count if name in found else 0 for found in best),
+            tuple(found[name].registry if name in found else None for found in best),
         )
         for name in rows
     )

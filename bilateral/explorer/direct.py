@@ -9,14 +9,17 @@ from urllib.parse import urlencode
 
 from sqlalchemy import select
 
-from bilateral.errors import BilateralError
+from bilateral.errors import BilateralError, InvalidArgumentError
+from bilateral.explorer.look_alikes import readings, shape
 from bilateral.explorer.networks import account_path, agent_path, chain_of, slug_of
+from bilateral.explorer.text import MAX_SHOWN
 from bilateral.identifiers import checksummed
 from bilateral.index import schema
 from bilateral.index.queries.names import names_of
 from bilateral.index.queries.records import validation_records
 from bilateral.index.queries.registries import agent_key
-from bilateral.index.queries.search_filters import Side, storable
+from bilateral.index.queries.search import search_agents
+from bilateral.index.queries.search_filters import AgentSearch, Side, storable
 from bilateral.index.text import key_text
 
 if TYPE_CHECKING:
@@ -32,6 +35,9 @@ _HASH: Final = re.compile("0x[0-9a-fA-F]{64}")
 _NUMBER: Final = re.compile(r"#?([0-9]{1,78})")
 _PAIR: Final = re.compile(r"/?([a-z0-9-]{1,40})\s*(?:/|:|#|\s)\s*#?([0-9]{1,78})")
 _MOST: Final = 5
+_LOOKED_AT: Final = 20
+"""The agents among which names that look alike are looked for: those with the words in their names come first."""
+
 _SIDES: Final = (Side.SERVER, Side.CLIENT, Side.VALIDATOR)
 
 
@@ -67,7 +73,7 @@ def directly(connection: Connection, registries: Registries, words: str) -> tupl
     if _HASH.fullmatch(text):
         return _validations(connection, registries, text.lower())
     agents = _agents(connection, registries, text)
-    return agents or _tags(connection, registries, text)
+    return agents or (*_tags(connection, registries, text), *_look_alikes(connection, text))
 
 
 def _agents(connection: Connection, registries: Registries, text: str) -> tuple[Direct, ...]:
@@ -88,6 +94,18 @@ def _agents(connection: Connection, registries: Registries, text: str) -> tuple[
     found = [key.id for key in keys if _exists(connection, key)]
     names = names_of(connection, registries, found)
     return tuple(Direct("agent", it, names.get(it), agent_path(it)) for it in found)
+
+
+def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
+    """Return the agents of the whole index whose names look like a text, but have other letters."""
+    wanted, found = shape(text), {}
+    for reading in readings(text):
+        try:
+            page = search_agents(connection, AgentSearch(text=reading), limit=_LOOKED_AT)
+        except InvalidArgumentError:  # such as a text with too many words
+            continue
+        found.update((it.id, it.name) for it in page.items if it.name and shape(it.name[:MAX_SHOWN]) == wanted)
+    return tuple(Direct("agent", id_, name, agent_path(id_)) for id_, name in list(found.items())[:_MOST])
 
 
 def _exists(connection: Connection, key: AgentKey) -> bool:

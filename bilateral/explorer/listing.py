@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
+from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.records import progress_of
-from bilateral.identifiers import checksummed
+from bilateral.identifiers import AgentId, checksummed
 from bilateral.index.queries.agents import Agent, RatingSummary
 from bilateral.index.queries.agents import agent as read_agent
 from bilateral.index.queries.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.index.queries.behind import feedback_behind, speakers
 from bilateral.index.queries.chains import ChainProgress
 from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_of
 from bilateral.index.queries.names import names_of
 from bilateral.index.queries.ratings import Direction, Rating, ratings_of
 from bilateral.index.queries.ratings import Side as RatedSide
-from bilateral.index.queries.search_filters import storable
+from bilateral.index.queries.registries import agent_key
+from bilateral.index.queries.search_filters import Payment, address, require_short, storable
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -28,13 +31,18 @@ if TYPE_CHECKING:
 
     from bilateral.index.queries.registries import AgentKey, Registries
 
-FIELDS: Final = ("side", "tag", "client", "cursor")
+FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "registry", "cursor")
 """The parameters of the path, in their order."""
 
 SIDES: Final = ("server", "authorized", "client", "validator", "given")
 """The kinds of ratings: feedback, authorised feedback, ratings as a client or validator, and those that it gave."""
 
-_FILTERS: Final = {"tag": ("server",), "client": ("server", "authorized")}
+_FILTERS: Final = {
+    "tag": ("server", "authorized"),
+    "client": ("server", "authorized"),
+    "reviewer": ("server", "authorized", "client", "validator"),
+    "payment": ("server",),
+}
 """The kinds of ratings that each filter is for."""
 
 _ROWS: Final = 50
@@ -46,7 +54,8 @@ class RatingsPage:
 
     Attributes:
         agent: The agent.
-        fields: The parameters of the path: side, tag, client and cursor.
+        fields: The parameters of the path: side, tag, client, reviewer, payment, registry and cursor.
+        side: The kind of the ratings, one of `SIDES`.
         summaries: The summaries of these ratings.
         feedback: The feedback, the newest first, revoked ones too.
         evidence: The payments and answers of the feedback, by the path of its page.
@@ -59,6 +68,7 @@ class RatingsPage:
 
     agent: Agent
     fields: dict[str, str]
+    side: str
     summaries: tuple[RatingSummary, ...]
     feedback: tuple[Feedback, ...]
     evidence: dict[str, Evidence]
@@ -67,6 +77,29 @@ class RatingsPage:
     next: str | None
     names: dict[str, str]
     progress: ChainProgress
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The ratings that a path asks for.
+
+    Attributes:
+        key: The agent, with the registries that count.
+        side: The kind of ratings.
+        tag: The tag; None for any.
+        client: The account that gave them; None for any.
+        reviewers: The accounts, or ids of servers, that gave them; None for any.
+        payment: The proof of payment; None for any.
+        cursor: The place in the list.
+    """
+
+    key: AgentKey
+    side: str
+    tag: str | None
+    client: str | None
+    reviewers: tuple[str, ...] | None
+    payment: Payment | None
+    cursor: str | None
 
 
 def ratings_page(
@@ -91,34 +124,23 @@ def ratings_page(
     if agent is None:
         return None
     fields = {name: value for name in FIELDS if (value := given.get(name)) is not None and (value or name == "tag")}
-    side, cursor = fields.get("side", SIDES[0]), fields.get("cursor")
-    if side not in SIDES:
-        raise InvalidArgumentError(f"side {quoted(side)} is not one of {', '.join(SIDES)}")
-    for name, sides in _FILTERS.items():
-        if name in fields and side not in sides:
-            raise InvalidArgumentError(f"{name} does not filter side {side}: leave it out, or ask for {sides[0]}")
-    tag = storable(fields["tag"]) if "tag" in fields else None
-    client = checksummed(fields["client"]) if "client" in fields else None
-    feedback: tuple[Feedback, ...] = ()
-    authorized: tuple[AuthorizedFeedback, ...] = ()
-    ratings: tuple[Rating, ...] = ()
-    if side == "server":
-        wanted = FeedbackFilter(tag, None, client, include_revoked=True)
-        page = feedback_of(connection, key, wanted, limit=_ROWS, cursor=cursor)
-        feedback, following = page.items, page.next
-    elif side == "authorized":
-        allowed = authorized_feedback_of(connection, key, client, limit=_ROWS, cursor=cursor)
-        authorized, following = allowed.items, allowed.next
-    else:
-        direction = Direction.GIVEN if side == "given" else Direction.RECEIVED
-        rated_side = None if side == "given" else RatedSide(side)
-        rated = ratings_of(connection, key, direction, rated_side, limit=_ROWS, cursor=cursor)
-        ratings, following = rated.items, rated.next
+    owned = authorizing(registries, key)
+    wanted = _wanted(connection, registries, key, agent, fields)
+    feedback, authorized, ratings, following = _rows(connection, wanted)
     ids = {it.server for it in ratings} | {it.agent for it in ratings}
+    rated_side = "server" if wanted.side == "authorized" else wanted.side
     return RatingsPage(
         agent=agent,
         fields=fields,
-        summaries=tuple(it for it in agent.ratings if it.side == side and tag in (None, it.tag)),
+        side=wanted.side,
+        summaries=tuple(
+            it
+            for it in agent.ratings
+            if it.side == rated_side
+            and wanted.tag in (None, it.tag)
+            and it.registry in wanted.key.registries
+            and (rated_side != "server" or (it.registry in owned) == (wanted.side == "authorized"))
+        ),
         feedback=feedback,
         evidence=evidence_of(connection, registries, feedback),
         authorized=authorized,
@@ -127,3 +149,95 @@ def ratings_page(
         names=names_of(connection, registries, ids),
         progress=progress_of(connection, key.chain_id),
     )
+
+
+def authorizing(registries: Registries, key: AgentKey) -> tuple[str, ...]:
+    """Return the registries of feedback that an agent's owner authorises.
+
+    Args:
+        registries: The indexed registries.
+        key: The agent.
+    """
+    found = registries.by_chain.get(key.chain_id, ())
+    return tuple(it.address for it in found if it.kind == Registry.AUTHORIZED and it.address in key.registries)
+
+
+def _wanted(
+    connection: Connection, registries: Registries, key: AgentKey, agent: Agent, fields: Mapping[str, str]
+) -> _Wanted:
+    """Return the ratings that a path asks for.
+
+    Raises:
+        InvalidArgumentError: A parameter is wrong.
+    """
+    side = fields.get("side", SIDES[0])
+    if side not in SIDES:
+        raise InvalidArgumentError(f"side {quoted(side)} is not one of {', '.join(SIDES)}")
+    tag = storable(fields["tag"]) if "tag" in fields else None
+    if "registry" in fields:
+        registry = checksummed(fields["registry"])
+        if registry not in key.registries:
+            raise InvalidArgumentError(f"registry {registry} has no ratings of agent {key.id}")
+        key = replace(key, registries=(registry,))
+    of_tag = {it.registry for it in agent.ratings if (it.side, it.tag) == (SIDES[0], tag)} & set(key.registries)
+    if side == SIDES[0] and (of_tag or set(key.registries)) <= set(authorizing(registries, key)):
+        side = "authorized"  # a figure of this registry, or under this tag, is of authorised feedback
+    for name, sides in _FILTERS.items():
+        if name in fields and side not in sides:
+            raise InvalidArgumentError(f"{name} does not filter side {side}: leave it out, or ask for {sides[0]}")
+    payment = fields.get("payment")
+    if payment not in (None, *Payment):
+        raise InvalidArgumentError(f"payment {quoted(payment or '')} is not one of {', '.join(Payment)}")
+    return _Wanted(
+        key=key,
+        side=side,
+        tag=tag,
+        client=checksummed(fields["client"]) if "client" in fields else None,
+        reviewers=_reviewers(connection, registries, side, fields["reviewer"]) if "reviewer" in fields else None,
+        payment=None if payment is None else Payment(payment),
+        cursor=fields.get("cursor"),
+    )
+
+
+def _reviewers(connection: Connection, registries: Registries, side: str, text: str) -> tuple[str, ...]:
+    """Return the accounts of a list, or the ids of servers. An agent gives feedback by the accounts that speak as it.
+
+    Raises:
+        InvalidArgumentError: An entry is no account, or no agent.
+    """
+    entries = tuple(text.replace(",", " ").split())
+    require_short("reviewers", entries)
+    if side in set(RatedSide):
+        return tuple(str(AgentId.parse(it).token_id) for it in entries)
+    found: list[str] = []
+    for it in entries:
+        found += speakers(connection, agent_key(registries, it)) if ":" in it else [address("reviewer", it)]
+    return tuple(found)
+
+
+def _rows(
+    connection: Connection, it: _Wanted
+) -> tuple[tuple[Feedback, ...], tuple[AuthorizedFeedback, ...], tuple[Rating, ...], str | None]:
+    """Return a page of feedback, authorised feedback or ratings, and the cursor of the next one."""
+    if it.side == "server" and it.reviewers is None and it.payment is None:
+        wanted = FeedbackFilter(it.tag, None, it.client, include_revoked=True)
+        page = feedback_of(connection, it.key, wanted, limit=_ROWS, cursor=it.cursor)
+        return page.items, (), (), page.next
+    if it.side in _FILTERS["client"]:
+        clients = it.reviewers
+        if it.client is not None:
+            clients = (it.client,) if clients is None or it.client in clients else ()
+        if it.side == "authorized":
+            allowed = authorized_feedback_of(
+                connection, it.key, tag=it.tag, clients=clients, limit=_ROWS, cursor=it.cursor
+            )
+            return (), allowed.items, (), allowed.next
+        counted = feedback_behind(
+            connection, it.key, tag=it.tag, clients=clients, payment=it.payment, limit=_ROWS, cursor=it.cursor
+        )
+        return counted.items, (), (), counted.next
+    direction = Direction.GIVEN if it.side == "given" else Direction.RECEIVED
+    side = None if it.side == "given" else RatedSide(it.side)
+    servers = None if it.reviewers is None else tuple(map(int, it.reviewers))
+    rated = ratings_of(connection, it.key, direction, side, servers=servers, limit=_ROWS, cursor=it.cursor)
+    return (), (), rated.items, rated.next

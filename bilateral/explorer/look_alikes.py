@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from functools import cache, lru_cache
@@ -11,6 +12,14 @@ from bilateral.explorer.text import MAX_SHOWN, UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_READ_AS: Final = (
+    (re.compile(r"(?<=[a-z])I(?![A-Z])"), "l"),
+    (re.compile(r"(?<=[A-Za-z])[1|](?=[A-Za-z])"), "l"),
+    (re.compile(r"(?<=[A-Za-z0])0(?=0*[A-Za-z])"), "o"),
+    (re.compile("vv"), "w"),
+)
+"""Plain letters and digits that a person takes for others where they stand."""
 
 _MARK: Final = "\u200e"
 """The mark that the library puts around characters that are written from right to left."""
@@ -25,6 +34,24 @@ def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
     shapes = {id_: shape(name[:MAX_SHOWN]) for id_, name in names.items() if name}
     seen = Counter(shapes.values())
     return frozenset(id_ for id_, found in shapes.items() if seen[found] > 1)
+
+
+def readings(name: str) -> tuple[str, ...]:
+    """Return the texts in plain letters that a person may take a name for. A name in plain letters alone has none.
+
+    A name with a letter of another alphabet that looks like no plain one has none, either: it is what it seems.
+
+    Args:
+        name: The name.
+    """
+    shown = [it for it in unicodedata.normalize("NFD", name[:MAX_SHOWN]) if unicodedata.category(it) not in UNSEEN]
+    table = _stands_for()
+    plain = "".join(it if it.isascii() else table.get(it, it) for it in shown)
+    swapped = plain
+    for written, read in _READ_AS:
+        swapped = written.sub(read, swapped)
+    found = dict.fromkeys(it.casefold() for it in (plain, swapped))
+    return tuple(it for it in found if it.isascii() and it != name.casefold())
 
 
 @lru_cache(maxsize=4096)

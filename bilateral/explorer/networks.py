@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
 from bilateral.deployment_records import address_book
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.index.queries.agents import RatingSummary
+
 _MAIN: Final = "mainnet"
+_TAGGED: Final = ("server", "authorized")
+"""The kinds of ratings that have tags."""
 
 _EXPLORERS: Final = {
     1: "https://etherscan.io",
@@ -89,18 +96,30 @@ def rating_path(chain_id: int, block: int, log_index: int) -> str:
     return f"/{slug_of(chain_id)}/ratings/{block}-{log_index}"
 
 
-def ratings_path(agent: str, side: str = "server", tag: str | None = None, client: str | None = None) -> str:
+def ratings_path(agent: str, side: str = "server", tag: str | None = None, **filters: str | None) -> str:
     """Return the path of the list of an agent's ratings.
 
     Args:
         agent: Its short id.
         side: `server`, `client`, `validator`, `authorized`, or `given`.
         tag: The tag of feedback; None for any.
-        client: The account that gave feedback; None for any.
+        **filters: Further fields of the list, such as `client`, `reviewer`, `payment` and `registry`; None for any.
     """
-    given = {"side": None if side == "server" else side, "tag": tag, "client": client}
+    given = {"side": None if side == "server" else side, "tag": tag if side in _TAGGED else None, **filters}
     query = urlencode({name: value for name, value in given.items() if value is not None})
     return f"{agent_path(agent)}/ratings{'?' if query else ''}{query}"
+
+
+def summary_path(agent: str, it: RatingSummary, ratings: Sequence[RatingSummary]) -> str:
+    """Return the path of the ratings that a summary is made of.
+
+    Args:
+        agent: The agent's short id.
+        it: The summary.
+        ratings: All summaries of the agent: with others of the same side and tag, the path names the registry.
+    """
+    same = [other for other in ratings if (other.side, other.tag) == (it.side, it.tag)]
+    return ratings_path(agent, it.side, it.tag, registry=it.registry if len(same) > 1 else None)
 
 
 def transaction_link(chain_id: int, transaction: str) -> str | None:

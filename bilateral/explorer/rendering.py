@@ -13,10 +13,10 @@ from bilateral.bounds import scale_of_tag
 from bilateral.explorer import charts, networks, text
 from bilateral.explorer.assets import asset
 from bilateral.explorer.identicon import identicon
-from bilateral.explorer.look_alikes import look_alikes
+from bilateral.explorer.look_alikes import look_alikes, readings
 from bilateral.explorer.neighbours import neighbours
 from bilateral.explorer.network import ROWS
-from bilateral.explorer.searching import ENDS, GATE
+from bilateral.explorer.searching import ENDS, GATE, made_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from bilateral.explorer.accounts import AccountPage
-    from bilateral.explorer.analysis import AnalysisPage, FindingPage
+    from bilateral.explorer.analysis import AnalysisPage, ClusterPage, FindingPage
     from bilateral.explorer.comparing import Compared, ComparePage
     from bilateral.explorer.listing import RatingsPage
     from bilateral.explorer.method import MethodPage
@@ -87,7 +87,9 @@ def _environment() -> Environment:
         "dollars": text.dollars,
         "gate_fields": lambda end: [f"{name}{end}" for name in GATE],
         "rating_path": networks.rating_path,
+        "readings": readings,
         "ratings_path": networks.ratings_path,
+        "summary_path": networks.summary_path,
         "share_anchor": _SHARE_ANCHORS.__getitem__,
         "scale_of_tag": scale_of_tag,
         "short": text.short,
@@ -193,7 +195,9 @@ def render_search(frame: Frame, page: SearchPage) -> str:
     slugs = [networks.slug_of(it.chain_id) for it in page.chains]
     chosen = page.fields.get("chain", slugs[0] if slugs else "")
     options = [(it, it) for it in (*slugs, *([] if chosen in slugs else [chosen]))]
-    return render("search", frame, names, page=page, chain_options=options, ends=ENDS)
+    return render(
+        "search", frame, names, page=page, chain_options=options, ends=ENDS, made_of=lambda it: made_of(page, it)
+    )
 
 
 def render_compare(frame: Frame, page: ComparePage) -> str:
@@ -227,6 +231,11 @@ def render_analysis(frame: Frame, page: AnalysisPage) -> str:
 def render_finding(frame: Frame, page: FindingPage) -> str:
     """Return the page of a finding as HTML."""
     return render("finding", frame, page=page)
+
+
+def render_cluster(frame: Frame, page: ClusterPage) -> str:
+    """Return the page of a cluster as HTML."""
+    return render("cluster", frame, page=page)
 
 
 def _histogram(page: AgentPage | Compared) -> Markup:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
-from bilateral.explorer.networks import chain_of
+from bilateral.explorer.networks import chain_of, ratings_path
 from bilateral.index.queries.chains import ChainProgress, chains
 from bilateral.index.queries.gate_texts import entry_of
 from bilateral.index.queries.search import FoundAgent, search_agents
@@ -112,6 +112,21 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
     side = search.gates[0].side if search.gates else Side.SERVER
     following = None if page.next is None else path_of({**fields, "cursor": page.next})
     return SearchPage(fields, page.items, side, following, None, direct, indexed)
+
+
+def made_of(page: SearchPage, found: FoundAgent) -> str | None:
+    """Return the path of the ratings by which an agent passed the first gate: by its reviewers, with its payments.
+
+    Args:
+        page: The page.
+        found: The agent.
+    """
+    rating, gates = found.rating, search_of(page.fields).gates
+    if rating is None or not gates:
+        return None
+    raters = (it.replace("agent ", f"{found.chain_id}:") for it in gates[0].reviewers)
+    filters = {"reviewer": ",".join(raters) or None, "payment": gates[0].payment, "registry": rating.registry}
+    return ratings_path(found.id, gates[0].side, rating.tag, **filters)
 
 
 def search_of(fields: Mapping[str, str]) -> AgentSearch:

@@ -9,6 +9,7 @@ from bilateral.bounds import scale_of_tag
 from bilateral.explorer.agent_figures import Activity, Share, TagValues, activity, shares, values_by_tag
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
+from bilateral.explorer.listing import authorizing
 from bilateral.index.queries.agents import Agent, RatingSummary
 from bilateral.index.queries.agents import agent as read_agent
 from bilateral.index.queries.authorized import AuthorizedFeedback, authorized_feedback_of
@@ -116,6 +117,7 @@ class AgentPage:
         given: The newest ratings that it gave as a server.
         validations: Its newest validations.
         shares: Shares that say how much its ratings are worth.
+        authorizing: The registries of feedback that its owner authorises.
         tags: Its newest values by tag, on their own scales.
         activity: Its ratings by day.
         changes: Its history: transfers, wallets and files.
@@ -139,6 +141,7 @@ class AgentPage:
     given: tuple[Rating, ...]
     validations: tuple[Validation, ...]
     shares: tuple[Share, ...]
+    authorizing: tuple[str, ...]
     tags: tuple[TagValues, ...]
     activity: Activity
     changes: tuple[Change, ...]
@@ -217,6 +220,7 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
     accounts = {it for it in (agent.owner, agent.wallet) if it is not None}
     place = (connection, key.chain_id, key.identity_registry)
     scores = trust_scores(*place, {str(key.agent_id), *accounts})
+    owned = authorizing(registries, key)
     named = {it.agent for it in edges} | {it.server for it in received} | {it.agent for it in given}
     return AgentPage(
         agent=agent,
@@ -231,7 +235,8 @@ def agent_page(connection: Connection, registries: Registries, key: AgentKey) ->
         given=given,
         validations=validations_of(connection, key, limit=_ROWS).items,
         shares=shares(recent, payment_states(connection, key, recent), edges, agent.ratings, scores),
-        tags=values_by_tag(agent.ratings, recent),
+        authorizing=owned,
+        tags=values_by_tag(agent.ratings, recent, owned),
         activity=activity(recent, rating_times(connection, key), progress.block_time),
         changes=changes_of(connection, key),
         others=other_identities(connection, key, agent.owner),

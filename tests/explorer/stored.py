@@ -125,8 +125,8 @@ class Ledger:
         )  # fmt: skip
 
 
-OWNER, WALLET, CLIENT, RIVAL, BUYER, COLLECTOR = (
-    account(it) for it in ("owner", "wallet", "client", "rival", "buyer", "collector")
+OWNER, WALLET, CLIENT, RIVAL, BUYER, COLLECTOR, VISITOR = (
+    account(it) for it in ("owner", "wallet", "client", "rival", "buyer", "collector", "visitor")
 )
 PROVEN, OWN, FOREIGN = (sha256(it.encode()).digest() for it in ("proven", "own", "foreign"))
 CLAIMS = {
@@ -174,6 +174,9 @@ def evidence_index(database):
         base.log(Responded, REPUTATION, 1, BUYER, 4, responder, "https://b.example", NOTHING, None)
     local.register(7, OWNER, _file("Paypal Agent", [{"agentId": 1, "agentRegistry": registries[BASE]}]))
     local.register(8, RIVAL, _file("Another", []))
+    speed = b"speed".ljust(32, b"\0")
+    local.log(NewFeedback, REPUTATION, 8, VISITOR, 1, 20, 0, NOTHING, "speed", "", "", "", NOTHING, None)
+    local.log(NewAuthorizedFeedback, AUTHORIZED, 8, VISITOR, 55, speed, NOTHING, "", NOTHING, None)
     local.register(9, OWNER, _file("A long name that goes on and on " * 9 + "until its end", []))
     local.log(Transfer, IDENTITY, NOBODY, OWNER, 10)
     local.log(Registered, IDENTITY, 10, "", OWNER, None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 
+from bilateral.explorer.networks import agent_path
 from tests.explorer.html import Page
-from tests.explorer.stored import BUYER, CLAIMS, CLIENT, COLLECTOR, OWNER, PROVEN, RIVAL, WALLET
+from tests.explorer.stored import BUYER, CLAIMS, CLIENT, COLLECTOR, OWNER, PROVEN, RIVAL, VISITOR, WALLET
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +134,7 @@ def test_the_table_of_a_network_says_groups_directions_flags_and_low_means(site)
     found = page(site, "/base/network")
     assert all(it in found.text for it in ("rates as a server", "rates as a client", "below 50", "group 1", "flagged"))
     assert f"/base/1/ratings?client={CLIENT}" in found.attributes("href")
-    assert "/base/2/ratings?side=client" not in found.attributes("href")  # that list has the ratings by all servers
+    assert "/base/2/ratings?side=client&reviewer=8453%3A1" in found.attributes("href")
     nodes = site.get("/base/network.json").json()["nodes"]
     assert min(it["group"] for it in nodes) == 1
     assert "/base/analysis" in found.attributes("href")
@@ -187,7 +188,10 @@ def test_each_figure_leads_to_the_ratings_that_it_is_made_of(site):
     [("/base/1/ratings?side=both", 400), ("/base/1/ratings?client=0x", 400), ("/base/9/ratings", 404),
      ("/base/1/ratings?cursor=x", 400), (f"/base/1/ratings?side=client&client={CLIENT}", 400),
      (f"/base/1/ratings?side=given&client={CLIENT}", 400), ("/base/1/ratings?side=validator&tag=x", 400),
-     ("/base/1/ratings?side=authorized&tag=quality", 400)],
+     ("/base/1/ratings?side=authorized&payment=claimed", 400), ("/base/1/ratings?payment=proven", 400),
+     ("/base/1/ratings?reviewer=0x12", 400), ("/base/1/ratings?reviewer=8453:x", 400),
+     ("/base/1/ratings?side=client&reviewer=x", 400), (f"/base/1/ratings?registry={CLIENT}", 400),
+     ("/base/1/ratings?registry=0x", 400), ("/base/1/ratings?reviewer=" + "1:1," * 201, 400)],
 )  # fmt: skip
 def test_a_wrong_list_of_ratings_is_refused_in_a_page_that_says_the_block(site, path, status):
     answer = site.get(path, headers={"Accept": "text/html"})
@@ -196,8 +200,8 @@ def test_a_wrong_list_of_ratings_is_refused_in_a_page_that_says_the_block(site, 
 
 
 def test_a_filter_that_a_list_of_ratings_has_not_is_named(site):
-    answer = site.get("/base/1/ratings.json?side=authorized&tag=quality").json()
-    assert answer["detail"] == "tag does not filter side authorized: leave it out, or ask for server"
+    answer = site.get("/base/1/ratings.json?side=client&tag=quality").json()
+    assert answer["detail"] == "tag does not filter side client: leave it out, or ask for server"
     path = f"/base/1/ratings.json?side=authorized&client={RIVAL}"
     assert site.get(path).json()["authorized"] == []
 
@@ -235,11 +239,115 @@ def test_every_state_of_the_gate_has_a_path_that_fills_the_form(site):
     assert [it["id"] for it in found["found"]] == ["8453:1"]
 
 
-def test_found_agents_lead_to_the_ratings_of_the_first_filled_gate(site):
-    found = page(site, "/search?side_2=client")
-    assert "/base/2/ratings?side=client" in found.attributes("href")
-    assert site.get("/search.json?side_2=client").json()["rated_side"] == "client"
-    assert "/base/1/ratings?tag=starred" in page(site, "/search?tag=starred").attributes("href")
+def entries(site, path):
+    """Return the values of a list of ratings, without those that were revoked."""
+    before, _, query = path.partition("?")
+    content = site.get(f"{before}.json?{query}").json()
+    found = [it["value"] for it in content["feedback"] if not it["is_revoked"]]
+    return [float(it) for it in found + [it["score"] for it in content["authorized"]]] + [
+        it["rating"] for it in content["ratings"]
+    ]
+
+
+def list_of(found, agent):
+    """Return the path of the list of ratings of an agent to which a page leads."""
+    (path,) = {it for it in found.attributes("href") if it.startswith(f"{agent_path(agent)}/ratings?")}
+    return path
+
+
+@pytest.mark.parametrize(
+    ("gate", "agents"),
+    [
+        ("tag=starred", 1),
+        (f"tag=starred&reviewer={BUYER}", 1),
+        (f"tag=starred&reviewer={BUYER},{CLIENT}&count=2", 1),
+        ("payment=claimed", 1),
+        ("tag=starred&payment=matching", 1),
+        (f"reviewer={CLIENT}&payment=matching", 1),
+        ("tag=quality", 1),
+        (f"tag=quality&reviewer={CLIENT}", 1),
+        ("tag=speed&minimum=50", 1),
+        ("tag=speed&maximum=50", 1),
+        ("side_2=client", 1),
+        ("side=client&reviewer=8453:1", 1),
+        ("side=client&reviewer=8453:2", 0),
+        (f"tag=starred&reviewer={VISITOR}", 0),
+    ],
+)
+def test_a_found_agent_leads_to_exactly_the_ratings_that_passed_its_gate(site, gate, agents):
+    found = site.get(f"/search.json?{gate}").json()["found"]
+    assert len(found) == agents
+    for it in found:
+        values = entries(site, list_of(page(site, f"/search?{gate}"), it["id"]))
+        assert (it["rating"]["count"], it["rating"]["mean"]) == (len(values), sum(values) / len(values))
+
+
+def test_a_list_of_raters_without_accounts_has_no_ratings(site):
+    assert entries(site, "/base/1/ratings?reviewer=8453:99") == []  # no account speaks as this agent
+    assert entries(site, "/base/1/ratings?reviewer=8453:2") == [90]
+    assert entries(site, f"/base/1/ratings?client={CLIENT}&reviewer={BUYER}") == []
+    assert entries(site, f"/base/1/ratings?side=authorized&reviewer={BUYER}") == []
+    assert "by the clients" in page(site, f"/base/1/ratings?reviewer={BUYER}").text
+
+
+def test_two_registries_with_one_tag_have_two_figures_with_two_lists(site):
+    found = page(site, "/31337/8")
+    paths = sorted({it for it in found.attributes("href") if it.startswith("/31337/8/ratings?tag=speed&registry=")})
+    assert sorted(entries(site, it) for it in paths) == [[20], [55]]
+    assert "authorised" in found.text
+    assert entries(site, "/31337/8/ratings?tag=speed") == [20]
+    assert entries(site, "/31337/8/ratings?side=authorized&tag=speed") == [55]
+    assert entries(site, "/31337/8/ratings?side=authorized&tag=other") == []
+    assert entries(site, "/base/1/ratings?tag=quality") == [77]  # only authorised feedback has this tag
+    ticks = {it["summary"]["registry"]: it["places"] for it in site.get("/31337/8.json").json()["tags"]}
+    assert sorted(ticks.values()) == [[], [0.2]]
+    content = site.get("/compare.json?first=31337/8&second=base/1").json()
+    assert {len(it["registries"]) for it in content["tags"]} == {2}
+
+
+def test_leaders_lead_to_the_ratings_of_their_registry(site):
+    (board,) = [it for it in site.get("/index.json").json()["leaders"] if it["tag"] == "starred"]
+    (leader,) = board["leaders"]
+    values = entries(site, list_of(page(site, "/"), leader["id"]))
+    assert (leader["count"], leader["mean"]) == (len(values), sum(values) / len(values))
+
+
+def test_a_figure_of_an_account_leads_to_the_ratings_under_its_tag(site):
+    content = site.get(f"/accounts/{OWNER}.json").json()
+    (summary,) = content["summaries"]["8453:1"]
+    found = page(site, f"/accounts/{OWNER}")
+    assert len(entries(site, list_of(found, "8453:1"))) == summary["count"]
+    assert f"under {summary['tag']}" in found.text
+
+
+def test_a_cluster_is_a_page_with_its_accounts_and_their_findings(site):
+    assert "/base/clusters/1" in page(site, "/base/analysis").attributes("href")
+    content = site.get("/base/clusters/1.json").json()
+    assert {it["account"] for it in content["accounts"]} == {CLIENT, RIVAL}
+    assert [it["id"] for it, _ in content["findings"]] == ["lockstep-1"]
+    found = page(site, "/base/clusters/1")
+    assert "flagged" in found.text
+    assert {f"/accounts/{CLIENT}", "/base/findings/lockstep-1", "/base/clusters/1.json"} <= set(
+        found.attributes("href")
+    )
+    assert site.get("/base/clusters/2.json").status_code == 404
+
+
+def test_names_that_look_alike_are_found_in_the_whole_index(site):
+    fake = "P\u0430ypa\u0406 Agent"
+    found = site.get("/search.json", params={"q": fake}).json()["direct"]
+    assert sorted(it["name"] for it in found) == ["31337:7", "8453:1"]
+    (link,) = [it for it in page(site, "/base/2").attributes("href") if it.startswith("/search?q=P")]
+    shown = page(site, link).text
+    assert "Is it one of these?" in shown
+    assert shown.count("looks like another name here") >= 2
+    assert not [it for it in page(site, "/base/1").attributes("href") if it.startswith("/search?q=")]
+
+
+def test_a_preview_of_a_search_leads_to_the_same_search(site):
+    metas = {it.get("property"): it["content"] for it in page(site, "/search?q=agent&tag=starred").of("meta")
+             if "content" in it}  # fmt: skip
+    assert metas["og:url"].endswith("/search?q=agent&tag=starred")
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,17 @@ def test_links_of_strangers_are_marked_and_lead_to_the_web_only(api):
         assert link["rel"] == "nofollow noopener ugc"
 
 
+def test_the_count_of_each_link_of_a_network_leads_to_as_many_ratings(api):
+    links = api.get("/31337/network.json").json()["links"]
+    paths = [it for it in page(api, "/31337/network").attributes("href") if "/ratings?" in it]
+    assert len(links) == len(paths)
+    assert any(":" in it["source"] and it["side"] == "server" for it in links)
+    for link, path in zip(links, paths, strict=True):
+        before, _, query = path.partition("?")
+        content = api.get(f"{before}.json?{query}").json()
+        assert len(content["feedback"]) + len(content["ratings"]) == link["count"], path
+
+
 def test_an_agent_without_a_file_and_without_ratings_says_so(api):
     found = page(api, "/31337/4")
     assert "Agent 4" in found.text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bilateral.explorer.charts import bar, butterfly, neighbourhood
 from bilateral.explorer.identicon import identicon
-from bilateral.explorer.look_alikes import look_alikes, shape
+from bilateral.explorer.look_alikes import look_alikes, readings, shape
 from bilateral.explorer.neighbours import Neighbour, neighbours
 from bilateral.explorer.networks import agent_path, chain_of, slug_of, slugs
 from bilateral.explorer.text import MAX_SHOWN, dollars, figure, moment, short, visible, web_link
@@ -139,6 +139,26 @@ def test_a_counterpart_with_several_tags_is_one_neighbour():
 def test_names_that_a_person_would_mix_up_have_one_shape(name, other):
     assert shape(name) == shape(other)
     assert look_alikes({"1:1": name, "1:2": other, "1:3": "Painter", "1:4": None}) == {"1:1", "1:2"}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("P\u0430ypal", ("paypal",)),
+        ("PaypaI", ("paypal",)),
+        ("G00gle", ("google",)),
+        ("vvallet", ("wallet",)),
+        ("Pa\u200bypal", ("paypal",)),
+        ("Image Painter", ()),
+        ("AI Agent 100", ()),
+        ("Погода", ()),
+        ("Café", ()),
+        ("", ()),
+    ],
+    ids=["Cyrillic", "capital", "digits", "two letters", "invisible", "plain", "short", "Russian", "accent", "none"],
+)
+def test_a_name_with_other_letters_has_the_reading_that_a_person_takes_it_for(name, found):
+    assert readings(name) == found
 
 
 def test_different_names_have_different_shapes():

@@ -12,7 +12,14 @@ from bilateral.api.problems import ProblemError, not_found
 from bilateral.api.service import Service, service_of
 from bilateral.errors import BilateralError
 from bilateral.explorer import rendering
-from bilateral.explorer.analysis import AnalysisPage, FindingPage, analysis_page, finding_page
+from bilateral.explorer.analysis import (
+    AnalysisPage,
+    ClusterPage,
+    FindingPage,
+    analysis_page,
+    cluster_page,
+    finding_page,
+)
 from bilateral.explorer.comparing import ComparePage, compare_page
 from bilateral.explorer.network import NetworkPage, neighbourhood_page, network_page
 from bilateral.explorer.networks import slug_of
@@ -170,6 +177,22 @@ def analysis(request: Request, network: str) -> Response:
         return service.read(analysis_page, chain_id, service.registries().identity_of(chain_id))
 
     return page_answer(request, AnalysisPage, read, rendering.render_analysis)
+
+
+@router.get("/{network}/clusters/{number:int}.json", response_class=Response)
+@router.get("/{network}/clusters/{number:int}", response_class=Response)
+def cluster(request: Request, network: str, number: _Block) -> Response:
+    """Show the accounts of one cluster."""
+    service = service_of(request)
+
+    def read() -> ClusterPage:
+        chain_id = indexed_chain(service, network)
+        found = service.read(cluster_page, chain_id, service.registries().identity_of(chain_id), number)
+        if found is None:
+            raise not_found("cluster", str(number))
+        return found
+
+    return page_answer(request, ClusterPage, read, rendering.render_cluster)
 
 
 @router.get("/{network}/findings/{finding_id}", response_class=Response)

@@ -13,11 +13,14 @@ from bilateral.index.queries.pages import Page, newest_page, require_limit
 from bilateral.index.queries.values import hexadecimal, short_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection, Row, Select
 
     from bilateral.index.queries.registries import AgentKey
 
 _TABLE: Final = schema.EVENT_TABLES[NewAuthorizedFeedback]
+_TAG_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,15 @@ class AuthorizedFeedback:
     transaction: str
 
 
-def authorized_feedback_of(
-    connection: Connection, key: AgentKey, client: str | None = None, *, limit: int = 20, cursor: str | None = None
+def authorized_feedback_of(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    key: AgentKey,
+    client: str | None = None,
+    *,
+    tag: str | None = None,
+    clients: Sequence[str] | None = None,
+    limit: int = 20,
+    cursor: str | None = None,
 ) -> Page[AuthorizedFeedback]:
     """Return the authorised feedback on an agent, the newest first.
 
@@ -62,6 +72,8 @@ def authorized_feedback_of(
         connection: The database.
         key: The agent.
         client: The client, in checksum form; None for any.
+        tag: The first tag, as summaries name it; None for any.
+        clients: Only by these accounts; None for all.
         limit: The largest number of entries.
         cursor: The place in the list, from the former page.
 
@@ -76,6 +88,10 @@ def authorized_feedback_of(
     )
     if client is not None:
         statement = statement.where(it.client_address == client)
+    if tag is not None and "\N{REPLACEMENT CHARACTER}" not in tag:  # else nobody knows its bytes
+        statement = statement.where(it.tag1 == tag.encode()[:_TAG_BYTES].ljust(_TAG_BYTES, b"\0"))
+    if clients is not None:
+        statement = statement.where(it.client_address.in_(clients))
     place = (it.block_number, it.log_index)
     return newest_page(connection, statement, place, _feedback, kind=kind, limit=limit, cursor=cursor)
 

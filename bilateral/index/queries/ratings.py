@@ -16,6 +16,8 @@ from bilateral.index.queries.unindexed import newest_first
 from bilateral.index.queries.values import Wide
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection, Row, Select
 
     from bilateral.index.queries.registries import AgentKey
@@ -84,6 +86,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     direction: Direction = Direction.RECEIVED,
     side: Side | None = None,
     *,
+    servers: Sequence[int] | None = None,
     limit: int = 20,
     cursor: str | None = None,
 ) -> Page[Rating]:
@@ -94,6 +97,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
         key: The agent.
         direction: `received` or `given`.
         side: The side as which the rated one acted; None for both.
+        servers: Only by the servers with these ids; None for all.
         limit: The largest number of entries.
         cursor: The place in the list, from the former page.
 
@@ -107,7 +111,10 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     values = {"chain": key.chain_id, "registries": key.registries, "agent": key.agent_id, "limit": limit + 1}
     if last is not None:
         values |= dict(zip(_LAST, last, strict=True))
-    rows = connection.execute(_statement(direction, side, has_cursor=last is not None), values).all()
+    if servers is not None:
+        values["servers"] = servers
+    statement = _statement(direction, side, has_cursor=last is not None, has_servers=servers is not None)
+    rows = connection.execute(statement, values).all()
     return page_of(rows, limit, _rating, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
 
@@ -132,15 +139,15 @@ def client_rating(connection: Connection, key: AgentKey, server_id: int, reputat
 
 
 @cache
-def _statement(direction: Direction, side: Side | None, *, has_cursor: bool) -> Select[Any]:
+def _statement(direction: Direction, side: Side | None, *, has_cursor: bool, has_servers: bool) -> Select[Any]:
     """Return the statement for a page of ratings. To build it takes longer than to run it."""
-    parts = [_part(it, direction, has_cursor=has_cursor) for it in Side if side in (None, it)]
+    parts = [_part(it, direction, has_cursor=has_cursor, has_servers=has_servers) for it in Side if side in (None, it)]
     united = union_all(*(part.subquery().select() for part in parts)).subquery()
     place = (united.c.block_number.desc(), united.c.log_index.desc())
     return select(united).order_by(*place).limit(bindparam("limit", type_=BigInteger))
 
 
-def _part(side: Side, direction: Direction, *, has_cursor: bool) -> Select[Any]:
+def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bool) -> Select[Any]:
     """Return the statement for the ratings of one side."""
     table, subject = _SIDES[side]
     it = table.c
@@ -153,6 +160,9 @@ def _part(side: Side, direction: Direction, *, has_cursor: bool) -> Select[Any]:
         it.registry.in_(bindparam("registries", expanding=True, type_=it.registry.type)),
         agent_id == bindparam("agent", type_=agent_id.type),
     )
+    if has_servers:
+        servers = bindparam("servers", expanding=True, type_=it.server_id.type)
+        statement = statement.where(it.server_id.in_(servers))
     if has_cursor:
         place = (it.block_number, it.log_index)
         last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))

@@ -10,7 +10,8 @@ from tests.explorer.stored import CLIENT, PROVEN
 from tests.explorer.test_pages import PATHS, path_of
 
 EVIDENCE = (
-    *("/base/1", "/base/analysis", "/base/findings/lockstep-1", "/base/network", "/base/1/ratings"),
+    *("/base/1", "/base/2", "/base/analysis", "/base/findings/lockstep-1", "/base/clusters/1", "/base/network"),
+    *("/31337/8", "/base/1/ratings?payment=claimed", f"/base/1/ratings?reviewer={CLIENT}"),
     *(f"/accounts/{CLIENT}", "/search?q=agent&tag_2=starred&owner=0x", "/search?q=base/1", "/compare?first=base/1"),
     "/base/ratings/1-9",
 )
