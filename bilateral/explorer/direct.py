@@ -98,7 +98,8 @@ def _agents(connection: Connection, registries: Registries, text: str) -> tuple[
 
 def _look_alikes(connection: Connection, text: str) -> tuple[Direct, ...]:
     """Return the agents of the whole index whose names look like a text, but have other letters."""
-    wanted, found = shape(text), {}
+    wanted = shape(text)
+    found: dict[str, str] = {}
     for reading in readings(text):
         try:
             page = search_agents(connection, AgentSearch(text=reading), limit=_LOOKED_AT)

@@ -203,7 +203,7 @@ def _reviewers(connection: Connection, registries: Registries, side: str, text: 
     """Return the accounts of a list, or the ids of servers. An agent gives feedback by the accounts that speak as it.
 
     Raises:
-        InvalidArgumentError: An entry is no account, or no agent.
+        InvalidArgumentError: An entry names neither an account nor an agent.
     """
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)

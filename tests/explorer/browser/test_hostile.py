@@ -22,7 +22,7 @@ FILES = (
     *(files.registration_file, files.registration_card, files.registration_service),
     *(files.registration_capability, files.registration_claim, files.feedback_file),
 )
-"""The tables of what files say."""
+"""The tables of the contents of files."""
 
 OWN_WORDS = ("problems", "kind", "agent_uri")
 """The columns that hold words of the index, and the URI of the file that holds the texts: it changes later."""
