@@ -97,6 +97,26 @@ def test_buyer_climbs_by_payments_and_pays_less(run):
     assert checks_of(run.stdout, "The trusted buyer names itself") == "status 200 · paid in dollars 5.4"
 
 
+def test_request_is_paid_verified_and_rated_by_both_sides(run):
+    chapter = run.stdout.split("A paid request", 1)[1]
+    assert checks_of(chapter, "Unpaid, a request gets 402") == "status 402 · price 1000 · agent 2"
+    assert checks_of(chapter, "The client compares payTo") == "status 200 · weather snow · paid 1000"
+    verified = "problems  · checks that passed 11 · payee forecaster"
+    assert checks_of(chapter, "It verifies the proof") == verified
+    tags = "x402-resource-delivered, proof-of-participation"
+    assert checks_of(chapter, "It gives feedback that names the payment") == f"value 95 · tags {tags}"
+    assert checks_of(chapter, "The forecaster, which checked") == "rating True, 88"
+
+
+def test_four_servers_that_cheat_are_refused(run):
+    refused = "refused payment_address_mismatch · the thief has 0"
+    assert checks_of(run.stdout, "A thief has taken over the server") == refused
+    forged = "its wallet there thief · refused unknown_registry · the thief has 0"
+    assert checks_of(run.stdout, "It deploys registries of its own") == forged
+    assert checks_of(run.stdout, "Somebody changes the answer on its way.") == "failed interaction_hash"
+    assert checks_of(run.stdout, "The server repeats an old proof") == "failed task_ref, payment"
+
+
 def test_impostor_does_not_get_the_price_of_a_buyer(run):
     assert checks_of(run.stdout, "An impostor names the buyer") == "status 402 · refused buyer_mismatch · it paid 0"
     assert checks_of(run.stdout, "Without the claim it gets the full price.") == "price in dollars 6"
