@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import logging
 import re
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 from x402.http.types import HTTPRequestContext
 from x402.http.x402_http_server_base import x402HTTPServerBase
 
-from bilateral.encoding import decode_object
-from bilateral.errors import InvalidArgumentError, MalformedDocumentError
+from bilateral.errors import InvalidArgumentError
 from bilateral.x402.answers import KeptAnswer, KeptAnswers, payment_of, request_of
 from bilateral.x402.bodies import decode_body
 from bilateral.x402.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError, UnsupportedBodyError
+from bilateral.x402.headers import decode_header
 from bilateral.x402.profiles import PROFILES
 from bilateral.x402.server import Reputation8004ResourceServerExtension
 from bilateral.x402.streaming import is_stream
@@ -122,13 +121,15 @@ class HttpAdapter:
             raise Refusal(500, "streaming_response")
 
     def check_payment_header(self, header: str) -> None:
-        """Check the length of `PAYMENT-SIGNATURE`, before anything is read.
+        """Check length and form of `PAYMENT-SIGNATURE`, before anything else is read.
 
         Raises:
-            Refusal: It is too long.
+            Refusal: It is too long, no JSON object in base 64, or has a name twice.
         """
         if len(header) > MAX_PAYMENT_HEADER:
             raise Refusal(431, "payment_header_too_long")
+        if decode_header(header) is None:
+            raise Refusal(400, "payment_header_malformed")
 
     def request_body(self, body: bytes, encoding: str) -> bytes:
         """Return a request's body as the application will see it.
@@ -223,12 +224,8 @@ class HttpAdapter:
         Returns:
             The header with the proof; None if there is no proof.
         """
-        settlement = exchange.settlement
-        if settlement is None or header is None:
-            return None
-        try:
-            message = decode_object(base64.b64decode(header, validate=True))
-        except (binascii.Error, ValueError, MalformedDocumentError):
+        settlement, message = exchange.settlement, decode_header(header)
+        if settlement is None or message is None:
             return None
         extensions = dict(message.get("extensions") or {})
         for key in tuple(exchange.declarations):

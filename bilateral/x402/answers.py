@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import threading
 import time
@@ -13,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
-from bilateral.encoding import decode_object
-from bilateral.errors import MalformedDocumentError
+from bilateral.x402.headers import decode_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,11 +118,7 @@ def payment_of(header: str) -> bytes | None:
     Returns:
         The hash of the whole header; None without an identifier.
     """
-    try:
-        message = decode_object(base64.b64decode(header, validate=True))
-    except (binascii.Error, ValueError, MalformedDocumentError):
-        return None
-    identifier: Any = message
+    identifier: Any = decode_header(header)
     for name in ("extensions", "payment-identifier", "info", "id"):
         identifier = identifier.get(name) if isinstance(identifier, dict) else None
     if not isinstance(identifier, str) or len(identifier) < _MIN_IDENTIFIER:

@@ -10,6 +10,7 @@ response's body is captured. Add it last, so that middleware that compresses sta
 from __future__ import annotations
 
 import asyncio
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.middleware.base import BaseHTTPMiddleware
@@ -191,21 +192,29 @@ class _Buffered:
 
 
 class _Body:
-    """A body in pieces. A single piece is never copied: bodies may have 32 MiB."""
+    """A body in pieces. A single piece is never copied, and several are copied once: bodies may have 32 MiB."""
 
     def __init__(self) -> None:
         self.size = 0
-        self._pieces: list[bytes] = []
+        self._first = b""
+        self._whole: BytesIO | None = None
 
     def add(self, piece: bytes) -> None:
-        if piece:
-            self.size += len(piece)
-            self._pieces.append(piece)
+        if not piece:
+            return
+        self.size += len(piece)
+        if not self._first:
+            self._first = piece
+            return
+        if self._whole is None:
+            self._whole = BytesIO()
+            self._whole.write(self._first)
+        self._whole.write(piece)  # frees each piece at once, so that the next one takes its memory
 
     @property
     def joined(self) -> bytes:
         """The whole body."""
-        return self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        return self._first if self._whole is None else self._whole.getvalue()
 
 
 class _Outgoing:

@@ -115,8 +115,14 @@ class UnreadFeedbackError(ReputationExtensionError):
 class LostAnswerError(ReputationExtensionError):
     """A payment was sent with a request, and the answer did not arrive. The payment may be settled or not.
 
-    `fetch_lost_answer` asks again by the same payment, which is settled at most once. Cancelling a request (a timeout
-    of `asyncio`, an interrupt of the program) does not raise it.
+    `fetch_lost_answer` of each transport asks again by the same payment, and signs no further one. The payment is
+    settled at most once: by that request, if the server did not take it before. The answer has its verification:
+
+    - If the server has kept its proof only, the status is 410, and the check `interaction_hash` is unchecked.
+    - If the server still works on the request, or cannot fetch answers again, the status is 402, and there is none.
+    - If the answer gets lost again, this error is raised again.
+
+    Cancelling a request (a timeout of `asyncio`, an interrupt of the program) does not raise it.
 
     Attributes:
         method: The request's method.

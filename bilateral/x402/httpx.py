@@ -22,7 +22,7 @@ from x402.http import x402HTTPClientSync
 from x402.http.clients.httpx import PaymentError, x402AsyncTransport
 
 from bilateral.x402.errors import LostAnswerError
-from bilateral.x402.transports import PAYMENT, RESULT, is_body_lost, paid_request
+from bilateral.x402.transports import PAYMENT, RESULT, is_body_lost, paid_request, price_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,27 +67,12 @@ def verifying_sync_transport(
 
 
 async def fetch_lost_answer(http: httpx.AsyncClient, lost: LostAnswerError) -> httpx.Response:
-    """Fetch an answer that got lost, by the payment that was sent. It signs no further one.
-
-    The payment is settled at most once: by this request, if the server did not take it before.
-
-    Args:
-        http: The client whose transport is `verifying_transport`.
-        lost: The error of the lost answer.
-
-    Returns:
-        The answer, with its verification. If the server has kept its proof only, the status is 410, and the check
-        `interaction_hash` is unchecked. If the server still works on the request, or cannot fetch answers again, the
-        status is 402, and there is no verification.
-
-    Raises:
-        LostAnswerError: The answer got lost again.
-    """
+    """Fetch a lost answer by a client whose transport is `verifying_transport`. See `LostAnswerError`."""
     return await http.request(lost.method, lost.url, headers=lost.headers, content=lost.body)
 
 
 def fetch_lost_answer_sync(http: httpx.Client, lost: LostAnswerError) -> httpx.Response:
-    """Fetch an answer that got lost, by `verifying_sync_transport`. See `fetch_lost_answer`."""
+    """Fetch a lost answer by a client whose transport is `verifying_sync_transport`. See `LostAnswerError`."""
     return http.request(lost.method, lost.url, headers=lost.headers, content=lost.body)
 
 
@@ -106,7 +91,12 @@ class _Recording(httpx.AsyncBaseTransport):
         sent = request.extensions.get(_SENT)
         if isinstance(sent, list) and PAYMENT in request.headers:
             sent.append(request.headers[PAYMENT])
-        return await self._inner.handle_async_request(request)
+        response = await self._inner.handle_async_request(request)
+        problem = _price_problem(request, response)
+        if problem is not None:
+            await response.aclose()
+            raise PaymentError(problem)
+        return response
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -157,6 +147,10 @@ class _VerifyingSync(httpx.BaseTransport):
         if PAYMENT in request.headers:
             return self._verified(request, request.headers[PAYMENT], request, is_again=True)
         response = self._transport.handle_request(request)
+        problem = _price_problem(request, response)
+        if problem is not None:
+            response.close()
+            raise PaymentError(problem)
         if response.status_code != httpx.codes.PAYMENT_REQUIRED:
             return response
         sent: list[str] = []
@@ -228,6 +222,11 @@ class _VerifyingSync(httpx.BaseTransport):
             response.close()
         paid = _paid(sent, request, response, raw, is_again=is_again)
         return _answer(response, raw, None if paid is None else self._verifier.verify(paid))
+
+
+def _price_problem(request: httpx.Request, response: httpx.Response) -> str | None:
+    """Return the reason not to pay for a request; None if it was paid, or its price can be read."""
+    return None if PAYMENT in request.headers else price_problem(response.status_code, response.headers)
 
 
 def _json(response: httpx.Response) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
+from bilateral.authorizations import paired_nonces
 from bilateral.client.operations.registries import block_time, latest_block
 from bilateral.errors import MalformedIdentifierError, MalformedNodeAnswerError
 from bilateral.identifiers import checksummed
@@ -15,12 +16,17 @@ from bilateral.node.steps import Rpc
 from bilateral.x402.verdicts import Payment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from bilateral.node.steps import Operation
 
 TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
 AUTHORIZATION_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
+
+EIP_3009: Final = "authorization"
+PERMIT2: Final = "permit2Authorization"
+SIGNED_PARTS: Final = (EIP_3009, PERMIT2)
+"""The parts of a payment of the scheme `exact` that a payer signs, one for each kind of transfer."""
 
 _WORD: Final = 32
 
@@ -68,7 +74,7 @@ class ExpectedPayment:
         Raises:
             PaymentProblemError: It is not a payment by signature on an EVM chain.
         """
-        signed = payload.get("authorization") or payload.get("permit2Authorization")
+        _, signed = signed_part(payload)
         try:
             amount = int(accepted["amount"])
             if amount <= 0:
@@ -153,30 +159,34 @@ def _transfers(expected: ExpectedPayment, logs: list[ReceiptLog]) -> list[Receip
     transfers = [it for it in ours if it.topics[0] == TRANSFER and len(it.data) == _WORD]
     if expected.nonce is None:
         return transfers
-    nonces = {it.index: it.topics[2] for it in ours if it.topics[0] == AUTHORIZATION_USED}
-    if expected.nonce not in nonces.values():
+    used = {("", it.index): it.topics[2] for it in ours if it.topics[0] == AUTHORIZATION_USED}
+    if expected.nonce not in used.values():
         raise PaymentProblemError("the transaction does not use this authorization")
-    return [it for it, nonce in _with_nonces(transfers, nonces) if nonce == expected.nonce]
-
-
-def _with_nonces(transfers: list[ReceiptLog], nonces: dict[int, bytes]) -> Iterator[tuple[ReceiptLog, bytes]]:
-    """Pair an account's transfers with its authorizations: a transaction may hold several payments of one client.
-
-    A token logs the use of an authorization and its transfer one after the other (as `with_nonces` of the index). From
-    the last transfer to the first, the pairs are right in both orders. A transfer without an authorization that stands
-    before a use and its transfer takes neither.
-    """
-    left = dict(nonces)
-    for it in sorted(transfers, key=lambda each: each.index, reverse=True):
-        for neighbour in (it.index + 1, it.index - 1):
-            if neighbour in left:
-                yield it, left.pop(neighbour)
-                break
+    nonces = paired_nonces([("", it.index) for it in transfers], used)
+    return [it for it in transfers if nonces.get(("", it.index)) == expected.nonce]
 
 
 def address_topic(address: str) -> bytes:
     """Return an address as a topic."""
     return bytes.fromhex(address[2:]).rjust(_WORD, b"\0")
+
+
+def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | None]:
+    """Return the authorization that a payment of the scheme `exact` signs, and its name.
+
+    A payment with two of them has none: a facilitator settles one, and ignores what the other one says.
+
+    Args:
+        payload: The payment.
+    """
+    names = [name for name in SIGNED_PARTS if name in payload]
+    signed = payload[names[0]] if len(names) == 1 else None
+    return (names[0], signed) if isinstance(signed, dict) else ("", None)
+
+
+def is_ambiguous(payload: Mapping[str, Any]) -> bool:
+    """Tell whether a payment has two authorizations, of which a facilitator would settle one."""
+    return sum(name in payload for name in SIGNED_PARTS) > 1
 
 
 def payer_of(payload: Mapping[str, Any]) -> str | None:
@@ -185,12 +195,11 @@ def payer_of(payload: Mapping[str, Any]) -> str | None:
     Args:
         payload: The payment.
     """
-    for name in ("authorization", "permit2Authorization"):
-        signed = payload.get(name)
-        text = signed.get("from") if isinstance(signed, dict) else None
-        if isinstance(text, str):
-            try:
-                return checksummed(text)
-            except MalformedIdentifierError:
-                return None
-    return None
+    _, signed = signed_part(payload)
+    text = None if signed is None else signed.get("from")
+    if not isinstance(text, str):
+        return None
+    try:
+        return checksummed(text)
+    except MalformedIdentifierError:
+        return None

@@ -15,7 +15,7 @@ from requests.adapters import HTTPAdapter
 from x402.http.clients.requests import PaymentError, x402HTTPAdapter
 
 from bilateral.x402.errors import LostAnswerError
-from bilateral.x402.transports import PAYMENT, is_body_lost, paid_request
+from bilateral.x402.transports import PAYMENT, is_body_lost, paid_request, price_problem
 
 if TYPE_CHECKING:
     from x402 import x402ClientSync
@@ -43,22 +43,7 @@ def verifying_session(
 
 
 def fetch_lost_answer(session: requests.Session, lost: LostAnswerError) -> requests.Response:
-    """Fetch an answer that got lost, by the payment that was sent. It signs no further one.
-
-    The payment is settled at most once: by this request, if the server did not take it before.
-
-    Args:
-        session: The session from `verifying_session`.
-        lost: The error of the lost answer.
-
-    Returns:
-        The answer, with its verification. If the server has kept its proof only, the status is 410, and the check
-        `interaction_hash` is unchecked. If the server still works on the request, or cannot fetch answers again, the
-        status is 402, and there is no verification.
-
-    Raises:
-        LostAnswerError: The answer got lost again.
-    """
+    """Fetch a lost answer by a session from `verifying_session`. See `LostAnswerError`."""
     return session.request(lost.method, lost.url, headers=lost.headers, data=lost.body)
 
 
@@ -75,11 +60,16 @@ class _Recording(HTTPAdapter):
     """Notes the payment that the SDK sends."""
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
-        """Send a request."""
+        """Send a request. Raise the SDK's `PaymentError` for a price that cannot be read strictly."""
         sent = _SENT.get()
         if sent is not None and PAYMENT in request.headers:
             sent.append(str(request.headers[PAYMENT]))
-        return super().send(request, *arguments, **options)
+        response = super().send(request, *arguments, **options)
+        problem = None if PAYMENT in request.headers else price_problem(response.status_code, response.headers)
+        if problem is not None:
+            response.close()
+            raise PaymentError(problem)
+        return response
 
 
 class _Paying(x402HTTPAdapter, _Recording):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 import rfc8785
 from eth_utils.crypto import keccak
+
+from bilateral.x402.payments import EIP_3009, signed_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 MAX_RESERVATIONS: Final = 100_000
 SECONDS: Final = 3600.0
 """The time after which a reservation ends. By then, the chain knows that the authorization was used."""
+
+_WORD: Final = 32
 
 
 class Reservations:
@@ -33,7 +38,7 @@ class Reservations:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limit, self._seconds, self._clock = limit, seconds, clock
-        self._held: dict[bytes, tuple[object, float]] = {}
+        self._held: OrderedDict[bytes, tuple[object, float]] = OrderedDict()  # in order of their end
         self._lock = threading.Lock()
 
     def take(self, key: bytes, holder: object) -> bool:
@@ -49,10 +54,8 @@ class Reservations:
         """
         with self._lock:
             now = self._clock()
-            for old in list(self._held):  # in order of their end, because all have one duration
-                if self._held[old][1] > now:
-                    break
-                del self._held[old]
+            while self._held and next(iter(self._held.values()))[1] <= now:
+                self._held.popitem(last=False)
             if key in self._held:
                 return self._held[key][0] is holder
             if len(self._held) >= self._limit:
@@ -75,12 +78,22 @@ def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:
         asset: Its token.
         payload: `payload` of the payment payload, which a facilitator has verified.
     """
-    for name in ("authorization", "permit2Authorization"):
-        signed = payload.get(name)
-        if isinstance(signed, dict) and "from" in signed and "nonce" in signed:
-            parts = (network, asset, str(signed["from"]), str(signed["nonce"]))
-            return keccak("\n".join(parts).lower().encode())
+    kind, signed = signed_part(payload)
+    if signed is not None and "from" in signed and "nonce" in signed:
+        account = str(signed["from"]).lower().removeprefix("0x")
+        parts = (network, asset.lower(), account, _nonce(kind, str(signed["nonce"])))
+        return keccak("\n".join(parts).encode(errors="replace"))
     try:
         return keccak(network.encode() + rfc8785.dumps(payload))
     except (rfc8785.CanonicalizationError, RecursionError):
         return keccak(network.encode() + repr(payload).encode(errors="replace"))
+
+
+def _nonce(kind: str, text: str) -> str:
+    """Return a nonce in one form. Facilitators read many: without 0x, with spaces, without zeros at the end."""
+    try:
+        if kind == EIP_3009:
+            return bytes.fromhex(text.removeprefix("0x")).ljust(_WORD, b"\0").hex()
+        return str(int(text, 0) if text.startswith("0x") else int(text))
+    except ValueError:
+        return text  # no facilitator reads it

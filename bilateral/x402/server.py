@@ -28,6 +28,7 @@ from bilateral.x402.errors import BodyTooLargeError, InvalidKeyError, InvalidMes
 from bilateral.x402.exchange import Exchange, exchange_of, is_tool_call
 from bilateral.x402.fields import optional_uri
 from bilateral.x402.keys import InteractionKey, RemoteKey, check_key
+from bilateral.x402.payments import is_ambiguous
 from bilateral.x402.profiles import PROFILE_8004, PROFILE_DRAFT, PROFILES, Profile
 from bilateral.x402.reservations import Reservations, payment_key
 from bilateral.x402.types import ClientAgent, InteractionData
@@ -264,6 +265,8 @@ class Reputation8004ResourceServerExtension:
         try:
             if payload.x402_version != X402_VERSION:
                 problem = "unsupported_x402_version"
+            elif is_ambiguous(payload.payload):
+                problem = "ambiguous_payment"
             elif context.requirements.scheme in WITHOUT_TRANSACTIONS:
                 problem = "scheme_without_transaction"
             elif exchange_of(context.transport_context, self._limit) is None:

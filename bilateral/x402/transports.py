@@ -6,9 +6,8 @@ answer, and one inside and sees the payment.
 
 from __future__ import annotations
 
-import base64
-import binascii
-from typing import TYPE_CHECKING, Any, Final
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
 
 from bilateral.encoding import decode_object
 from bilateral.errors import MalformedDocumentError
@@ -16,6 +15,7 @@ from bilateral.x402.answers import NOT_KEPT, NOT_KEPT_BODY
 from bilateral.x402.bodies import MAX_BODY, decode_body
 from bilateral.x402.checking import PaidRequest
 from bilateral.x402.errors import ReputationExtensionError
+from bilateral.x402.headers import MAX_HEADER, decode_header
 from bilateral.x402.types import REPUTATION_8004
 
 if TYPE_CHECKING:
@@ -23,17 +23,22 @@ if TYPE_CHECKING:
 
 PAYMENT: Final = "PAYMENT-SIGNATURE"
 
-MAX_HEADER: Final = 64 * 1024
+_PAYMENT_REQUIRED: Final = HTTPStatus.PAYMENT_REQUIRED
 
 
-def decode_header(value: str | None) -> dict[str, Any] | None:
-    """Decode a header of x402, a JSON object in base 64; None if it is missing, malformed or too long."""
-    if value is None or len(value) > MAX_HEADER:
+def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
+    """Return the reason not to pay a price that cannot be read strictly; None for any other answer.
+
+    The SDK reads `PAYMENT-REQUIRED` with the last of two equal names, and of any length.
+
+    Args:
+        status: The HTTP status.
+        headers: The headers, whose names may have any case.
+    """
+    price = headers.get("payment-required")
+    if status != _PAYMENT_REQUIRED or price is None or decode_header(price) is not None:
         return None
-    try:
-        return decode_object(base64.b64decode(value, validate=True))
-    except (binascii.Error, ValueError, MalformedDocumentError):
-        return None
+    return f"invalid_declaration: PAYMENT-REQUIRED is malformed, has a name twice, or exceeds {MAX_HEADER} characters"
 
 
 def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HTTP

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
+import json
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from threading import Event, current_thread
@@ -35,6 +37,7 @@ from bilateral.x402.exchange import CURRENT, Exchange
 from scripts._x402 import serving
 from tests.x402 import examples
 from tests.x402.world import (
+    MALFORMED_HEADERS,
     NETWORK,
     PRICE,
     SIGNING_KEY,
@@ -354,11 +357,21 @@ def test_answer_that_was_settled_before_without_a_header_for_its_proof_is_counte
     assert unsigned() - before == 1
 
 
+def writings(headers):
+    """Return five writings of one payment, all of which a facilitator verifies."""
+    message = json.loads(base64.b64decode(headers["PAYMENT-SIGNATURE"]))
+    nonce = message["payload"]["authorization"]["nonce"].removeprefix("0x")
+    for written in (f"0x{nonce}", nonce, f"0x{nonce.upper()}", f"0x{nonce[:8]} {nonce[8:]}", f" {nonce} "):
+        message["payload"]["authorization"]["nonce"] = written
+        yield {"PAYMENT-SIGNATURE": base64.b64encode(json.dumps(message).encode()).decode()}
+
+
 def test_one_authorization_sent_five_times_at_once_runs_the_application_once(shop, buyer):
-    headers = payment_for(shop.url + "/weather", buyer)
+    url = shop.url + "/weather"
     shop.hold = Event()
     with ThreadPoolExecutor(5) as pool:
-        pending = [pool.submit(httpx.get, shop.url + "/weather", headers=headers, timeout=30) for _ in range(5)]
+        copies = writings(payment_for(url, buyer))
+        pending = [pool.submit(httpx.get, url, headers=headers, timeout=30) for headers in copies]
         for _ in zip(range(4), as_completed(pending), strict=False):
             pass
         shop.hold.set()
@@ -468,11 +481,17 @@ def test_headers_stay_below_four_kilobytes(sell, agent, deployment, buyer):
         assert sum(len(name) + len(value) + 4 for name, value in response.headers.raw) < 4096
 
 
-@pytest.mark.parametrize(("length", "status"), [(MAX_PAYMENT_HEADER, 402), (MAX_PAYMENT_HEADER + 1, 431)])
+@pytest.mark.parametrize(("length", "status"), [(MAX_PAYMENT_HEADER, 400), (MAX_PAYMENT_HEADER + 1, 431)])
 def test_payment_header_over_the_limit_is_refused(shop, length, status):
     response = httpx.get(shop.url + "/weather", headers={"PAYMENT-SIGNATURE": "a" * length})
-    assert response.status_code == status
-    assert status == 402 or response.json() == {"error": "payment_header_too_long"}
+    reason = "payment_header_malformed" if status == 400 else "payment_header_too_long"
+    assert (response.status_code, response.json()) == (status, {"error": reason})
+
+
+@pytest.mark.parametrize("header", MALFORMED_HEADERS)
+def test_payment_header_that_cannot_be_read_strictly_is_refused(shop, header):
+    response = httpx.get(shop.url + "/weather", headers=[("PAYMENT-SIGNATURE", it) for it in MALFORMED_HEADERS[header]])
+    assert (response.status_code, response.json()) == (400, {"error": "payment_header_malformed"})
 
 
 class OneThread:

@@ -7,17 +7,23 @@ import asyncio
 import httpx
 import pytest
 from x402 import x402Client, x402ClientSync
+from x402.http.clients.httpx import PaymentError as HttpxPaymentError
 from x402.http.clients.httpx import x402AsyncTransport
+from x402.http.clients.requests import PaymentError as RequestsPaymentError
 from x402.http.clients.requests import x402_requests
 
 from bilateral.contracts import Deployment
 from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import AsyncVerifier, PaymentRefusedError, Verifier, declare_8004_reputation, protect_client
+from bilateral.x402.headers import MAX_HEADER
 from bilateral.x402.httpx import verifying_sync_transport
+from bilateral.x402.transports import price_problem
 from tests.sdk.client.helpers import deploy, plain, transact
+from tests.sdk.servers import HttpServer
 from tests.x402 import examples
+from tests.x402.clients import CLIENTS
 from tests.x402.examples import changed
-from tests.x402.world import NETWORK, paying_client
+from tests.x402.world import MALFORMED_HEADERS, NETWORK, encoded, paying_client
 
 INFO = ("8004-reputation", "info")
 FIRST = (*INFO, "registrations", 0)
@@ -191,3 +197,29 @@ def test_undeclared_server_may_be_paid_if_the_user_says_so(sell, rpc, deployment
     with sell(None) as url, Verifier({rpc: deployment}) as verifier:
         client = protect_client(paying_client(buyer), verifier, required=False)
         assert x402_requests(client).get(url + "/weather").status_code == 200
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("header", MALFORMED_HEADERS)
+def test_price_that_cannot_be_read_strictly_is_not_paid(buyer, client, header):
+    """The SDK takes the last of two equal names, and other readers the first."""
+
+    def ask(handler):
+        handler.send_response(402)
+        for value in MALFORMED_HEADERS[header]:
+            handler.send_header("PAYMENT-REQUIRED", value)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    with HttpServer() as server, CLIENTS[client](buyer, {}) as paying:
+        server.routes["/weather"] = ask
+        with pytest.raises((HttpxPaymentError, RequestsPaymentError), match=r"^invalid_declaration: "):
+            paying.post(server.url + "/weather", b"")
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("spaces", "is_read"), [(MAX_HEADER * 3 // 4 - 2, True), (MAX_HEADER * 3 // 4, False)])
+def test_price_is_read_up_to_a_limit(spaces, is_read):
+    headers = {"payment-required": encoded(b"{}" + b" " * spaces)}
+    assert (price_problem(402, headers) is None) is is_read
+    assert price_problem(200, headers) is price_problem(402, {}) is None

@@ -43,7 +43,7 @@ from tests.x402.buying import buy, signed_anew
 from tests.x402.examples import SINGLE_CHAIN, changed
 from tests.x402.test_messages import JSON, damaged
 from tests.x402.test_readers import INFO, Ledger, paid_answer
-from tests.x402.world import NETWORK, SIGNING_KEY, payment_for
+from tests.x402.world import NETWORK, SIGNING_KEY, payment_for, refusal
 
 KINDS = [Reputation8004ResourceServerExtension, ReputationDraftResourceServerExtension]
 TERMS = {
@@ -145,7 +145,7 @@ def test_hooks_before_the_payment_refuse_or_pass_whatever_the_client_sends(decla
             extension.on_after_verify(declared[extension.key], VerifyResultContext(**found, result=result))
         finally:
             CURRENT.reset(token)
-        assert refused is None or refused.reason.startswith(("invalid_client_agent", "no_agent"))
+        assert refused is None or refused.reason.startswith(("invalid_client_agent", "no_agent", "ambiguous_payment"))
 
     check()
 
@@ -158,6 +158,18 @@ def test_other_versions_of_x402_take_no_money(shop, buyer, token, version):
 
     response = httpx.get(shop + "/weather", headers=payment_for(shop + "/weather", buyer, change=change))
     assert response.status_code == 402
+    assert token.functions.balanceOf(buyer.address).call() == 10**9
+
+
+def test_payment_with_two_authorizations_takes_no_money(shop, buyer, stranger, token):
+    """The facilitator would settle one, and the gate would believe the payer of the other."""
+
+    def add(payload):
+        payload.payload["permit2Authorization"] = {**payload.payload["authorization"], "from": stranger.address}
+        return payload
+
+    response = httpx.get(shop + "/weather", headers=payment_for(shop + "/weather", buyer, change=add))
+    assert (response.status_code, refusal(response)) == (402, "ambiguous_payment")
     assert token.functions.balanceOf(buyer.address).call() == 10**9
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 
 import httpx
 import pytest
-from x402 import x402Client, x402ClientSync
+from x402 import x402ClientSync
 from x402.extensions.payment_identifier import declare_payment_identifier_extension
 
 from bilateral.x402 import (
     RESOURCE_MISSING,
-    AsyncVerifier,
     CheckName,
     LostAnswerError,
     Outcome,
@@ -22,17 +20,9 @@ from bilateral.x402 import (
     protect_client,
 )
 from bilateral.x402.answers import MAX_KEPT_BODY
-from bilateral.x402.httpx import fetch_lost_answer as fetch_by_httpx
-from bilateral.x402.httpx import (
-    fetch_lost_answer_sync,
-    verification_of,
-    verifying_sync_transport,
-    verifying_transport,
-)
-from bilateral.x402.requests import fetch_lost_answer as fetch_by_requests
-from bilateral.x402.requests import verification_of as verification_of_requests
-from bilateral.x402.requests import verifying_session
+from bilateral.x402.httpx import fetch_lost_answer_sync, verification_of, verifying_sync_transport
 from tests.sdk.servers import HttpServer, respond
+from tests.x402.clients import CLIENTS
 from tests.x402.world import PRICE, paying_client
 
 HOP_BY_HOP = {"content-length", "transfer-encoding", "connection", "content-encoding", "date", "server"}
@@ -69,76 +59,37 @@ def lossy_shop(sell, agent, deployment, with_identifier):
         yield relay
 
 
-def buy_by_httpx(shop, buyer, verifier, content, fetches=1):
-    client = protect_client(paying_client(buyer, x402ClientSync), verifier)
-    with httpx.Client(transport=verifying_sync_transport(client, verifier), timeout=60) as http:
-        with pytest.raises(LostAnswerError, match="the answer did not arrive") as lost:
-            http.post(shop.url + "/echo", content=content)
-        for _ in range(fetches - 1):
-            with pytest.raises(LostAnswerError):
-                fetch_lost_answer_sync(http, lost.value)
-        response = fetch_lost_answer_sync(http, lost.value)
-    return response.status_code, response.content, verification_of(response)
-
-
-def buy_by_httpx_async(shop, buyer, verifier, content, fetches=1):
-    async def run():
-        rpc, deployment = shop.world
-        async with AsyncVerifier({rpc: deployment}) as asynchronous:
-            client = protect_client(paying_client(buyer, x402Client), asynchronous)
-            async with httpx.AsyncClient(transport=verifying_transport(client, asynchronous), timeout=60) as http:
-                with pytest.raises(LostAnswerError, match="the answer did not arrive") as lost:
-                    await http.post(shop.url + "/echo", content=content)
-                for _ in range(fetches - 1):
-                    with pytest.raises(LostAnswerError):
-                        await fetch_by_httpx(http, lost.value)
-                response = await fetch_by_httpx(http, lost.value)
-                return response.status_code, response.content, verification_of(response)
-
-    return asyncio.run(run())
-
-
-def buy_by_requests(shop, buyer, verifier, content, fetches=1):
-    client = protect_client(paying_client(buyer, x402ClientSync), verifier)
-    with verifying_session(client, verifier) as session:
-        with pytest.raises(LostAnswerError, match="the answer did not arrive") as lost:
-            session.post(shop.url + "/echo", data=content)
-        for _ in range(fetches - 1):
-            with pytest.raises(LostAnswerError):
-                fetch_by_requests(session, lost.value)
-        response = fetch_by_requests(session, lost.value)
-    return response.status_code, response.content, verification_of_requests(response)
-
-
-FACES = {"httpx": buy_by_httpx, "httpx with an event loop": buy_by_httpx_async, "requests": buy_by_requests}
-
-
 @pytest.fixture
-def buy(lossy_shop, buyer, verifier, rpc, deployment, token):
+def buy(lossy_shop, buyer, rpc, deployment, token):
     """Buys an answer that gets lost, fetches it, and checks that one payment was made."""
-    lossy_shop.world = (rpc, deployment)
 
-    def make(face, content, fetches=1):
-        lossy_shop.losses = fetches
+    def make(face, content, losses=1):
+        lossy_shop.losses = losses
         lossy_shop.payments.clear()
-        found = FACES[face](lossy_shop, buyer, verifier, content, fetches)
+        with CLIENTS[face](buyer, {rpc: deployment}) as client:
+            with pytest.raises(LostAnswerError, match="the answer did not arrive") as lost:
+                client.post(lossy_shop.url + "/echo", content)
+            for _ in range(losses - 1):
+                with pytest.raises(LostAnswerError):
+                    client.fetch(lost.value)
+            response = client.fetch(lost.value)
         assert len(set(lossy_shop.payments)) == 1
         assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE
-        return found
+        return response.status_code, response.content, client.verification_of(response)
 
     return make
 
 
 @pytest.mark.parametrize("with_identifier", [True], indirect=True, ids=["identifier"])
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", CLIENTS)
 def test_lost_answer_is_fetched_and_verified_without_another_payment(buy, face):
-    status, content, verification = buy(face, b"snow in Oslo", fetches=2)
+    status, content, verification = buy(face, b"snow in Oslo", losses=2)
     assert (status, content) == (200, b"snow in Oslo")
     assert verification.is_verified, verification.problems
 
 
 @pytest.mark.parametrize("with_identifier", [True], indirect=True, ids=["identifier"])
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", CLIENTS)
 def test_proof_of_a_large_lost_answer_is_fetched_without_its_body(buy, face, client, buyer):
     status, content, verification = buy(face, os.urandom(MAX_KEPT_BODY + 1))
     assert (status, content) == (410, b'{"error": "answer_not_kept"}')
@@ -151,7 +102,7 @@ def test_proof_of_a_large_lost_answer_is_fetched_without_its_body(buy, face, cli
 
 
 @pytest.mark.parametrize("with_identifier", [False], indirect=True, ids=["no identifier"])
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", CLIENTS)
 def test_payment_without_an_identifier_fetches_nothing_and_pays_nothing(buy, face):
     status, _, verification = buy(face, b"snow in Oslo")
     assert (status, verification) == (402, None)

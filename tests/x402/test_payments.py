@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from eth_utils.crypto import keccak
 
+from bilateral.authorizations import paired_nonces
 from bilateral.identifiers import checksummed
 from bilateral.index.payments.transfers import TokenTransfer, with_nonces
 from bilateral.node.running import StepRunner
@@ -101,13 +102,47 @@ def test_payment_without_an_authorization_is_the_first_transfer_that_suffices(em
     assert paid(emitted(transfer(9), transfer(1000, OTHER), transfer(10), transfer(11)), None, 10) == (10, 2)
 
 
-@pytest.mark.parametrize("order", ["use first", "transfer first"])
-def test_index_finds_the_same_authorizations(order):
-    logs, *places = ORDERS[order]
-    transfers = [
-        TokenTransfer(1, at, b"", 0, b"", "", PAYER, PAYEE, int.from_bytes(data))
-        for at, (topics, data) in enumerate(logs)
-        if topics[0] == TRANSFER
-    ]
-    uses = {(1, at): (b"", "", PAYER, it[2]) for at, (it, _) in enumerate(logs) if it[0] == AUTHORIZATION_USED}
-    assert [(it.log_index, it.nonce) for it in with_nonces(transfers, uses)] == list(zip(places, (A, B), strict=True))
+def test_plain_transfer_before_an_authorization_and_its_transfer_takes_neither(emitted, paid):
+    receipt = emitted(transfer(1000), used(A), transfer(10))
+    assert paid(receipt, A, 10) == (10, 2)
+    with pytest.raises(PaymentProblemError, match="does not transfer 11 of"):
+        paid(receipt, A, 11)
+
+
+PAIRS = {
+    "use first": ([1, 3], {0: "A", 2: "B"}, {1: "A", 3: "B"}),
+    "transfer first": ([0, 2], {1: "A", 3: "B"}, {0: "A", 2: "B"}),
+    "plain transfer before": ([0, 2], {1: "A"}, {2: "A"}),
+    "plain transfer after": ([1, 2], {0: "A"}, {1: "A"}),
+    "too far": ([3], {0: "A", 1: "B"}, {}),
+    "no authorization": ([0, 1], {}, {}),
+    "no transfer": ([], {0: "A"}, {}),
+}
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_transfers_are_paired_with_their_neighbours(case):
+    transfers, used_at, expected = PAIRS[case]
+    found = paired_nonces([("", it) for it in transfers], {("", at): nonce.encode() for at, nonce in used_at.items()})
+    assert found == {("", at): nonce.encode() for at, nonce in expected.items()}
+
+
+def test_authorization_of_another_group_belongs_to_no_transfer_here():
+    assert paired_nonces([("here", 1)], {("there", 0): A, ("there", 2): B}) == {}
+
+
+@pytest.mark.parametrize("case", PAIRS)
+def test_index_pairs_them_alike(case):
+    places, used_at, expected = PAIRS[case]
+    transfers = [TokenTransfer(1, at, b"", 0, b"tx", "token", PAYER, PAYEE, 10) for at in places]
+    uses = {(1, at): (b"tx", "token", PAYER, nonce.encode()) for at, nonce in used_at.items()}
+    found = {it.log_index: it.nonce for it in with_nonces(transfers, uses)}
+    assert found == {at: expected[at].encode() if at in expected else None for at in places}
+
+
+@pytest.mark.parametrize("other", [(b"other", "token", PAYER), (b"tx", "other", PAYER), (b"tx", "token", OTHER)])
+@pytest.mark.parametrize("at", [0, 2])
+def test_authorization_of_another_transaction_token_or_account_is_of_no_transfer_here(other, at):
+    transfers = [TokenTransfer(1, 1, b"", 0, b"tx", "token", PAYER, PAYEE, 10)]
+    assert with_nonces(transfers, {(1, at): (*other, A)}) == transfers
+    assert with_nonces(transfers, {(2, at): (b"tx", "token", PAYER, A)}) == transfers

@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from bilateral.x402.answers import KeptAnswer, KeptAnswers, payment_of, request_of
+from bilateral.x402.payments import payer_of
 from bilateral.x402.reservations import Reservations, payment_key
 
 NETWORK, ASSET = "eip155:8453", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -65,6 +66,32 @@ def test_threads_reserve_once():
     for thread in threads:
         thread.join()
     assert sorted(taken) == [False] * 19 + [True]
+
+
+PAYER = "0x" + "ab" * 20
+NONCES = {
+    "authorization": (f"0x{'cd' * 31}00", [f"{'cd' * 31}00", f"0x{'CD' * 31}00", "cd " * 31, f"0x{'cd' * 31}"]),
+    "permit2Authorization": ("1000", [" 1000", "01000", "1_000", "+1000", "0x3e8"]),
+}
+
+
+@pytest.mark.parametrize("name", NONCES)
+def test_every_writing_of_an_authorization_has_one_key(name):
+    """A facilitator takes them all for one, and settles one."""
+    nonce, others = NONCES[name]
+    key = payment_key(NETWORK, ASSET, {name: {"from": PAYER, "nonce": nonce}})
+    for account in (PAYER, PAYER.upper().replace("0X", "0x"), PAYER[2:]):
+        for other in (nonce, *others):
+            assert payment_key(NETWORK, ASSET, {name: {"from": account, "nonce": other}}) == key
+    for other in ("0x" + "ce" * 31, "1001", "?", ""):
+        assert payment_key(NETWORK, ASSET, {name: {"from": PAYER, "nonce": other}}) != key
+
+
+def test_payment_with_two_authorizations_is_of_nobody():
+    signed = {"from": PAYER, "nonce": "0x12"}
+    assert payer_of({"authorization": signed}) == payer_of({"permit2Authorization": signed}) is not None
+    assert payer_of({"authorization": signed, "permit2Authorization": signed}) is None
+    assert payer_of({"authorization": signed, "permit2Authorization": None}) is None
 
 
 @pytest.mark.parametrize("name", ["authorization", "permit2Authorization"])

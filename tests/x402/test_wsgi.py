@@ -14,6 +14,7 @@ from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_r
 from bilateral.x402.adapters import MAX_PAYMENT_HEADER
 from bilateral.x402.wsgi import protect_flask
 from tests.x402.world import (
+    MALFORMED_HEADERS,
     SIGNING_KEY,
     assert_proves,
     payment_for,
@@ -156,11 +157,17 @@ def test_unpaid_request_gets_the_price(shop):
     assert "payment-response" not in response.headers
 
 
-@pytest.mark.parametrize(("length", "status"), [(MAX_PAYMENT_HEADER, 402), (MAX_PAYMENT_HEADER + 1, 431)])
+@pytest.mark.parametrize(("length", "status"), [(MAX_PAYMENT_HEADER, 400), (MAX_PAYMENT_HEADER + 1, 431)])
 def test_payment_header_over_the_limit_is_refused(shop, length, status):
     response = httpx.get(shop.url + "/chunks", headers={"PAYMENT-SIGNATURE": "a" * length})
-    assert response.status_code == status
-    assert status == 402 or response.json() == {"error": "payment_header_too_long"}
+    reason = "payment_header_malformed" if status == 400 else "payment_header_too_long"
+    assert (response.status_code, response.json()) == (status, {"error": reason})
+
+
+@pytest.mark.parametrize("header", MALFORMED_HEADERS)
+def test_payment_header_that_cannot_be_read_strictly_is_refused(shop, header):
+    response = httpx.get(shop.url + "/chunks", headers=[("PAYMENT-SIGNATURE", it) for it in MALFORMED_HEADERS[header]])
+    assert (response.status_code, response.json()) == (400, {"error": "payment_header_malformed"})
 
 
 def test_exception_after_a_settlement_is_signed_too(open_shop, buyer):

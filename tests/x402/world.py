@@ -32,6 +32,23 @@ PRICE = 1000
 SIGNING_KEY = Secp256k1Key(bytes(range(1, 33)))
 
 
+def encoded(content):
+    """Return bytes in base 64, as headers hold them."""
+    return base64.b64encode(content).decode()
+
+
+MALFORMED_HEADERS = {
+    "no base 64": ["?"],
+    "no JSON": [encoded(b"payment")],
+    "no object": [encoded(b"[]")],
+    "a name twice": [encoded(b'{"x402Version":2,"x402Version":2}')],
+    "a name twice inside": [encoded(b'{"x402Version":2,"payload":{"signature":"0x","signature":"0x"}}')],
+    "too deep": [encoded(b'{"payload":' + b"[" * 64 + b"]" * 64 + b"}")],
+    "two headers": [encoded(b'{"x402Version":2}')] * 2,
+}
+"""Headers of a message that readers could read differently, or not at all."""
+
+
 def signer_entry(key=SIGNING_KEY, valid_from=0, valid_until=None):
     """Return the entry of a key in a registration file."""
     return {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eth_utils.crypto import keccak
 
+from bilateral.authorizations import paired_nonces
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.identifiers import checksummed
 from bilateral.index.errors import EndpointLiesError
@@ -14,7 +15,7 @@ from bilateral.index.logs import LogEntry, address_of, bytes_of, grouped, hash_o
 from bilateral.index.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from bilateral.index.endpoint import Endpoint
     from bilateral.index.logs import BlockLogs
@@ -200,28 +201,23 @@ def _account(topic: str) -> str:
 
 
 def with_nonces(
-    transfers: Sequence[TokenTransfer], used: dict[tuple[int, int], tuple[bytes, str, str, bytes]]
+    transfers: Sequence[TokenTransfer], used: Mapping[tuple[int, int], tuple[bytes, str, str, bytes]]
 ) -> list[TokenTransfer]:
-    """Return transfers with the nonces of their authorizations.
-
-    A token logs the use of an authorization and its transfer one after the other. An authorization elsewhere in the
-    transaction is of another transfer.
+    """Return transfers with the nonces of their authorizations, see `paired_nonces`.
 
     Args:
         transfers: The transfers.
         used: The authorizations, see `TransferSource.authorizations`.
     """
-    found = []
-    for it in transfers:
-        nonce = None
-        for neighbour in (it.log_index - 1, it.log_index + 1):
-            authorization = used.get((it.block_number, neighbour))
-            if authorization is not None and authorization[:3] == (it.transaction_hash, it.token, it.sender):
-                nonce = authorization[3]
-                del used[it.block_number, neighbour]  # it is of one transfer
-                break
-        found.append(it if nonce is None else _replaced(it, nonce))
-    return found
+    places = [((it.block_number, it.transaction_hash, it.token, it.sender), it.log_index) for it in transfers]
+    uses = {
+        ((block, transaction, token, account), index): nonce
+        for (block, index), (transaction, token, account, nonce) in used.items()
+    }
+    nonces = paired_nonces(places, uses)
+    return [
+        _replaced(it, nonces[place]) if place in nonces else it for it, place in zip(transfers, places, strict=True)
+    ]
 
 
 def _replaced(it: TokenTransfer, nonce: bytes) -> TokenTransfer:

@@ -1,0 +1,38 @@
+"""Transfers by signature (EIP-3009): the authorization that belongs to each transfer of a token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+
+G = TypeVar("G", bound="Hashable")
+
+
+def paired_nonces(
+    transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]
+) -> dict[tuple[G, int], bytes]:
+    """Pair transfers with the authorizations that they used. A transaction may hold several payments of one account.
+
+    A token logs the use of an authorization and its transfer one after the other. From the last transfer to the first,
+    the pairs are right in both orders. Each authorization is of one transfer at most. A transfer without one that
+    stands before a use and its transfer takes neither.
+
+    Give every transfer of the account. Otherwise a transfer without an authorization may get that of a missing one.
+
+    Args:
+        transfers: The places of the logs. A place is a group, which says all that both logs must have in common
+            (transaction, token, account), and the index of the log in its block.
+        used: The nonces of the authorizations that were used, by the places of their logs.
+
+    Returns:
+        The nonces by the places of the transfers. A transfer without an authorization is not among them.
+    """
+    left, found = dict(used), {}
+    for group, index in sorted(transfers, key=lambda place: place[1], reverse=True):
+        for neighbour in ((group, index + 1), (group, index - 1)):
+            if neighbour in left:
+                found[group, index] = left.pop(neighbour)
+                break
+    return found

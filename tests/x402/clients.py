@@ -1,0 +1,77 @@
+"""The clients of paid requests, each behind the same three functions: `httpx` with and without a loop, `requests`."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import httpx
+from x402 import x402Client, x402ClientSync
+
+from bilateral.x402 import AsyncVerifier, Verifier, protect_client
+from bilateral.x402.httpx import (
+    fetch_lost_answer,
+    fetch_lost_answer_sync,
+    verification_of,
+    verifying_sync_transport,
+    verifying_transport,
+)
+from bilateral.x402.requests import fetch_lost_answer as fetch_by_requests
+from bilateral.x402.requests import verification_of as verification_of_requests
+from bilateral.x402.requests import verifying_session
+from tests.x402.world import paying_client
+
+SECONDS = 60
+
+
+class Buyer(NamedTuple):
+    """A client that pays and verifies: posts a body to a URL, fetches a lost answer, returns a verification."""
+
+    post: object
+    fetch: object
+    verification_of: object
+
+
+@contextmanager
+def by_httpx(account, trusted):
+    with Verifier(trusted) as verifier:
+        client = protect_client(paying_client(account, x402ClientSync), verifier)
+        with httpx.Client(transport=verifying_sync_transport(client, verifier), timeout=SECONDS) as http:
+            yield Buyer(
+                lambda url, body: http.post(url, content=body),
+                lambda lost: fetch_lost_answer_sync(http, lost),
+                verification_of,
+            )
+
+
+@contextmanager
+def by_httpx_with_a_loop(account, trusted):
+    with asyncio.Runner() as runner:
+        verifier = AsyncVerifier(trusted)
+        client = protect_client(paying_client(account, x402Client), verifier)
+        http = httpx.AsyncClient(transport=verifying_transport(client, verifier), timeout=SECONDS)
+        try:
+            yield Buyer(
+                lambda url, body: runner.run(http.post(url, content=body)),
+                lambda lost: runner.run(fetch_lost_answer(http, lost)),
+                verification_of,
+            )
+        finally:
+            runner.run(http.aclose())
+            runner.run(verifier.close())
+
+
+@contextmanager
+def by_requests(account, trusted):
+    with Verifier(trusted) as verifier:
+        client = protect_client(paying_client(account, x402ClientSync), verifier)
+        with verifying_session(client, verifier) as session:
+            yield Buyer(
+                lambda url, body: session.post(url, data=body, timeout=SECONDS),
+                lambda lost: fetch_by_requests(session, lost),
+                verification_of_requests,
+            )
+
+
+CLIENTS = {"httpx": by_httpx, "httpx with an event loop": by_httpx_with_a_loop, "requests": by_requests}
