@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from bilateral.x402.checking import FileCache
 
 _WORD: Final = 32
+_SIGNATURE_DIGITS: Final = 128
 _RETRY_SECONDS: Final = 5
 
 
@@ -330,6 +331,24 @@ def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, An
         ("valueDecimals", file.value_decimals or 0, said.value_decimals),
         ("taskRef", file.payment_reference, submission.task_ref),
         _signed_hash(file, submission),
+        *_signatures(file, submission),
+    ]
+
+
+def _signatures(file: FeedbackFile, submission: Submission) -> list[tuple[str, str, str]]:
+    """Return the names of both signatures in a feedback file, their values there, and those here.
+
+    Their last byte does not count: it is written as 0, 1, 27 or 28, or left out.
+    """
+    proof = file.proof_of_interaction
+    if proof is None:
+        names, found = ("agentSignature", "clientSignature"), (file.agent_signature, file.client_signature)
+    else:
+        names, found = ("agentSignature", "reviewerSignature"), (proof.agent_signature, proof.reviewer_signature)
+    expected = (submission.agent_signature, submission.reviewer_signature)
+    return [
+        (name, _digits(text)[:_SIGNATURE_DIGITS], signature.hex()[:_SIGNATURE_DIGITS])
+        for name, text, signature in zip(names, found, expected, strict=True)
     ]
 
 

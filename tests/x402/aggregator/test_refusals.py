@@ -243,7 +243,14 @@ def test_feedback_file_with_another_hash(refused, review):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("value", 1), ("taskRef", f"eip155:31337:0x{'12' * 32}"), ("agentId", 7), ("interactionHash", "0x" + "12" * 32)],
+    [
+        ("value", 1),
+        ("taskRef", f"eip155:31337:0x{'12' * 32}"),
+        ("agentId", 7),
+        ("interactionHash", "0x" + "12" * 32),
+        ("agentSignature", "12" * 65),
+        ("clientSignature", "12" * 65),
+    ],
 )
 def test_feedback_file_of_another_feedback(refused, review, field, value):
     refusal = refused(review().with_file(**{field: value}), Code.INVALID_PAYLOAD)
