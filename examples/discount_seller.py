@@ -5,8 +5,6 @@
 A buyer names itself by `?buyerAddress=0x…`, and pays with that account.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 
@@ -21,13 +19,7 @@ from bilateral.x402.discounts import BuyerPricing, service_lookup
 
 
 def make_app(token: str, extra: dict[str, Any], amount: int = 1_000) -> FastAPI:
-    """Make the application from environment variables.
-
-    Args:
-        token: The token that buyers pay with.
-        extra: The name and version of its EIP-712 domain.
-        amount: The full price in its smallest unit.
-    """
+    """Make the application from environment variables; `extra` has name and version of the token's EIP-712 domain."""
     seller = os.environ["SELLER"]
     network = ":".join(seller.split(":")[:2])
     pricing = BuyerPricing(service_lookup(os.environ["PROVIDER"], seller), token, amount, extra)
