@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.005
 RECEIPT_POLL_SECONDS = 0.01
+KEEP_ALIVE_SECONDS = 600
+"""A server that closes idle connections sooner may close one on which the next request is on its way."""
 
 
 @contextmanager
@@ -39,7 +41,9 @@ def serving(app: FastAPI) -> Iterator[str]:
     Raises:
         RuntimeError: The application does not start.
     """
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", lifespan="on")
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=0, log_level="critical", lifespan="on", timeout_keep_alive=KEEP_ALIVE_SECONDS
+    )
     server = uvicorn.Server(config)
     socket = config.bind_socket()
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)

@@ -18,8 +18,8 @@ from x402.http import decode_payment_required_header, encode_payment_signature_h
 from bench.x402.overhead import KEY
 from bench.x402.shop import open_shop
 from bilateral.x402 import InteractionData, SettlementReceipt, interaction_hash
+from bilateral.x402.headers import decode_header
 from bilateral.x402.keys import is_signature_of
-from bilateral.x402.transports import decode_header
 from scripts._anvil import running_anvil
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ def play(shop: Shop, count: int, show: Callable[[int], None] = lambda _: None) -
             body = f"request {number} of {count} ".encode() * (1 + number % 50)
             header = encode_payment_signature_header(payers[number % len(payers)].create_payment_payload(required))
             response = http.post("/echo", content=body, headers={"PAYMENT-SIGNATURE": header})
-            assert (response.status_code, response.content) == (200, body), response.text[:200]  # noqa: S101
-            receipt = SettlementReceipt.of(decode_header(response.headers.get("payment-response")))
+            settlement = decode_header(response.headers.get("payment-response"))
+            assert (response.status_code, response.content) == (200, body), f"{response.text[:200]} {settlement}"  # noqa: S101
+            receipt = SettlementReceipt.of(settlement)
             found = InteractionData.of(receipt.interaction)
             assert found.interaction_hash == interaction_hash(found.task_ref, body, body)  # noqa: S101
             assert is_signature_of(found.interaction_hash, found.signature, KEY.public_key, KEY.algorithm)  # noqa: S101

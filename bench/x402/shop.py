@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 _ETHER: Final = 10**18
 _FUNDS: Final = 10**15
 _POLL_SECONDS: Final = 0.02
+_VALID_SECONDS: Final = 24 * 3600
+"""A payment stays valid for a day: each block of a local chain is a second later, so that its clock runs ahead."""
+
+_FACILITATOR_SECONDS: Final = 600.0
+"""A payment that is settled too late for the server has no proof. The SDK waits for 30 seconds by default."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,15 @@ def open_shop(rpc: str, buyers: int) -> Iterator[Shop]:
     network = f"eip155:{deployment.chain_id}"
     extension = Reputation8004ResourceServerExtension(KEY)
     with serving(facilitator_app(rpc, facilitator.key.hex(), network)) as facilitator_url:
-        server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=facilitator_url)))
+        server = x402ResourceServer(
+            HTTPFacilitatorClient(FacilitatorConfig(url=facilitator_url, timeout=_FACILITATOR_SECONDS))
+        )
         register_exact_evm_server(server, network)
         server.register_extension(extension)
         price: Any = {"asset": token.address, "amount": "1000", "extra": {"name": "Test Dollar", "version": "2"}}
-        option = PaymentOption(scheme="exact", network=network, pay_to=seller.address, price=price)
+        option = PaymentOption(
+            scheme="exact", network=network, pay_to=seller.address, price=price, max_timeout_seconds=_VALID_SECONDS
+        )
         declared = declare_8004_reputation(agent, deployment)
         with serving(_app(server, RouteConfig(option, extensions=declared))) as url:
             yield Shop(url, rpc, deployment, extension, tuple(accounts))
