@@ -99,13 +99,13 @@ def test_buyer_climbs_by_payments_and_pays_less(run):
 
 def test_request_is_paid_verified_and_rated_by_both_sides(run):
     chapter = run.stdout.split("A paid request", 1)[1]
-    assert checks_of(chapter, "Unpaid, a request gets 402") == "status 402 · price 1000 · agent 2"
+    assert checks_of(chapter, "Unpaid, a request gets 402") == "status 402 · price 1000 · agent 4"
     assert checks_of(chapter, "The client compares payTo") == "status 200 · weather snow · paid 1000"
-    verified = "problems  · checks that passed 11 · payee forecaster"
+    verified = "problems none · checks that passed 11 · payee forecaster"
     assert checks_of(chapter, "It verifies the proof") == verified
     tags = "x402-resource-delivered, proof-of-participation"
     assert checks_of(chapter, "It gives feedback that names the payment") == f"value 95 · tags {tags}"
-    assert checks_of(chapter, "The forecaster, which checked") == "rating True, 88"
+    assert checks_of(chapter, "The forecaster, which checked") == "rating (True, 88)"
 
 
 def test_four_servers_that_cheat_are_refused(run):
