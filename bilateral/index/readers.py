@@ -36,8 +36,8 @@ _CANCELED: Final = "57014"
 _SHORTENED: Final = 0.9
 """The part of a time limit below which the server learns the time that is left. Each time costs a round trip."""
 
-_SHORT: Final = ("jit = off", "max_parallel_workers_per_gather = 0", "plan_cache_mode = force_generic_plan")
-"""Settings of PostgreSQL for short queries. To compile one, to share it out or to plan it anew takes longer than it."""
+_SHORT: Final = ("jit = off", "max_parallel_workers_per_gather = 0")
+"""Settings of PostgreSQL for short queries. To compile one, or to share it out, takes longer than it."""
 
 _PREPARED: Final = 500
 """The statements that each connection to PostgreSQL keeps prepared."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def plan_by_values(connection: Connection) -> None:
     """Let PostgreSQL plan the statements of a visit anew, by their values.
 
-    It plans other statements once, whatever their values are. Searches differ too much for that: a word may be in three
-    files, or in all.
+    It plans a prepared statement a few times, and then keeps a plan for all values if that looks as cheap. Searches
+    differ too much for that: a word may be in three files, or in all.
 
     Args:
         connection: The connection.
