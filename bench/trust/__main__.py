@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from rich.console import Console
@@ -21,20 +22,48 @@ from sklearn.metrics import roc_auc_score
 
 from bench.trust import formulas, hop, otc, page, study
 from bench.trust.claims import price, sybil_networks
+from bench.trust.paths import paths
 from bench.trust.speed import speed
 
+_SEEDS: Final = {
+    "visible": range(1001, 1004),
+    "seen": range(1011, 1014),
+    "watched": range(1021, 1024),
+    "latest": range(1051, 1054),
+}
 
-def worlds(console: Console) -> dict[str, Any]:
-    """Return the figures of worlds."""
+
+def worlds(console: Console, before: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of worlds.
+
+    Args:
+        console: Shows what is measured.
+        before: The recorded figures, of which those of the first run stay.
+    """
     out: dict[str, Any] = {"sets": {}}
-    for kind, seeds in (("visible", range(1001, 1004)), ("seen", range(1011, 1014)), ("unseen", range(1021, 1024))):
+    for kind, seeds in _SEEDS.items():
         console.print(f"worlds with {kind} families")
         out["sets"][kind] = study.study(kind, seeds)
     out["honest"] = study.honest_only(range(1031, 1034))
     out["rotated"] = study.rotated(range(1041, 1043))
     out["claims"] = sybil_networks()
     out["price"] = price()
+    out["first run"] = before["first run"]
     return out
+
+
+def first_run(figures: dict[str, Any]) -> None:
+    """Record the figures of families that the engine has never been run on.
+
+    Args:
+        figures: The recorded figures, which are added to.
+    """
+    if "first run" in figures["worlds"]:
+        raise SystemExit(f"the first run was on {figures['worlds']['first run']['date']}: it cannot be repeated")
+    found = study.study("latest", _SEEDS["latest"])
+    today = datetime.now(UTC).date().isoformat()
+    figures["worlds"]["first run"] = {"date": today, "set": found}
+    figures["worlds"]["sets"]["latest"] = found
 
 
 def real(folder: Path, console: Console) -> dict[str, Any]:
@@ -90,17 +119,41 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make evaluate", description="Measure the trust analysis.")
     parser.add_argument("data", nargs="?", type=Path, help="the folder of the real data; see the top of this module")
     parser.add_argument("--large", action="store_true", help="measure the speed at ten million opinions, too")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--speed", action="store_true", help="measure the speed alone")
+    only.add_argument("--paths", action="store_true", help="measure arrays and a database alone")
+    only.add_argument("--real", action="store_true", help="measure the real data alone")
+    only.add_argument("--first-run", action="store_true", help="run the latest families for the first time, and only once")
+    only.add_argument("--page", action="store_true", help="write the page from the recorded figures")
     arguments = parser.parse_args()
     console = Console()
     figures = page.recorded()
-    figures["worlds"] = worlds(console)
-    if arguments.data is not None:
+    chosen = {name for name in ("speed", "paths", "real", "first_run", "page") if getattr(arguments, name)}
+    if "real" in chosen and arguments.data is None:
+        parser.error("--real needs the folder of the data")
+    if "first_run" in chosen:
+        first_run(figures)
+    if not chosen:
+        figures["worlds"] = worlds(console, figures["worlds"])
+        _record(figures)
+    if arguments.data is not None and chosen <= {"real"}:
         figures["real"] = real(arguments.data, console)
-    console.print("speed")
-    figures["speed"] = {**figures.get("speed", {}), **speed([1_000_000, *([10_000_000] if arguments.large else [])])}
-    page.FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
+        _record(figures)
+    if chosen <= {"speed"}:
+        console.print("speed")
+        sizes = [1_000_000, *([10_000_000] if arguments.large else [])]
+        figures["speed"] = {**figures.get("speed", {}), **speed(sizes)}
+    if chosen <= {"paths"}:
+        console.print("arrays and a database")
+        figures["paths"] = paths()
+    _record(figures)
     page.write(figures)
     console.print(f"written: {page.PAGE.name}")
+
+
+def _record(figures: dict[str, Any]) -> None:
+    """Write the figures down, so that a run that ends early loses nothing."""
+    page.FIGURES.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

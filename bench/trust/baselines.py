@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from bilateral.trust.arrays import Floats, Ints, group_sums
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 from bilateral.trust.propagation import EigenTrust
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def baselines(context: Context) -> dict[str, Floats]:
     percent = opinions.percent[rows].astype(np.float64)
     received = np.bincount(account, minlength=size)
     youngest = np.full(size, np.inf)
-    np.minimum.at(youngest, rater, context.age[rows])
+    np.minimum.at(youngest, rater, np.maximum(opinions.ts[rows] - context.kin.born[rater], 0.0))
     return {
         "plain mean of given values": group_sums(percent, rater, size)
         / np.maximum(np.bincount(rater, minlength=size), 1),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

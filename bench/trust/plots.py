@@ -9,7 +9,7 @@ from bench.trust.study import interval
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 
-_COLOURS: Final = {"visible": "#4477aa", "seen": "#228833", "unseen": "#ee6677"}
+_COLOURS: Final = {"visible": "#4477aa", "seen": "#228833", "watched": "#ccbb44", "latest": "#ee6677"}
 
 Bar = tuple[str, tuple[float, float, float], str]
 
@@ -27,7 +27,7 @@ def plots(figures: dict[str, Any]) -> None:
         for name, row in sets[kind].items()
         if name.startswith("family ")
     ]
-    _draw("trust-families", "Recall by family: blue visible, green seen, red unseen", "recall at 1 %", families)
+    _draw("trust-families", "Recall by family: blue visible, green seen, yellow watched, red latest", "recall at 1 %", families)
     methods: list[Bar] = [
         (f"{name}, {kind}", interval(row["AUC"]), colour)
         for kind, colour in _COLOURS.items()

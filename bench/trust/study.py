@@ -1,4 +1,4 @@
-"""The study of worlds: families seen while the engine was built, families not seen, and honest worlds."""
+"""The study of worlds: families seen while the engine was built, families watched or written later, honest worlds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from bench.trust.baselines import baselines
 from bench.trust.measures import Truth, ranking, scoring, threshold
 from bench.trust.worlds.attacks import FAMILIES, VISIBLE
 from bench.trust.worlds.honest import honest_world
-from bench.trust.worlds.unseen import UNSEEN
+from bench.trust.worlds.latest import LATEST
+from bench.trust.worlds.watched import WATCHED
 from bilateral.trust.arrays import Floats
 from bilateral.trust.engine import Engine
 
@@ -22,7 +23,8 @@ PLENTY: Final = {"retaliation": (6,), "self_rating": (8,), "framing": (8,)}
 SETS: Final[dict[str, tuple[str, ...]]] = {
     "visible": VISIBLE,
     "seen": tuple(name for name in FAMILIES if name not in VISIBLE),
-    "unseen": tuple(UNSEEN),
+    "watched": tuple(WATCHED),
+    "latest": tuple(LATEST),
 }
 """The families of each kind of world."""
 
@@ -35,7 +37,7 @@ def run(kind: str, seed: int) -> tuple[Engine, Truth]:
         seed: The seed.
     """
     made = honest_world(seed)
-    every = {**FAMILIES, **UNSEEN}
+    every = {**FAMILIES, **WATCHED, **LATEST}
     for family in SETS[kind]:
         for size in PLENTY.get(family, SIZES):
             every[family](made, made.begin(family, size))

@@ -20,12 +20,19 @@ _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder of 
     "analyse",
     "bilateral trust analyse --tables tables --out results",
     "bilateral trust analyse --tables tables --out results --reviews cases.json",
+    "bilateral trust analyse --tables duckdb://tables.duckdb --out results",
     is_local=True,
 )
 def analyse(
     invocation: Invocation,
     tables: Annotated[
-        Path, typer.Option("--tables", metavar="DIR", help="The folder of the tables, as Parquet.", show_default=False)
+        str,
+        typer.Option(
+            "--tables",
+            metavar="DIR|URL",
+            help="The folder of the tables, as Parquet, or the URL of a database that has them.",
+            show_default=False,
+        ),
     ],
     out: _Out,
     reviews: Annotated[
@@ -37,14 +44,20 @@ def analyse(
         typer.Option("--trust", metavar="ADDRESS", help="An account that you trust; may be repeated."),
     ] = None,
 ) -> None:
-    """Analyse a folder of tables, and write the results as Parquet."""
+    """Analyse tables, and write the results as Parquet. A database does the relational steps itself."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # scipy is heavy, and an extra
     from bilateral.trust.results import Results  # noqa: PLC0415
     from bilateral.trust.reviews import Reviews  # noqa: PLC0415
     from bilateral.trust.tables import Tables  # noqa: PLC0415
 
     cases = Reviews.read(reviews) if reviews is not None else None
-    engine = Engine().fit(Tables.read(tables), cases, trusted or [])
+    if "://" in tables:
+        from bilateral.trust.relational import Relational  # noqa: PLC0415  # Ibis is heavy
+
+        database = Relational.open(tables)
+        engine = Engine(steps=database).fit(database.tables(), cases, trusted or [])
+    else:
+        engine = Engine().fit(Tables.read(Path(tables)), cases, trusted or [])
     Results.of(engine).write(out)
     ledger = engine.context_.ledger
     strong = [finding for finding in engine.findings_ if finding.strength >= engine.threshold]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 Ints = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]
 Flags = npt.NDArray[np.bool_]
+
+_STRETCH: Final = 1_000_000
+"""Rows that are worked on at once, where what is made of them takes many times their memory."""
 
 
 def pairs(left: Ints, right: Ints, size: int) -> Ints:
@@ -42,7 +48,8 @@ def group_sums(values: Floats | Flags, groups: Ints, size: int) -> Floats:
         groups: The group of each row, from 0 below `size`.
         size: The number of groups.
     """
-    return np.bincount(groups, weights=values.astype(np.float64), minlength=size)[:size].astype(np.float64)
+    weights = np.asarray(values, np.float64)
+    return np.bincount(groups, weights=weights, minlength=size)[:size].astype(np.float64, copy=False)
 
 
 def dense(keys: Ints) -> tuple[Ints, int]:
@@ -118,3 +125,18 @@ def contained(keys: Ints, among: Ints) -> Flags:
     places = np.minimum(np.searchsorted(among, keys), len(among) - 1)
     found: Flags = among[places] == keys
     return found
+
+
+def stretches(groups: Ints, length: int = _STRETCH) -> Iterator[slice]:
+    """Yield slices of sorted groups that end where a group ends, each of about a length.
+
+    Args:
+        groups: The group of each row, ascending.
+        length: The usual number of rows in a slice.
+    """
+    start = 0
+    while start < len(groups):
+        last = min(start + length, len(groups)) - 1
+        stop = int(np.searchsorted(groups, groups[last], side="right"))
+        yield slice(start, stop)
+        start = stop

@@ -1,4 +1,4 @@
-"""The context of each opinion: payment, age and activity of its rater, and distance to what grounded raters say."""
+"""The context of each opinion: payment, age and activity of its rater, and distance to what others say."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import stats
 
-from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs, percentiles
+from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs, percentiles, stretches
 from bilateral.trust.kinship import Kinship, kinship
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
+from bilateral.trust.steps import ARRAYS, Edges, Steps
 
 if TYPE_CHECKING:
     from bilateral.trust.ledger import Ledger
@@ -29,14 +30,14 @@ class Context:
 
     Attributes:
         ledger: The coded tables.
+        steps: Does the relational steps.
         kin: The groupings of accounts.
         pair: The positions of the first opinion of each pair of rater and subject.
         judged: The number of distinct raters of each subject.
         activity: The number of distinct subjects that each account judges.
         paid: Marks the opinions whose rater paid the agent a usual amount before.
-        age: The age of the rater at each opinion, in seconds.
         freshness: The share of opinions of the same time by raters of at most that age.
-        grounded: The mean rating of each subject by active raters; nan without such raters.
+        paid_share: The share of feedback whose rater paid.
         mean: The mean percentage over all feedback.
         risk: The share of opinions whose rater risks at most as little: a young account, with few other opinions, that
             did not pay, and gives an extreme value. 1 for an opinion that is not the first of its pair.
@@ -44,55 +45,77 @@ class Context:
     """
 
     ledger: Ledger
+    steps: Steps
     kin: Kinship
     pair: Ints
     judged: Ints
     activity: Ints
     paid: Flags
-    age: Floats
     freshness: Floats
-    grounded: Floats
+    paid_share: float
     mean: float
     risk: Floats
     youth: Floats
 
     @classmethod
-    def of(cls, ledger: Ledger) -> Context:
+    def of(cls, ledger: Ledger, steps: Steps = ARRAYS) -> Context:
         """Work out the context of a ledger's opinions.
 
         Args:
             ledger: The coded tables.
+            steps: Does the relational steps.
         """
         opinions = ledger.opinions
         kin = kinship(ledger)
-        keys = pairs(opinions.subject, opinions.rater, ledger.accounts)
-        _, first = np.unique(keys, return_index=True)
-        judged = np.bincount(opinions.subject[first], minlength=ledger.subjects)
-        ordinary = opinions.kind[first] != Kind.CONSTANT_TAG
-        activity = np.bincount(opinions.rater[first][ordinary], minlength=ledger.accounts)
-        age = np.maximum(opinions.ts - kin.born[opinions.rater], 0.0) if len(opinions) else np.zeros(0)
+        first = _first_of_pairs(ledger)
+        edges = edges_of(ledger, first)
+        degrees = steps.degrees(ledger, edges)
+        judged, activity = degrees.judged, degrees.activity
+        rows = first[edges.kind != Kind.CONSTANT_TAG]
+        del edges
         feedback = opinions.kind == Kind.FEEDBACK
         known = feedback & np.isfinite(opinions.percent)
-        freshness, paid = _freshness(opinions.ts, age), _paid(ledger)
-        rows = first[ordinary]
+        freshness, paid = _freshness(ledger, kin), _paid(ledger)
         risk, youth = np.ones(len(opinions)), np.ones(len(opinions))
         young = _youngness(ledger, rows, activity, freshness)
         youth[rows] = percentiles(-young)
         risk[rows] = percentiles(-(young + _cheapness(ledger, rows, paid)))
         return cls(
             ledger=ledger,
+            steps=steps,
             kin=kin,
             pair=first,
             judged=judged,
             activity=activity,
             paid=paid,
-            age=age,
             freshness=freshness,
-            grounded=_grounded(ledger, activity),
+            paid_share=float(paid[feedback].mean()) if feedback.any() else 0.0,
             mean=float(opinions.percent[known].mean()) if known.any() else 50.0,
             risk=risk,
             youth=youth,
         )
+
+
+def _first_of_pairs(ledger: Ledger) -> Ints:
+    """Return the positions of the first opinion of each pair of rater and subject."""
+    opinions = ledger.opinions
+    parts = [np.zeros(0, np.int64)]
+    for stretch in stretches(opinions.subject):
+        keys = pairs(opinions.subject[stretch], opinions.rater[stretch], ledger.accounts)
+        parts.append(np.unique(keys, return_index=True)[1] + stretch.start)
+    return np.concatenate(parts)
+
+
+def edges_of(ledger: Ledger, first: Ints) -> Edges:
+    """Return the distinct pairs of rater and subject.
+
+    Args:
+        ledger: The coded tables.
+        first: The positions of the first opinion of each pair.
+    """
+    subject = ledger.opinions.subject[first]
+    kind = ledger.subject_kind[subject].astype(np.int8) if len(subject) else np.zeros(0, np.int8)
+    return Edges(subject, ledger.opinions.rater[first], kind)
 
 
 def _paid(ledger: Ledger) -> Flags:
@@ -111,32 +134,21 @@ def _paid(ledger: Ledger) -> Flags:
     keys, times = keys[order], ledger.paid_at[usable][order]
     start = first_of(keys)
     keys, times = keys[start], times[start]
-    wanted = pairs(opinions.rater, np.maximum(agent, 0), ledger.agents)
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    paid: Flags = (
-        (agent >= 0)
-        & (opinions.kind != Kind.CLIENT_RATING)
-        & (keys[places] == wanted)
-        & (times[places] <= opinions.ts + DAY)
-    )
+    paid = (agent >= 0) & (opinions.kind != Kind.CLIENT_RATING)
+    for stretch in stretches(opinions.subject):
+        wanted = pairs(opinions.rater[stretch], np.maximum(agent[stretch], 0), ledger.agents)
+        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        paid[stretch] &= (keys[places] == wanted) & (times[places] <= opinions.ts[stretch] + DAY)
     return paid
 
 
-def _grounded(ledger: Ledger, activity: Ints) -> Floats:
-    """Return the mean rating of each subject by active raters."""
-    opinions = ledger.opinions
-    rows = np.isfinite(opinions.percent) & (activity[opinions.rater] > THIN)
-    subject = opinions.subject[rows]
-    count = np.bincount(subject, minlength=ledger.subjects)
-    total = group_sums(opinions.percent[rows].astype(np.float64), subject, ledger.subjects)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def _freshness(times: Floats, age: Floats) -> Floats:
+def _freshness(ledger: Ledger, kin: Kinship) -> Floats:
     """Return the share of opinions of the same time by raters of at most the same age."""
+    times, rater = ledger.opinions.ts, ledger.opinions.rater
     out = np.ones(len(times))
     for part in np.array_split(np.argsort(times, kind="stable"), max(1, min(_TIMES, len(times) // 200))):
-        out[part] = percentiles(age[part])
+        if len(part):
+            out[part] = percentiles(np.maximum(times[part] - kin.born[rater[part]], 0.0))
     return out
 
 
@@ -170,9 +182,8 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
         context: The context.
         rows: Positions of opinions.
     """
-    feedback = context.ledger.opinions.kind == Kind.FEEDBACK
-    base = float(context.paid[feedback].mean()) if feedback.any() else 0.0
-    chosen = rows[feedback[rows]]
+    base = context.paid_share
+    chosen = rows[context.ledger.opinions.kind[rows] == Kind.FEEDBACK]
     if not len(chosen) or base < 0.05:  # noqa: PLR2004  # payments are not recorded here
         return 1.0
     return float(stats.binom.cdf(context.paid[chosen].sum(), len(chosen), base))
@@ -181,9 +192,8 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
 def inflation_odds(context: Context, rows: Ints) -> float:
     """Return the probability that some opinions lie so far from those of others by chance.
 
-    Each pair is compared with the grounded mean of its subject where others judged it, and with all opinions of its
-    kind else. Pairs count once, and pairs of one subject count as one on the average, so that a group of friends who
-    all rate one good agent well does not look odd.
+    The mean of each subject is compared with that of all feedback. Opinions about one subject count as one, so that a
+    group of friends who all rate one good agent well does not look odd.
 
     Args:
         context: The context.

@@ -19,9 +19,11 @@ from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.reviewed import ReviewedKin
 from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
-from bilateral.trust.ledger import Kind, Ledger
-from bilateral.trust.propagation import EigenTrust
+from bilateral.trust.ledger import Ledger
+from bilateral.trust.opinions import Kind
+from bilateral.trust.reviews import places_of
 from bilateral.trust.scores import Scores, scores
+from bilateral.trust.steps import ARRAYS, Steps
 from bilateral.trust.suspicion import THRESHOLD, Suspicion, suspicion
 from bilateral.trust.tables import COLUMNS, Tables
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from bilateral.trust.detectors.base import Detector
     from bilateral.trust.findings import Finding
+    from bilateral.trust.propagation import EigenTrust
     from bilateral.trust.reviews import Reviews
 
 
@@ -60,6 +63,7 @@ class Engine:
     Attributes:
         detectors: The detectors.
         threshold: The suspicion from which an account is flagged.
+        steps: Does the relational steps: on arrays, or in a database (`bilateral.trust.relational.Relational`).
         tables_: The tables.
         context_: The coded tables and what detectors share.
         findings_: The findings of all detectors, strongest first.
@@ -70,6 +74,7 @@ class Engine:
 
     detectors: list[Detector] = field(default_factory=all_detectors)
     threshold: float = THRESHOLD
+    steps: Steps = ARRAYS
     tables_: Tables = field(init=False)
     context_: Context = field(init=False)
     findings_: list[Finding] = field(init=False)
@@ -88,7 +93,7 @@ class Engine:
         Raises:
             InvalidArgumentError: Addresses are trusted, and none of them occurs in the tables.
         """
-        return self._analyse(tables, Context.of(Ledger.of(tables)), reviews, trusted, frozenset(COLUMNS))
+        return self._analyse(tables, self._context(tables), reviews, trusted, frozenset(COLUMNS))
 
     def update(self, later: Tables, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> Self:
         """Analyse the rows of later blocks together with those of the last `fit`.
@@ -127,10 +132,14 @@ class Engine:
             return self._analyse(tables, self.context_, reviews, trusted, changed)
         if changed & _OPINIONS:
             changed |= _OPINIONS  # a row in one of them moves the positions of all opinions
-        before = (self.context_.ledger.addresses, self.context_.ledger.agent_ids.tolist())
-        ledger = Ledger.of(tables)
-        same = before[0].equals(ledger.addresses) and before[1] == ledger.agent_ids.tolist()
-        return self._analyse(tables, Context.of(ledger), reviews, trusted, changed if same else frozenset(COLUMNS))
+        before = (self.context_.ledger.addresses, self.context_.ledger.agent_ids)
+        context = self._context(tables)
+        same = before[0].equals(context.ledger.addresses) and np.array_equal(before[1], context.ledger.agent_ids)
+        return self._analyse(tables, context, reviews, trusted, changed if same else frozenset(COLUMNS))
+
+    def _context(self, tables: Tables) -> Context:
+        """Code tables, and work out what detectors share."""
+        return Context.of(Ledger.of(tables, self.steps), self.steps)
 
     def _analyse(
         self,
@@ -158,14 +167,13 @@ class Engine:
     def _trust(self, trusted: Sequence[str]) -> EigenTrust:
         """Spread trust along good opinions that are not false."""
         ledger, opinions = self.context_.ledger, self.context_.ledger.opinions
-        wanted = {address.lower() for address in trusted}
-        places = [n for n, address in enumerate(ledger.addresses.to_pylist()) if address.lower() in wanted]
-        if not places:
+        places = places_of(ledger.addresses, [address.lower() for address in trusted])
+        if not len(places):
             raise InvalidArgumentError("none of the trusted accounts occurs in the tables: name accounts that acted")
         good = (opinions.percent >= _GOOD) & (opinions.kind != Kind.CONSTANT_TAG) & (self.suspicion_.row < 0.5)  # noqa: PLR2004
         account = ledger.subject_account[opinions.subject[good]]
         weight = (opinions.percent[good].astype(np.float64) - _GOOD) / _GOOD + 0.1
-        return EigenTrust().fit(opinions.rater[good], account, weight, np.array(places), ledger.accounts)
+        return self.steps.trust(opinions.rater[good], account, weight, places, ledger.accounts)
 
     def judged(self) -> np.ndarray:
         """Mark the accounts that wrote an opinion or own an agent."""

@@ -36,7 +36,7 @@ class Finding:
         tied: The accounts that others tied to an actor, without an act of their own. They are ranked, never flagged.
         opinions: The positions of the opinions that the finding rests on.
         payments: The positions of the payments that it rests on.
-        transfers: The positions of the transfers that it rests on.
+        transfers: The positions of the transfers that it rests on, in the ledger.
         sentence: The claim in one plain sentence.
         weight: The factor on the finding's strength, from 0 to 1: how well the claim tells fraud from chance.
         confidence: For each actor, the probability that it belongs to the finding.

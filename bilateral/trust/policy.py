@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 
 if TYPE_CHECKING:
     from bilateral.trust.engine import Engine

@@ -10,7 +10,9 @@ from scipy import sparse
 from bilateral.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from bilateral.trust.arrays import Floats, Ints
+    from collections.abc import Callable
+
+    from bilateral.trust.arrays import Flags, Floats, Ints
 
 
 class EigenTrust:
@@ -50,18 +52,31 @@ class EigenTrust:
         Raises:
             InvalidArgumentError: The list is empty.
         """
+        graph = sparse.csr_matrix((weight, (source, target)), (size, size))
+        out = np.asarray(graph.sum(axis=1)).ravel()
+        flow = (sparse.diags(np.divide(1.0, out, out=np.zeros(size), where=out > 0)) @ graph).T.tocsr()
+        return self.spread(lambda held: flow @ held, out <= 0, trusted, size)
+
+    def spread(self, moved: Callable[[Floats], Floats], ends: Flags, trusted: Ints, size: int) -> Self:
+        """Compute trust by rounds that may run elsewhere, such as in a database.
+
+        Args:
+            moved: Returns the trust that each account gets in a round, from the trust that each holds.
+            ends: Marks the accounts that pass no trust on. What they hold returns to the list.
+            trusted: The reader's list.
+            size: The number of accounts.
+
+        Raises:
+            InvalidArgumentError: The list is empty.
+        """
         if not len(trusted):
             raise InvalidArgumentError("the list of trusted accounts is empty: name at least one account that acted")
         start = np.zeros(size)
         start[trusted] = 1 / len(np.unique(trusted))
-        graph = sparse.csr_matrix((weight, (source, target)), (size, size))
-        out = np.asarray(graph.sum(axis=1)).ravel()
-        flow = (sparse.diags(np.divide(1.0, out, out=np.zeros(size), where=out > 0)) @ graph).T.tocsr()
         trust = start.copy()
         self.iterations_ = self.iterations
         for number in range(self.iterations):
-            moved = flow @ trust
-            following = (1 - self.restart) * (moved + trust[out == 0].sum() * start) + self.restart * start
+            following = (1 - self.restart) * (moved(trust) + trust[ends].sum() * start) + self.restart * start
             change = np.abs(following - trust).sum()
             trust = following
             if change < self.tolerance:

@@ -1,118 +1,240 @@
 """The relational steps as Ibis expressions, for tables that have outgrown one machine.
 
-The same expressions run on DuckDB, PostgreSQL, ClickHouse and Spark. They return the same figures as the arrays do,
-which a test compares.
+The same expressions run on DuckDB, PostgreSQL, ClickHouse and Spark. An analysis gives the same findings and scores by
+them as by arrays, which a test compares.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+import pyarrow as pa
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.text import quoted
+from bilateral.trust.columns import LARGEST
+from bilateral.trust.opinions import Kind
+from bilateral.trust.propagation import EigenTrust
+from bilateral.trust.steps import KINDS, Cells, Degrees, Edges, First, Moves, Steps
+from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from bilateral.trust.arrays import Floats, Ints
+    from bilateral.trust.ledger import Ledger
+
+_NEEDED: Final = ("agents", "feedback")
 
 
-def degrees(feedback: Any) -> Any:
-    """Return the number of distinct clients of each agent, and of distinct agents of each client.
+class Relational(Steps):
+    """The steps in a database: `Engine(steps=database).fit(database.tables())`.
 
-    Args:
-        feedback: An Ibis table with the columns of the feedback table.
-
-    Returns:
-        A table with the columns `side` (`agent` or `client`), `name` and `degree`.
-    """
-    distinct = feedback.select("client", "agent_id").distinct()
-    agents = distinct.group_by(name=distinct.agent_id.cast("string")).aggregate(degree=distinct.count())
-    clients = distinct.group_by(name=distinct.client).aggregate(degree=distinct.count())
-    return (
-        agents.mutate(side=_text("agent")).union(clients.mutate(side=_text("client"))).select("side", "name", "degree")
-    )
-
-
-def funders(transfers: Any) -> Any:
-    """Return the first inbound transfer of each account.
+    The database holds the tables of an analysis by their names. Only what the steps give comes out of it, and the
+    numbers of accounts and their groups go in, as temporary tables. After later blocks, take all tables anew:
+    `engine.renew(database.tables())`.
 
     Args:
-        transfers: An Ibis table with the columns of the transfers table.
-
-    Returns:
-        A table with the columns `account`, `funder`, `ts` and `amount`.
-    """
-    import ibis  # noqa: PLC0415  # heavy, and for this path only
-
-    moved = transfers.filter(transfers.src != transfers.dst)
-    if "funds" in transfers.columns:
-        moved = moved.filter(moved.funds.fill_null(True))
-    numbered = moved.mutate(place=ibis.row_number().over(group_by=moved.dst, order_by=[moved.ts, moved.src]))
-    first = numbered.filter(numbered.place == 0)
-    return first.select(account=first.dst, funder=first.src, ts=first.ts, amount=first.amount)
-
-
-def cotargets(feedback: Any, transfers: Any, clustering: float = 4.0) -> Any:
-    """Return the cells of the co-targeting test by funder: raters of one agent with one funder, and their expectation.
-
-    Args:
-        feedback: An Ibis table with the columns of the feedback table.
-        transfers: An Ibis table with the columns of the transfers table.
-        clustering: The factor of `CoTargeting`.
-
-    Returns:
-        A table with the columns `agent_id`, `funder`, `count` and `expected`, of cells with at least two raters.
-    """
-    distinct = feedback.select("client", "agent_id").distinct()
-    funded = funders(transfers)
-    joined = distinct.join(funded, distinct.client == funded.account).select("agent_id", "funder")
-    cells = joined.group_by("agent_id", "funder").aggregate(count=joined.count())
-    cells = cells.filter(cells["count"] > 1)
-    written = joined.group_by("funder").aggregate(written=joined.count())
-    judged = distinct.group_by("agent_id").aggregate(judged=distinct.count())
-    total = distinct.aggregate(total=distinct.count())
-    found = cells.join(written, "funder").join(judged, "agent_id").cross_join(total)
-    share = found.written / found.total
-    factor = (1 / share).clip(upper=clustering)
-    return found.mutate(expected=factor * found.judged * share).select("agent_id", "funder", "count", "expected")
-
-
-def trust(edges: Any, trusted: list[str], rounds: int = 20, restart: float = 0.15) -> pa.Table:
-    """Return EigenTrust by power iteration in the database.
-
-    Args:
-        edges: An Ibis table with the columns `source`, `target` and `weight`.
-        trusted: The reader's list.
-        rounds: The number of rounds.
-        restart: The share of trust that returns to the list in each round.
-
-    Returns:
-        A table with the columns `account` and `trust`.
+        connection: An Ibis connection.
 
     Raises:
-        InvalidArgumentError: The list is empty.
+        InvalidArgumentError: The database has no agents or no feedback.
     """
+
+    def __init__(self, connection: Any) -> None:
+        """See the class."""
+        self.connection = connection
+        held = set(connection.list_tables())
+        for name in _NEEDED:
+            if name not in held:
+                raise InvalidArgumentError(f"the database has no table {name}: it needs {' and '.join(_NEEDED)}")
+        self._names = [name for name in COLUMNS if name in held]
+        self._accounts: Any = None
+        self._coded: tuple[Ledger, Any] | None = None
+
+    @classmethod
+    def open(cls, url: str) -> Self:
+        """Connect to a database.
+
+        Args:
+            url: A URL of Ibis, such as `duckdb://tables.duckdb`.
+
+        Raises:
+            InvalidArgumentError: The database does not open, or lacks a table.
+        """
+        import duckdb  # noqa: PLC0415  # heavy, and for this path only
+        import ibis  # noqa: PLC0415
+
+        try:
+            if url.startswith("duckdb://"):  # otherwise a file that is missing would be made
+                return cls(ibis.duckdb.connect(url.removeprefix("duckdb://"), read_only=True))
+            return cls(ibis.connect(url))
+        except (duckdb.Error, ibis.common.exceptions.IbisError, ImportError, ValueError, OSError) as error:
+            raise InvalidArgumentError(f"no database opens at {quoted(url)}: {error}") from None
+
+    def tables(self) -> Tables:
+        """Return the tables, for the steps that arrays do."""
+        return Tables.of(**{name: self._table(name).to_pyarrow() for name in self._names})
+
+    def first_transfers(self, addresses: pa.Array, moves: Moves) -> First:  # noqa: ARG002
+        """See `Steps`."""
+        import ibis  # noqa: PLC0415  # heavy, and for this path only
+
+        size = len(addresses)
+        self._accounts = ibis.memtable(pa.table({"address": addresses, "number": np.arange(size)}))
+        funder, at, amount = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
+        moved = self._table("transfers")
+        moved = moved.filter(moved.src != moved.dst)
+        if "funds" in moved.columns:
+            moved = moved.filter(moved.funds.fill_null(True))
+        source, target = self._accounts, self._accounts.view()
+        moved = moved.join(source, moved.src == source.address).rename(source="number").drop("address")
+        moved = moved.join(target, moved.dst == target.address).rename(target="number")
+        moved = moved.select("source", "target", at=_finite(moved.ts), amount=_finite(moved.amount))
+        place = ibis.row_number().over(group_by=moved.target, order_by=[moved.at, moved.source, moved.amount])
+        numbered = moved.mutate(place=place)
+        first = self._out(numbered.filter(numbered.place == 0))
+        target_of = _array(first, "target")
+        funder[target_of] = _array(first, "source")
+        at[target_of], amount[target_of] = _array(first, "at"), _array(first, "amount")
+        return First(funder, at, amount)
+
+    def degrees(self, ledger: Ledger, edges: Edges) -> Degrees:  # noqa: ARG002
+        """See `Steps`."""
+        found = self._edges(ledger)
+        judged, activity = np.zeros(ledger.subjects, np.int64), np.zeros(ledger.accounts, np.int64)
+        by_subject = self._out(found.group_by("subject").aggregate(degree=found.count()))
+        judged[_array(by_subject, "subject")] = _array(by_subject, "degree")
+        ordinary = found.filter(found.kind != int(Kind.CONSTANT_TAG))
+        by_rater = self._out(ordinary.group_by("rater").aggregate(degree=ordinary.count()))
+        activity[_array(by_rater, "rater")] = _array(by_rater, "degree")
+        return Degrees(judged, activity)
+
+    def cells(self, ledger: Ledger, edges: Edges, group: Ints, size: int) -> Cells:  # noqa: ARG002
+        """See `Steps`."""
+        import ibis  # noqa: PLC0415  # heavy, and for this path only
+
+        members = np.flatnonzero(group >= 0)
+        kin = ibis.memtable(pa.table({"member": members, "kin": group[members].astype(np.int64)}))
+        found = self._edges(ledger)
+        joined = found.join(kin, found.rater == kin.member).select("subject", "kind", "kin")
+        counted = joined.group_by("subject", "kin").aggregate(raters=joined.count())
+        tests = int(self.connection.execute(counted.count()))
+        many = self._out(counted.filter(counted.raters > 1))
+        subject, own, count = (_array(many, name) for name in ("subject", "kin", "raters"))
+        order = np.lexsort((own, subject))
+        written = np.zeros(size * KINDS, np.int64)
+        said = self._out(joined.group_by("kin", "kind").aggregate(pairs=joined.count()))
+        written[_array(said, "kin") * KINDS + _array(said, "kind")] = _array(said, "pairs")
+        return Cells(subject[order], own[order], count[order], tests, written)
+
+    def trust(self, source: Ints, target: Ints, weight: Floats, trusted: Ints, size: int) -> EigenTrust:
+        """See `Steps`. Each round is a query; the trust that accounts hold goes in, and the trust that moves comes out."""
+        import ibis  # noqa: PLC0415  # heavy, and for this path only
+
+        edges = ibis.memtable(
+            pa.table({"source": source.astype(np.int64), "target": target.astype(np.int64), "weight": weight})
+        )
+        out = edges.group_by("source").aggregate(total=edges.weight.sum())
+        out = out.filter(out.total > 0)
+        flow = edges.join(out, "source")
+        flow = flow.select("source", "target", part=flow.weight / flow.total)
+        gives = np.zeros(size, bool)
+        gives[_array(self._out(out), "source")] = True
+
+        def moved(held: Floats) -> Floats:
+            some = np.flatnonzero(held > 0)
+            holders = ibis.memtable(pa.table({"holder": some, "held": held[some]}))
+            joined = flow.join(holders, flow.source == holders.holder)
+            joined = joined.select("target", gained=joined.part * joined.held)
+            found = self._out(joined.group_by("target").aggregate(gained=joined.gained.sum()))
+            gained = np.zeros(size)
+            gained[_array(found, "target")] = _array(found, "gained")
+            return gained
+
+        return EigenTrust().spread(moved, ~gives, trusted, size)
+
+    def _edges(self, ledger: Ledger) -> Any:
+        """Return the distinct pairs of rater and subject in numbers, as a temporary table of the database."""
+        if self._coded is None or self._coded[0] is not ledger:
+            self._coded = None  # drops the former table
+            self._coded = ledger, self._opinions(ledger).distinct().cache()
+        return self._coded[1]
+
+    def _opinions(self, ledger: Ledger) -> Any:
+        """Return the rater, the subject and the kind of each opinion in numbers, as the ledger has them."""
+        import ibis  # noqa: PLC0415  # heavy, and for this path only
+
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(ledger.subject_kind, minlength=KINDS))])
+        agents = ibis.memtable(
+            pa.table(
+                {"id": ledger.agent_ids, "number": np.arange(ledger.agents), "owner": ledger.owner.astype(np.int64)}
+            )
+        )
+        accounts, other = self._accounts, agents.view()
+
+        def numbered(joined: Any, rater: str, kind: Any, offset: Any) -> Any:
+            joined = joined.filter(joined[rater] >= 0)
+            subject = (joined.number + offset).cast("int64")
+            return joined.select(rater=joined[rater].cast("int64"), subject=subject, kind=_whole(kind))
+
+        feedback, ratings, validations = (self._table(name) for name in ("feedback", "ratings", "validations"))
+        tags = [ledger.tags[code] for code in ledger.constant_tags.tolist()]
+        constant = feedback.tag.isin(tags).fill_null(False) if tags else ibis.literal(False)
+        said = feedback.select("client", "agent_id", constant=constant)
+        said = said.join(accounts, said.client == accounts.address).rename(rater="number").drop("address")
+        said = said.join(agents, said.agent_id == agents.id)
+        last = int(Kind.CONSTANT_TAG)
+        parts = [
+            numbered(
+                said,
+                "rater",
+                ibis.ifelse(said.constant, last, int(Kind.FEEDBACK)),
+                ibis.ifelse(said.constant, int(offsets[last]), 0),
+            )
+        ]
+        of_client = (ratings.kind == "client").fill_null(False)
+        rated = ratings.mutate(of_client=of_client).select("client", "validator_id", "server_id", "of_client")
+        rated = rated.join(agents.select("id", "owner"), rated.server_id == agents.id).drop("id")
+        clients, validators = rated.filter(rated.of_client), rated.filter(~rated.of_client)
+        clients = clients.join(accounts, clients.client == accounts.address)
+        validators = validators.join(other.select("id", "number"), validators.validator_id == other.id)
+        answers = validations.join(agents.select("id", "owner"), validations.validator_id == agents.id).drop("id")
+        answers = answers.join(other.select("id", "number"), answers.agent_id == other.id)
+        for kind, joined in (
+            (Kind.CLIENT_RATING, clients),
+            (Kind.VALIDATOR_RATING, validators),
+            (Kind.VALIDATION, answers),
+        ):
+            parts.append(numbered(joined, "owner", ibis.literal(int(kind)), int(offsets[kind])))
+        return ibis.union(*parts)
+
+    def _table(self, name: str) -> Any:
+        """Return a table of the database; an empty one if it has none."""
+        import ibis  # noqa: PLC0415  # heavy, and for this path only
+
+        if name in self._names:
+            return self.connection.table(name)
+        columns = COLUMNS[name] | (OPTIONAL.get(name, {}) if name == "transfers" else {})
+        return ibis.memtable(pa.table({column: pa.array([], kind) for column, kind in columns.items()}))
+
+    def _out(self, expression: Any) -> pa.Table:
+        """Return the rows of an expression."""
+        return self.connection.to_pyarrow(expression)
+
+
+def _array(table: pa.Table, name: str) -> Any:
+    """Return a column as an array."""
+    return table[name].to_numpy()
+
+
+def _finite(column: Any) -> Any:
+    """Return numbers as the ledger has them: 0 for null and nan, and none beyond the largest value."""
     import ibis  # noqa: PLC0415  # heavy, and for this path only
 
-    if not trusted:
-        raise InvalidArgumentError("the list of trusted accounts is empty: name at least one account that acted")
-    start = 1 / len(set(trusted))
-    out = edges.group_by("source").aggregate(total=edges.weight.sum())
-    flow = edges.join(out, "source")
-    flow = flow.select("source", "target", part=flow.weight / flow.total)
-    current = dict.fromkeys(set(trusted), start)
-    senders = set(out.source.to_pyarrow().to_pylist())
-    for _ in range(rounds):
-        held = ibis.memtable([{"source": name, "trust": value} for name, value in current.items()])
-        moved = flow.join(held, "source")
-        moved = moved.group_by("target").aggregate(trust=(moved.part * moved.trust).sum()).to_pyarrow()
-        lost = sum(value for name, value in current.items() if name not in senders)
-        following = dict(zip(moved["target"].to_pylist(), moved["trust"].to_pylist(), strict=True))
-        current = {name: (1 - restart) * value for name, value in following.items()}
-        for account in set(trusted):
-            current[account] = current.get(account, 0.0) + (1 - restart) * lost * start + restart * start
-    return ibis.memtable([{"account": name, "trust": value} for name, value in current.items()]).to_pyarrow()
+    known = column.cast("float64").fill_null(0.0)
+    return ibis.ifelse(known.isnan(), 0.0, known).clip(-LARGEST, LARGEST)
 
 
-def _text(value: str) -> Any:
-    import ibis  # noqa: PLC0415  # heavy, and for this path only
-
-    return ibis.literal(value)
+def _whole(value: Any) -> Any:
+    """Return integers of 64 bits, so that parts of a union agree."""
+    return value.cast("int64")

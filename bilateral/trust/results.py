@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
-from bilateral.trust.ledger import SOURCES, Kind
+from bilateral.trust.opinions import SOURCES, Kind
 from bilateral.trust.scores import buyer_scores
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _columns(scores: Scores, places: Ints) -> dict[str, Any]:
             name: getattr(scores, name)[places]
             for name in ("score", "low", "high", "lower", "raters", "effective", "removed", "abstain")
         },
-        "status": pa.array([scores.status[place] for place in places], pa.string()),
+        "status": pa.array(scores.status[places], pa.string()),
     }
 
 
@@ -220,7 +220,7 @@ def _findings(engine: Engine, names: list[str]) -> pa.Table:
 
 def _rows(engine: Engine, names: list[str]) -> pa.Table:
     """Return the rows that findings rest on; payments and transfers by their position in the table."""
-    opinions = engine.context_.ledger.opinions
+    opinions, moved = engine.context_.ledger.opinions, engine.context_.ledger.moved
     finding: list[str] = []
     table: list[str] = []
     row: list[int] = []
@@ -229,7 +229,7 @@ def _rows(engine: Engine, names: list[str]) -> pa.Table:
         table += [SOURCES[kind] for kind in kinds]
         row += opinions.row[one.opinions].tolist()
         table += ["payments"] * len(one.payments) + ["transfers"] * len(one.transfers)
-        row += one.payments.tolist() + one.transfers.tolist()
+        row += one.payments.tolist() + moved[one.transfers].tolist()
         finding += [name] * (len(table) - len(finding))
     return pa.table(
         {

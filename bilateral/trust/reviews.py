@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
+    from bilateral.trust.arrays import Ints
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,21 @@ class Reviews:
         Args:
             addresses: The address of each account.
         """
-        if not self.cases:
-            return {}
-        places = {str(address).lower(): number for number, address in enumerate(addresses.to_pylist())}
-        return {places[account]: case.guilty for account, case in self.cases.items() if account in places}
+        places = places_of(addresses, list(self.cases))
+        named = addresses.take(pa.array(places)).to_pylist()
+        return {int(place): self.cases[name.lower()].guilty for place, name in zip(places, named, strict=True)}
+
+
+def places_of(addresses: pa.Array, wanted: Sequence[str]) -> Ints:
+    """Return the numbers of the accounts with some addresses, whatever the case of their letters.
+
+    Args:
+        addresses: The address of each account.
+        wanted: The addresses in small letters.
+    """
+    if not wanted:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(np.asarray(pc.is_in(pc.utf8_lower(addresses), pa.array(wanted, pa.string()))))
 
 
 _FIELDS = ("account", "verdict", "reason")

@@ -11,13 +11,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from bilateral.bounds import QUANTILE
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, group_sums, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, group_sums, pairs, stretches
 from bilateral.trust.context import THIN
 from bilateral.trust.detectors.changes import segments
 from bilateral.trust.detectors.reliability import BiasModel
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
@@ -37,6 +38,12 @@ class Status(StrEnum):
     FLAGGED = "flagged"
 
 
+_CONTESTED: Final = 0.3
+"""The share of a subject's raters from which their removal contests its score, if it is tied to them."""
+
+_STATUSES: Final = np.array([str(one) for one in (Status.FLAGGED, Status.CONTESTED, Status.THIN, Status.OK)], object)
+
+
 @dataclass(frozen=True)
 class Scores:
     """Scores of all subjects, 0 to 100.
@@ -47,8 +54,8 @@ class Scores:
         lower: The lower bound; 0 for a flagged subject.
         raters: The number of distinct raters.
         effective: The number of opinions of ordinary raters that the evidence is worth.
-        removed: The share of opinions that were removed as false.
-        status: The status.
+        removed: The share of raters whose opinions were removed as false.
+        status: The `Status` of each subject, as text.
         abstain: Marks the scores that nobody should act on.
     """
 
@@ -59,7 +66,7 @@ class Scores:
     raters: Ints
     effective: Floats
     removed: Floats
-    status: list[str]
+    status: npt.NDArray[np.object_]
     abstain: Flags
 
 
@@ -106,30 +113,20 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
     size = ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
     percent = opinions.percent[rows].astype(np.float64)
-    honest = 1 - found.row[rows]
-    own_agent = rater == ledger.subject_account[subject]
-    trust = np.where((honest < 0.5) | own_agent, 0.0, honest)  # noqa: PLR2004
-    trust *= np.where(found.flagged[rater], 0.05, 1.0)
-    trust *= 1 / np.sqrt(_repeats(rater, subject, ledger.accounts))
-    first = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size)
+    trust, removed, contested = _weights(context, found, rows)
     kept = trust > 0
-    recent = np.ones(len(rows), bool)
-    corrected = percent - 0.7 * first.bias_[rater]
-    recent[kept] = segments(subject[kept], corrected[kept], level=0.02).astype(bool)
-    model = BiasModel().fit(rater, subject, percent, np.where(recent, trust, 0.0), ledger.accounts, size)
+    bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
+    corrected = percent[kept] - 0.7 * bias[rater[kept]]
+    trust[np.flatnonzero(kept)[segments(subject[kept], corrected, level=0.02) == 0]] = 0.0
+    del kept, corrected
+    model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
     error = spread / np.sqrt(effective + model.prior_subject)
-    every = np.bincount(subject, minlength=size)
-    removed = np.where(every > 0, np.bincount(subject[trust <= 0.05], minlength=size) / np.maximum(every, 1), 0.0)  # noqa: PLR2004
     flagged = found.flagged[ledger.subject_account]
     abstain = effective < minimum
     lower = np.where(flagged, 0.0, _lower(context, model, rows, spread))
-    status = np.select(
-        [flagged, removed >= 0.3, abstain],  # noqa: PLR2004  # a third of the ratings is disputed
-        [Status.FLAGGED, Status.CONTESTED, Status.THIN],
-        Status.OK,
-    )
+    code = np.select([flagged, contested, abstain], [0, 1, 2], 3)
     return Scores(
         score=model.quality_,
         low=np.clip(model.quality_ - QUANTILE * error, 0, 100),
@@ -138,9 +135,30 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
         raters=raters,
         effective=effective,
         removed=removed,
-        status=[str(value) for value in status],
+        status=_STATUSES[code],
         abstain=abstain,
     )
+
+
+def _weights(context: Context, found: Suspicion, rows: Ints) -> tuple[Floats, Floats, Flags]:
+    """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested.
+
+    Each rater of a subject counts once, however often it speaks. Anybody can write false opinions about a rival, so a
+    subject is contested only by those that it wrote itself, or that an act of its own ties to it.
+    """
+    ledger, size = context.ledger, context.ledger.subjects
+    rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
+    repeats = _repeats(rater, subject, ledger.accounts)
+    own = rater == ledger.subject_account[subject]
+    false = found.row[rows]
+    trust = np.where((false > 0.5) | own, 0.0, 1 - false) * np.where(found.flagged[rater], 0.05, 1.0)  # noqa: PLR2004
+    every = np.maximum(group_sums(1 / repeats, subject, size), 1e-9)
+    doubted = trust <= 0.05  # noqa: PLR2004
+    removed, by_itself = (
+        group_sums(marked / repeats, subject, size) / every for marked in (doubted, doubted & (own | found.own[rows]))
+    )
+    trust /= np.sqrt(repeats)
+    return trust, removed, by_itself >= _CONTESTED
 
 
 def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats) -> Floats:
@@ -163,9 +181,11 @@ def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats) -> Fl
 
 def _repeats(rater: Ints, subject: Ints, accounts: int) -> Floats:
     """Return, for each opinion, the number of opinions of its rater about its subject."""
-    keys = subject.astype(np.int64) * max(accounts, 1) + rater
-    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    out: Floats = counts[inverse].astype(np.float64)
+    out = np.empty(len(rater))
+    for stretch in stretches(subject):
+        keys = pairs(subject[stretch], rater[stretch], accounts)
+        _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        out[stretch] = counts[inverse]
     return out
 
 

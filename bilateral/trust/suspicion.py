@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +45,7 @@ class Suspicion:
         flagged: Marks the accounts that the engine flags.
         cluster: The cluster of each flagged account; -1 for the others.
         row: The probability of each opinion that it is false.
+        own: Marks the opinions in findings by which the account that they are about gains, by an act of its own.
     """
 
     total: Floats
@@ -52,6 +53,7 @@ class Suspicion:
     flagged: Flags
     cluster: Ints
     row: Floats
+    own: Flags
 
 
 def suspicion(
@@ -92,7 +94,7 @@ def suspicion(
         guilty_ones = np.array([account for account, guilty in verdicts.items() if guilty], np.int64)
         row[np.isin(context.ledger.opinions.rater, guilty_ones)] = 1.0
     flagged = total - ranked >= threshold
-    return Suspicion(total, parts, flagged, _clusters(findings, flagged, size), row)
+    return Suspicion(total, parts, flagged, _clusters(findings, flagged, size), row, _own(context, findings))
 
 
 def _kin(context: Context, total: Floats, threshold: float) -> Floats:
@@ -134,6 +136,17 @@ def _false_rows(context: Context, findings: Sequence[Finding], total: Floats, th
         value = np.maximum(claimed, certainty[opinions.rater[rows]] * min(1.0, 2 * claimed))
         np.maximum.at(row, rows, np.where(actor, value, 0.0))
     return row
+
+
+def _own(context: Context, findings: Sequence[Finding]) -> Flags:
+    """Mark the opinions that a finding ties to the account that they are about, by an act of this account."""
+    ledger, opinions = context.ledger, context.ledger.opinions
+    out = np.zeros(len(opinions), bool)
+    for finding in findings:
+        if len(finding.beneficiaries):
+            account = ledger.subject_account[opinions.subject[finding.opinions]]
+            out[finding.opinions[np.isin(account, finding.beneficiaries)]] = True
+    return out
 
 
 def _praised(context: Context, row: Floats) -> Floats:

@@ -136,9 +136,12 @@ class Tables:
             try:
                 wanted = columns | OPTIONAL.get(name, {})
                 known = [column for column in pq.read_schema(path).names if column in wanted]
-                found[name] = pq.read_table(path, columns=known, read_dictionary=_REPEATED.get(name, []))
+                read = pq.read_table(path, columns=known, read_dictionary=_REPEATED.get(name, []))
+                found[name] = read.unify_dictionaries()  # each group of rows has a dictionary of its own
+                del read
             except (pa.ArrowException, OSError) as error:
                 raise InvalidArgumentError(f"{path.name} is not a Parquet table: {error}") from None
+        pa.default_memory_pool().release_unused()
         return cls.of(**found)
 
     def write(self, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ibis
 import pytest
 from pyarrow import parquet
 
@@ -45,6 +46,22 @@ def test_reviews_and_trust_lists_are_taken(done, tables, tmp_path):
     )
     assert (told["flagged"], told["trust_list"]) == (8, 1)
     assert parquet.read_table(tmp_path / "r" / "trust.parquet").num_rows > 1
+
+
+def test_a_database_is_analysed_as_a_folder_is(done, tables, tmp_path):
+    connection = ibis.duckdb.connect(tmp_path / "tables.duckdb")
+    for file in tables.iterdir():
+        connection.create_table(file.stem, parquet.read_table(file))
+    connection.disconnect()
+    out = tmp_path / "results"
+    told = done("trust", "analyse", "--tables", f"duckdb://{tmp_path / 'tables.duckdb'}", "--out", out)
+    assert (told["agents"], told["flagged"]) == (21, 9)
+
+
+def test_a_database_that_does_not_open_is_refused(refused, tmp_path):
+    url = f"duckdb://{tmp_path / 'missing.duckdb'}"
+    error = refused(3, "trust", "analyse", "--tables", url, "--out", tmp_path / "r")
+    assert error["message"].startswith(f'no database opens at "{url}"')
 
 
 def test_a_folder_without_tables_is_refused(refused, tmp_path):

@@ -84,3 +84,8 @@ def market(scene):
 def names(context, accounts):
     """The addresses of accounts, as a set."""
     return {context.ledger.addresses[int(account)].as_py() for account in accounts}
+
+
+def moves(scene, context, finding):
+    """The ends of the transfers that a finding rests on, as a set."""
+    return {scene.rows["transfers"][row][:2] for row in context.ledger.moved[finding.transfers]}

@@ -17,7 +17,8 @@ from bench.trust.otc import Otc, balance, fairness
 from bench.trust.study import interval
 from bench.trust.worlds.attacks import FAMILIES
 from bench.trust.worlds.honest import honest_world
-from bench.trust.worlds.unseen import UNSEEN
+from bench.trust.worlds.latest import LATEST
+from bench.trust.worlds.watched import WATCHED
 from bench.trust.worlds.world import Settings
 from bilateral.trust.engine import Engine
 
@@ -39,10 +40,10 @@ def market():
     return honest_world(5, TINY)
 
 
-@pytest.mark.parametrize("family", sorted({**FAMILIES, **UNSEEN}))
+@pytest.mark.parametrize("family", sorted({**FAMILIES, **WATCHED, **LATEST}))
 def test_every_family_adds_an_attack_with_members(family):
     made = deepcopy(market())
-    {**FAMILIES, **UNSEEN}[family](made, made.begin(family, 4))
+    {**FAMILIES, **WATCHED, **LATEST}[family](made, made.begin(family, 4))
     members = [one for one in made.accounts if one.attack == 0] + [one for one in made.agents if one.attack == 0]
     assert len(members) >= 4
     assert made.tables()[1]["attacks"]["family"].to_pylist() == [family]

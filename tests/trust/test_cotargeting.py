@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bilateral.trust.detectors.cotargeting import CoTargeting
-from tests.trust.conftest import names
+from tests.trust.conftest import moves, names
 
 RING = [f"sybil{number}" for number in range(6)]
 
@@ -22,6 +22,7 @@ def test_accounts_of_one_funder_that_judge_one_agent_are_found(market):
     assert len(found) == 1
     assert names(context, found[0].actors) == set(RING)
     assert found[0].q_value < 1e-3
+    assert {target for _, target in moves(market, context, found[0])} == set(RING)
 
 
 def test_a_finding_rests_on_the_rows_about_the_shared_subject_only(market):

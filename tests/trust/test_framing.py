@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -14,6 +17,7 @@ from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.engine import Engine
 from bilateral.trust.ledger import Ledger
+from bilateral.trust.scores import scores
 from bilateral.trust.tables import OPTIONAL, Tables
 from tests.trust.conftest import names
 
@@ -247,3 +251,36 @@ def test_a_tag_with_one_value_is_told_and_nobody_is_blamed(market):
     found = [one for one in Values().fit(market.context()).findings_ if "alive" in one.sentence]
     assert [one.sentence for one in found] == ['The tag "alive" carries the value 1 only, 60 times.']
     assert (len(found[0].actors), found[0].strength) == (0, 0.0)
+
+
+def standing(engine, agent_id):
+    """The status of an agent, and the share of its raters who are removed."""
+    place = engine.context_.ledger.agent_ids.tolist().index(agent_id)
+    return engine.scores_.status[place], engine.scores_.removed[place]
+
+
+def test_false_opinions_of_strangers_contest_no_score(market):
+    for number in range(60):
+        market.transfer("framer", f"sybil{number}", 5.0, 6000.0 + number)
+        market.feedback(f"sybil{number}", 7, 0 if number % 2 else 100, 7000.0 + number)
+    engine, _ = judged(market)
+    status, removed = standing(engine, 7)
+    assert status == "ok"
+    assert removed > 0.5
+
+
+def test_a_client_that_repeats_itself_contests_no_score(market):
+    for number in range(500):
+        market.feedback("client7", 1, 20, 40000.0 + number)
+    status, removed = standing(judged(market)[0], 1)
+    assert (status, removed) == ("ok", 0.0)
+
+
+@pytest.mark.parametrize(("own", "status"), [(True, "contested"), (False, "ok")])
+def test_opinions_that_an_agent_is_tied_to_contest_its_score(market, own, status):
+    engine, _ = judged(market)
+    opinions = engine.context_.ledger.opinions
+    false = (opinions.subject == 0) & (np.arange(len(opinions)) % 2 == 0)
+    found = replace(engine.suspicion_, row=false.astype(float), own=false & own)
+    scored = scores(engine.context_, found)
+    assert (scored.status[0], scored.removed[0]) == (status, pytest.approx(0.5, abs=0.01))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bilateral.trust.detectors.links import Links
-from tests.trust.conftest import names
+from tests.trust.conftest import moves, names
 
 
 def found(scene):
@@ -19,6 +19,7 @@ def test_an_account_that_its_rated_agent_funded_is_found_with_the_owner(market):
     context, findings = found(market)
     assert names(context, findings[0].actors) == {"puppet0", "puppet1", "puppet2"}
     assert names(context, findings[0].beneficiaries) == {"crook"}
+    assert moves(market, context, findings[0]) == {("crook", f"puppet{number}") for number in range(3)}
 
 
 def test_an_owner_that_rates_its_own_agent_from_its_wallet_is_found(market):
@@ -43,6 +44,7 @@ def test_money_from_the_rated_to_raters_is_found(market):
     context, findings = found(market)
     assert "sent them money" in findings[0].sentence
     assert names(context, findings[0].actors) == {f"client{number}" for number in range(4)}
+    assert moves(market, context, findings[0]) == {("crook", f"client{number}") for number in range(4)}
 
 
 def test_a_gift_from_raters_to_a_rival_does_not_frame_the_rival(market):

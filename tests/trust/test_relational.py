@@ -1,68 +1,147 @@
-"""The relational path gives the same figures as the arrays."""
+"""A database gives the same steps as the arrays, and so the same analysis."""
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import ibis
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from bench.trust.worlds.attacks import add
+from bench.trust.worlds.honest import honest_world
+from bench.trust.worlds.world import Settings
 from bilateral.errors import InvalidArgumentError
-from bilateral.trust.detectors.cotargeting import cells_by_funder
-from bilateral.trust.propagation import EigenTrust
-from bilateral.trust.relational import cotargets, degrees, funders, trust
+from bilateral.trust.context import edges_of
+from bilateral.trust.engine import Engine
+from bilateral.trust.ledger import Ledger
+from bilateral.trust.relational import Relational
+from bilateral.trust.results import Results
+from bilateral.trust.steps import ARRAYS, Edges
+from bilateral.trust.tables import COLUMNS, Tables
+
+
+def stored(tables, without=()):
+    """A database in memory with the tables."""
+    connection = ibis.duckdb.connect()
+    for name in set(COLUMNS) - set(without):
+        connection.create_table(name, getattr(tables, name))
+    return Relational(connection)
 
 
 @pytest.fixture
 def tables(market):
+    """A market with every kind of opinion, a constant tag, and rows that the ledger leaves out."""
     for number in range(6):
         market.transfer("boss", f"sybil{number}", 5.0, 6000.0 + number)
         market.feedback(f"sybil{number}", 7, 100, 7000.0 + number)
+    for number in range(60):
+        market.feedback(f"client{number % 40}", number % 20 + 1, 1, 8000.0, tag="alive")
+        market.rating(f"client{number}", number % 20 + 1, 80, 8000.0 + number)
+    market.agent(50, "validator", is_validator=True)
+    for number in range(8):
+        market.validation(50, number + 1, 90, 8100.0)
+        market.validator_rating(50, number + 1, 85, 8200.0)
+    market.feedback("client1", 999, 50)
+    market.rating("stranger", 999, 50)
+    market.transfer("boss", "boss", 5.0, 1.0)
+    market.transfer(None, "sybil0", 5.0, 1.0)
+    market.transfer("z late", "tied", 5.0, 6000.0)
+    market.transfer("a first", "tied", 7.0, 6000.0)
     return market.tables()
 
 
-@pytest.fixture
-def database(tables):
-    connection = ibis.duckdb.connect()
-    return connection.create_table("feedback", tables.feedback), connection.create_table("transfers", tables.transfers)
+def test_first_transfers_are_equal(tables):
+    database = stored(tables)
+    with_arrays, with_database = Ledger.of(tables), Ledger.of(tables, database)
+    for name in ("funder", "funded_at", "funded_with"):
+        assert np.array_equal(getattr(with_arrays, name), getattr(with_database, name), equal_nan=True)
+    names = with_arrays.addresses.to_pylist()
+    assert names[with_arrays.funder[names.index("tied")]] == "a first"
 
 
-def test_degrees_are_equal(market, tables, database):
-    found = {(row["side"], row["name"]): row["degree"] for row in degrees(database[0]).to_pyarrow().to_pylist()}
-    context = market.context()
-    for agent in range(20):
-        assert found["agent", str(agent + 1)] == context.judged[agent]
-    for number, address in enumerate(context.ledger.addresses.to_pylist()):
-        assert found.get(("client", address), 0) == context.activity[number]
+def test_degrees_and_cells_are_equal(tables):
+    database = stored(tables)
+    ledger = Ledger.of(tables, database)
+    assert len(ledger.constant_tags) == 1
+    context = Engine().fit(tables).context_
+    edges = edges_of(ledger, context.pair)
+    for name in ("judged", "activity"):
+        assert np.array_equal(getattr(database.degrees(ledger, edges), name), getattr(context, name))
+    for grouping in context.kin.groupings:
+        of_arrays = ARRAYS.cells(ledger, edges, grouping.group, grouping.size)
+        of_database = database.cells(ledger, edges, grouping.group, grouping.size)
+        for field in fields(of_arrays):
+            assert np.array_equal(getattr(of_arrays, field.name), getattr(of_database, field.name)), field.name
 
 
-def test_funders_are_equal(market, tables, database):
-    found = {row["account"]: row["funder"] for row in funders(database[1]).to_pyarrow().to_pylist()}
-    ledger = market.ledger()
-    names = ledger.addresses.to_pylist()
-    assert found == {names[n]: names[funder] for n, funder in enumerate(ledger.funder.tolist()) if funder >= 0}
+def test_cells_of_many_stretches_are_those_of_one(monkeypatch):
+    draw = np.random.default_rng(4)
+    subject = np.sort(draw.integers(0, 50, 3000))
+    edges = Edges(subject, draw.integers(0, 400, 3000), np.zeros(3000, np.int8))
+    group = draw.integers(-1, 20, 400)
+    whole = ARRAYS.cells(None, edges, group, 20)
+    monkeypatch.setattr("bilateral.trust.arrays.stretches.__defaults__", (100,))
+    parts = ARRAYS.cells(None, edges, group, 20)
+    assert all(np.array_equal(getattr(whole, it.name), getattr(parts, it.name)) for it in fields(whole))
 
 
-def test_cells_of_cotargeting_are_equal(market, database):
-    found = {
-        (row["agent_id"], row["funder"]): (row["count"], pytest.approx(row["expected"]))
-        for row in cotargets(*database).to_pyarrow().to_pylist()
-    }
-    assert found == cells_by_funder(market.context())
-    assert (7, "boss") in found
-
-
-def test_trust_is_equal():
+def test_trust_is_equal(tables):
     draw = np.random.default_rng(3)
-    source, target = draw.integers(0, 30, 200), draw.integers(0, 40, 200)
-    weight = draw.uniform(0.1, 1, 200)
-    rows = [{"source": f"a{s}", "target": f"a{t}", "weight": w} for s, t, w in zip(source, target, weight, strict=True)]
-    fit = EigenTrust(iterations=20, tolerance=0).fit(source, target, weight, np.array([0, 1]), 40)
-    found = trust(ibis.memtable(rows), ["a0", "a1"], rounds=20)
-    relational = dict(zip(found["account"].to_pylist(), found["trust"].to_pylist(), strict=True))
-    for account in range(40):
-        assert relational.get(f"a{account}", 0.0) == pytest.approx(fit.trust_[account], abs=1e-12)
+    source, target, weight = draw.integers(0, 30, 200), draw.integers(0, 40, 200), draw.uniform(0.1, 1, 200)
+    given = source, target, weight, np.array([0, 1]), 40
+    of_arrays, of_database = ARRAYS.trust(*given), stored(tables).trust(*given)
+    assert of_database.trust_ == pytest.approx(of_arrays.trust_, abs=1e-12)
+    assert of_database.reached_.tolist() == of_arrays.reached_.tolist()
+    assert of_database.iterations_ == of_arrays.iterations_
 
 
-def test_an_empty_list_is_refused():
+def test_an_empty_list_is_refused(tables):
+    nothing = np.zeros(0, np.int64)
     with pytest.raises(InvalidArgumentError, match="the list of trusted accounts is empty"):
-        trust(ibis.memtable([{"source": "a", "target": "b", "weight": 1.0}]), [])
+        stored(tables).trust(np.array([0]), np.array([1]), np.ones(1), nothing, 2)
+
+
+def same(first, second):
+    """Check that two results are equal, but for the last digits of trust."""
+    for field in fields(first):
+        one, other = getattr(first, field.name), getattr(second, field.name)
+        if field.name == "trust":
+            assert one["address"].to_pylist() == other["address"].to_pylist()
+            assert other["trust"].to_pylist() == pytest.approx(one["trust"].to_pylist(), abs=1e-12)
+        else:
+            assert one.equals(other), field.name
+
+
+def test_a_whole_analysis_is_equal_on_both_paths():
+    made = honest_world(17, Settings(clients=250, owners=120, platforms=1, communities=2))
+    for family in ("star", "camouflaged_ring", "validator_cartel", "punishing_gang", "retaliation", "dust_proofs"):
+        add(made, family, 6)
+    tables = made.tables()[0]
+    database = stored(tables)
+    reader = tables.feedback["client"][0].as_py()
+    with_arrays = Engine().fit(tables, trusted=[reader])
+    with_database = Engine(steps=database).fit(database.tables(), trusted=[reader])
+    assert len(with_arrays.findings_) > 10
+    assert with_arrays.suspicion_.flagged.any()
+    same(Results.of(with_arrays), Results.of(with_database))
+
+
+def test_later_rows_of_the_database_are_analysed_anew(tables):
+    database = stored(tables)
+    engine = Engine(steps=database).fit(database.tables())
+    before = Results.of(engine)
+    database.connection.insert("transfers", pa.table({"src": ["boss"], "dst": ["new"], "amount": [1.0], "ts": [9e3]}))
+    engine.renew(database.tables())
+    assert Results.of(engine).addresses.num_rows == before.addresses.num_rows + 1
+    same(Results.of(Engine().fit(database.tables())), Results.of(engine))
+
+
+def test_missing_tables_are_empty_and_agents_are_needed(tables):
+    few = ("agents", "feedback")
+    database = stored(tables, without=set(COLUMNS) - set(few))
+    part = Tables.of(agents=tables.agents, feedback=tables.feedback)
+    same(Results.of(Engine().fit(part)), Results.of(Engine(steps=database).fit(database.tables())))
+    with pytest.raises(InvalidArgumentError, match="the database has no table agents: it needs agents and feedback"):
+        stored(tables, without=("agents",))

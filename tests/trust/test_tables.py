@@ -9,8 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.trust.ledger import Kind, Ledger
-from bilateral.trust.relational import funders
+from bilateral.trust.detectors.values import Values
+from bilateral.trust.ledger import Ledger
+from bilateral.trust.opinions import Kind
+from bilateral.trust.relational import Relational
 from bilateral.trust.tables import COLUMNS, Tables
 
 
@@ -112,8 +114,10 @@ def test_a_transfer_that_is_not_the_first_funds_nobody(scene):
         ledger = Ledger.of(given)
         names = ledger.addresses.to_pylist()
         assert names[ledger.funder[names.index("client")]] == funder
-        found = funders(ibis.memtable(given.transfers)).to_pyarrow().to_pylist()
-        assert [(row["account"], row["funder"]) for row in found] == [("client", funder)]
+        connection = ibis.duckdb.connect()
+        for table in COLUMNS:
+            connection.create_table(table, getattr(given, table))
+        assert np.array_equal(Ledger.of(given, Relational(connection)).funder, ledger.funder)
 
 
 def test_a_proof_that_names_no_payment_is_told_apart(scene):
@@ -123,6 +127,20 @@ def test_a_proof_that_names_no_payment_is_told_apart(scene):
     scene.feedback("client", 1, 50, payment_tx="0xdead")
     scene.feedback("client", 1, 50)
     assert scene.ledger().opinions.payment.tolist() == [0, -2, -1]
+
+
+def test_a_proof_by_a_transaction_of_several_payments_names_the_right_one(scene):
+    scene.agent(1, "owner")
+    scene.agent(2, "other")
+    for payer, agent_id in (("client", 2), ("stranger", 1), ("client", 1)):
+        paid = scene.payment(payer, "owner", agent_id)
+        scene.rows["payments"][-1] = ("0xbatch", *scene.rows["payments"][-1][1:])
+    scene.feedback("client", 1, 50, payment_tx="0xbatch")
+    scene.feedback("client", 2, 50, payment_tx="0xbatch")
+    scene.feedback("thief", 2, 50, payment_tx=paid)
+    opinions = scene.ledger().opinions
+    assert dict(zip(opinions.row.tolist(), opinions.payment.tolist(), strict=True)) == {0: 2, 1: 0, 2: -2}
+    assert not any("not theirs" in one.sentence for one in Values().fit(scene.context()).findings_)
 
 
 def test_appended_tables_hold_the_rows_of_both(market):

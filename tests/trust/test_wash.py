@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bilateral.trust.detectors.wash import WashPayments
-from tests.trust.conftest import names
+from tests.trust.conftest import moves, names
 
 DAY = 86400.0
 
@@ -32,6 +32,7 @@ def test_payments_that_return_are_found_with_payers_and_owner(market):
     assert names(context, detector.findings_[0].actors) == {f"washer{number}" for number in range(4)}
     assert names(context, detector.findings_[0].beneficiaries) == {"crook"}
     assert detector.returned_.sum() == 4
+    assert moves(market, context, detector.findings_[0]) == {("crook", f"washer{number}") for number in range(4)}
 
 
 def test_payments_that_return_through_an_account_between_are_found(market):
@@ -39,7 +40,10 @@ def test_payments_that_return_through_an_account_between_are_found(market):
     for number in range(4):
         market.transfer("crook", f"mule{number}", 0.99, 1000.0 + number)
         market.transfer(f"mule{number}", f"washer{number}", 0.97, 2000.0 + number)
-    assert fit(market)[1].returned_.sum() == 4
+    context, detector = fit(market)
+    assert detector.returned_.sum() == 4
+    both = {end for number in range(4) for end in (("crook", f"mule{number}"), (f"mule{number}", f"washer{number}"))}
+    assert moves(market, context, detector.findings_[0]) == both
 
 
 def test_payments_that_return_to_the_payers_funder_are_found(market):

@@ -9,7 +9,7 @@ followed: it judged a subject after another member did, or after a member judged
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy import sparse, stats
@@ -19,7 +19,7 @@ from bilateral.trust.arrays import Flags, Floats, Ints, contained, first_of, pai
 from bilateral.trust.context import inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted, excess, fisher
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _PAIRS: Final = 20_000_000
 """Pairs of raters that are compared at most. Beyond that, only the rarest subjects count."""
 
+
+_ROWS: Final = 50_000
+"""Raters whose pairs with all others are held at once."""
 
 _FAMILIES: Final = 4
 _COMMON: Final = 2
@@ -58,20 +61,26 @@ class Blocks(Detector):
         rows = context.pair[opinions.kind[context.pair] != Kind.CONSTANT_TAG]
         if not len(rows):
             return []
-        account = ledger.subject_account[opinions.subject]
-        rater = opinions.rater.astype(np.int64)
         common, tests = zip(*(self._together(context, rows, most) for most in (8, 60)), strict=True)
         first, second, p_values = _joined(*common)
         together = first, second, adjusted(p_values, sum(tests), _COMMON)
         left, right, q_value = _joined(self._mutual(context, rows), together)
         cycles = self._cycles(context, rows)
         findings = []
-        for members, strongest in _components(left, right, q_value, ledger.accounts):
-            inside = np.zeros(ledger.accounts, bool)
-            inside[members] = True
-            own = rows[inside[rater[rows]]]
-            shared = np.bincount(opinions.subject[own], minlength=ledger.subjects)
-            chosen = own[(shared[opinions.subject[own]] > 1) | inside[account[own]]]
+        components = _components(left, right, q_value, ledger.accounts)
+        of_component = np.full(ledger.accounts, -1, np.int32)
+        for number, (members, _) in enumerate(components):
+            of_component[members] = number
+        own_rows = rows[of_component[opinions.rater[rows]] >= 0]
+        label = of_component[opinions.rater[own_rows]]
+        own_rows = own_rows[np.argsort(label, kind="stable")]
+        bounds = np.cumsum(np.bincount(label, minlength=len(components)))[:-1]
+        for number, own in enumerate(np.split(own_rows, bounds) if components else []):
+            members, strongest = components[number]
+            subject = opinions.subject[own]
+            _, inverse, shared = np.unique(subject, return_inverse=True, return_counts=True)
+            inside = of_component[ledger.subject_account[subject]] == number
+            chosen = own[(shared[inverse] > 1) | inside]
             findings.append(self._finding(context, members, chosen, strongest, "judge each other or the same subjects"))
         for members, chosen, q_of_cycle in cycles:
             findings.append(self._finding(context, members, chosen, q_of_cycle, "judge each other in a cycle"))
@@ -81,20 +90,21 @@ class Blocks(Detector):
         """Return the pairs of accounts that judge each other, with corrected p-values."""
         ledger, opinions = context.ledger, context.ledger.opinions
         feedback = rows[opinions.kind[rows] == Kind.FEEDBACK]
-        account = ledger.subject_account[opinions.subject[feedback]].astype(np.int64)
-        rater = opinions.rater[feedback].astype(np.int64)
-        forth = np.unique(pairs(rater, account, ledger.accounts)[rater != account])
+        account = ledger.subject_account[opinions.subject[feedback]].astype(np.int32)
+        rater = opinions.rater[feedback]
+        out = np.bincount(rater, minlength=ledger.accounts)
+        into = np.bincount(account, minlength=ledger.accounts)
+        both = (rater != account) & (out[account] > 0) & (into[rater] > 0)  # the others cannot be answered
+        forth = np.unique(pairs(rater[both], account[both].astype(np.int64), ledger.accounts))
         left, right = forth // max(ledger.accounts, 1), forth % max(ledger.accounts, 1)
         mutual = contained(pairs(right, left, ledger.accounts), forth) & (left < right)
         left, right = left[mutual], right[mutual]
-        out = np.bincount(rater, minlength=ledger.accounts)
-        into = np.bincount(account, minlength=ledger.accounts)
         total = max(len(feedback), 1)
         one = np.minimum(self.clustering * out[left] * into[right] / total, 1.0)
         other = np.minimum(self.clustering * out[right] * into[left] / total, 1.0)
         chosen = one * other < 0.1  # noqa: PLR2004  # the circle as a whole is tested below
         left, right = left[chosen], right[chosen]
-        circle = np.arange(ledger.accounts)
+        circle = np.arange(ledger.accounts, dtype=np.int32)
         if len(left):
             graph = sparse.csr_matrix((np.ones(len(left)), (left, right)), (ledger.accounts,) * 2)
             circle = connected_components(graph, directed=False)[1]
@@ -125,9 +135,7 @@ class Blocks(Detector):
         matrix = sparse.csr_matrix(
             (np.ones(usable.sum(), np.int32), (codes, subject[usable])), (len(active), ledger.subjects)
         )
-        common = sparse.triu(matrix @ matrix.T, 1).tocoo()
-        many = common.data > 1
-        left, right, count = common.row[many], common.col[many], common.data[many]
+        left, right, count = _common(matrix)
         degree = np.asarray(matrix.sum(axis=1)).ravel().astype(np.float64)
         rare = np.bincount(subject[usable], minlength=ledger.subjects).astype(np.float64)
         meeting = (rare * np.maximum(rare - 1, 0)).sum() / max(rare.sum(), 1) ** 2
@@ -138,8 +146,8 @@ class Blocks(Detector):
         """Return the cycles among accounts that judge few and are judged by few."""
         ledger, opinions = context.ledger, context.ledger.opinions
         feedback = rows[(opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] > 50)]  # noqa: PLR2004
-        account = ledger.subject_account[opinions.subject[feedback]].astype(np.int64)
-        rater = opinions.rater[feedback].astype(np.int64)
+        account = ledger.subject_account[opinions.subject[feedback]].astype(np.int32)
+        rater = opinions.rater[feedback]
         into = np.bincount(account, minlength=ledger.accounts)
         out = np.bincount(rater, minlength=ledger.accounts)
         found: list[tuple[Ints, Ints]] = []
@@ -153,12 +161,14 @@ class Blocks(Detector):
             branching = min(edge.sum() / size, 0.95)
             graph = sparse.csr_matrix((np.ones(edge.sum()), (rater[edge], account[edge])), (ledger.accounts,) * 2)
             _, label = connected_components(graph, directed=True, connection="strong")
-            numbers, counts = np.unique(label, return_counts=True)
-            for number, length in zip(numbers[counts > 2], counts[counts > 2], strict=True):  # noqa: PLR2004
-                members = np.flatnonzero(label == number)
-                inside = np.isin(rater, members) & np.isin(account, members)
-                found.append((members, feedback[inside]))
-                p_values.append(float(np.clip(branching**length / (1 - branching), 1e-12, 1.0)))
+            counts = np.bincount(label)
+            inside = np.flatnonzero((label[rater] == label[account]) & (counts[label[rater]] > 2))  # noqa: PLR2004
+            inside = inside[np.argsort(label[rater[inside]], kind="stable")]
+            parts = np.split(inside, np.flatnonzero(np.diff(label[rater[inside]])) + 1) if len(inside) else []
+            for part in parts:
+                members = np.unique(rater[part])  # each has an edge within
+                found.append((members, feedback[part]))
+                p_values.append(float(np.clip(branching ** len(members) / (1 - branching), 1e-12, 1.0)))
         q_values = adjusted(np.array(p_values), families=_FAMILIES)
         return [(*one, float(q_value)) for one, q_value in zip(found, q_values, strict=True)]
 
@@ -186,6 +196,19 @@ class Blocks(Detector):
             weight=weight,
             sentence=f"{len(members) + len(copied)} accounts {what}, {len(rows)} times.",
         )
+
+
+def _common(matrix: Any) -> tuple[Ints, Ints, Ints]:
+    """Return the pairs of rows that share several columns, and their number. Rows are taken in stretches."""
+    other = matrix.T.tocsr()
+    parts = []
+    for start in range(0, matrix.shape[0], _ROWS):
+        shared = (matrix[start : start + _ROWS] @ other).tocoo()
+        row = shared.row.astype(np.int64) + start
+        many = (shared.data > 1) & (shared.col > row)
+        parts.append((row[many], shared.col[many].astype(np.int64), shared.data[many]))
+    left, right, count = (np.concatenate([part[place] for part in parts]) for place in range(3))
+    return left, right, count
 
 
 def _followers(context: Context, rows: Ints, inside: Flags) -> Ints:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from scipy import stats
 
-from bilateral.trust.arrays import Flags, Floats, Ints
+from bilateral.trust.arrays import Flags, Floats, Ints, stretches
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted
 
 if TYPE_CHECKING:
@@ -36,14 +36,17 @@ def segments(subject: Ints, values: Floats, level: float = 1e-4) -> Ints:
     Returns:
         For each value, 0 before the last change and 1 from there on; 1 for subjects without a change.
     """
-    current = np.ones(len(values), bool)
-    for _ in range(_ROUNDS):
-        split = _split(subject[current], values[current], level)
-        if split.all():
-            break
-        places = np.flatnonzero(current)
-        current[places[~split]] = False
-    return current.astype(np.int64)
+    last = np.ones(len(values), np.int64)
+    for stretch in stretches(subject):
+        own, percent = subject[stretch], values[stretch]
+        current = np.ones(len(own), bool)
+        for _ in range(_ROUNDS):
+            split = _split(own[current], percent[current], level)
+            if split.all():
+                break
+            current[np.flatnonzero(current)[~split]] = False
+        last[stretch] = current
+    return last
 
 
 def _split(subject: Ints, values: Floats, level: float) -> Flags:

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bilateral.trust.arrays import Floats, Ints, contained, group_sums, pairs
+from bilateral.trust.context import edges_of
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
-from bilateral.trust.ledger import Kind
+from bilateral.trust.kinship import COLLECTOR
 from bilateral.trust.significance import adjusted, excess
+from bilateral.trust.steps import KINDS
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
     from bilateral.trust.kinship import Grouping
+    from bilateral.trust.steps import Edges
 
-_KINDS: Final = len(Kind)
 _PAIR: Final = 2
 """Two accounts that meet once prove little."""
 
@@ -36,16 +38,6 @@ class _Cells:
     count: Ints
     expected: Floats
     p_value: Floats
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """The distinct pairs of rater and subject, and their number by kind."""
-
-    subject: Ints
-    rater: Ints
-    kind: Ints
-    total: Ints
 
 
 class CoTargeting(Detector):
@@ -71,15 +63,13 @@ class CoTargeting(Detector):
         self.limit = limit
 
     def _find(self, context: Context) -> list[Finding]:
-        opinions = context.ledger.opinions
-        subject, rater = opinions.subject[context.pair], opinions.rater[context.pair]
-        kind = context.ledger.subject_kind[subject] if len(subject) else np.zeros(0, np.int64)
-        distinct = _Pairs(subject, rater, kind, np.bincount(kind, minlength=_KINDS))
+        edges = edges_of(context.ledger, context.pair)
         found, tests = [], 0
         for grouping in context.kin.groupings:
-            cells, count = self._cells(context, grouping, distinct)
+            cells, count = self._cells(context, grouping, edges)
             found.append(cells)
             tests += count
+        del edges
         self.cells_ = tests
         q_values = adjusted(np.concatenate([cells.p_value for cells in found]), tests)
         findings, start = [], 0
@@ -90,22 +80,16 @@ class CoTargeting(Detector):
             findings += self._of_groups(context, cells, chosen, q_value)
         return _without_repetitions(findings, self.limit)
 
-    def _cells(self, context: Context, grouping: Grouping, distinct: _Pairs) -> tuple[_Cells, int]:
+    def _cells(self, context: Context, grouping: Grouping, edges: Edges) -> tuple[_Cells, int]:
         """Count the raters of each group and subject, and test the counts."""
-        group = grouping.group[distinct.rater]
-        inside = group >= 0
-        keys, counts = np.unique(pairs(distinct.subject[inside], group[inside], grouping.size), return_counts=True)
-        by_group = np.bincount(group[inside] * _KINDS + distinct.kind[inside], minlength=grouping.size * _KINDS)
-        tests = len(keys)
-        many = counts > 1
-        cell_subject, cell_group = keys[many] // max(grouping.size, 1), keys[many] % max(grouping.size, 1)
-        counts = counts[many]
-        cell_kind = context.ledger.subject_kind[cell_subject] if len(counts) else np.zeros(0, np.int64)
-        written = by_group[cell_group * _KINDS + cell_kind]
-        share = written / np.maximum(distinct.total[cell_kind], 1)
-        expected = np.minimum(self.clustering, 1 / np.maximum(share, 1e-12)) * context.judged[cell_subject] * share
-        p_value = excess(counts, expected)
-        return _Cells(grouping, cell_group, cell_subject, counts, expected, p_value), tests
+        found = context.steps.cells(context.ledger, edges, grouping.group, grouping.size)
+        kind = context.ledger.subject_kind[found.subject] if len(found.count) else np.zeros(0, np.int64)
+        total = np.bincount(edges.kind, minlength=KINDS)
+        share = found.written[found.group * KINDS + kind] / np.maximum(total[kind], 1)
+        clustering = np.minimum(self.clustering, 1 / np.maximum(share, 1e-12))
+        expected = clustering * context.judged[found.subject] * share
+        p_value = excess(found.count, expected)
+        return _Cells(grouping, found.group, found.subject, found.count, expected, p_value), found.tests
 
     def _of_groups(self, context: Context, cells: _Cells, chosen: Ints, q_value: Floats) -> list[Finding]:
         """Return one finding a group, over all subjects that it targets."""
@@ -113,11 +97,15 @@ class CoTargeting(Detector):
             return []
         ledger, opinions = context.ledger, context.ledger.opinions
         wanted = np.sort(pairs(cells.subject[chosen], cells.group[chosen], cells.grouping.size))
-        group = cells.grouping.group[opinions.rater]
-        in_cell = (group >= 0) & contained(pairs(opinions.subject, np.maximum(group, 0), cells.grouping.size), wanted)
-        rows = np.flatnonzero(in_cell)
-        rows = rows[np.argsort(group[rows], kind="stable")]
-        bounds = np.searchsorted(group[rows], np.unique(cells.group[chosen]))
+        rows = np.flatnonzero(np.isin(opinions.subject, cells.subject[chosen]))
+        group = cells.grouping.group[opinions.rater[rows]]
+        inside = (group >= 0) & contained(
+            pairs(opinions.subject[rows], np.maximum(group, 0), cells.grouping.size), wanted
+        )
+        rows, group = rows[inside], group[inside]
+        order = np.argsort(group, kind="stable")
+        rows, group = rows[order], group[order]
+        bounds = np.searchsorted(group, np.unique(cells.group[chosen]))
         by_group = group_sums(cells.expected[chosen], cells.group[chosen], cells.grouping.size)
         findings = []
         for number, positions in zip(np.unique(cells.group[chosen]), np.split(rows, bounds[1:]), strict=True):
@@ -135,6 +123,7 @@ class CoTargeting(Detector):
                     actors=actors,
                     subjects=subjects,
                     opinions=positions,
+                    transfers=_transfers(context, cells.grouping, actors),
                     weight=(1.0 if cells.grouping.is_control else 0.7) * (1.0 if hits > _PAIR else 0.4),
                     confidence=np.full(len(actors), confidence),
                     sentence=(
@@ -146,32 +135,16 @@ class CoTargeting(Detector):
         return findings
 
 
-def cells_by_funder(context: Context, clustering: float = 4.0) -> dict[tuple[int, str], tuple[int, float]]:
-    """Return the raters of one agent with one funder, and their expected number, where there are at least two.
-
-    Args:
-        context: The ledger and what detectors share.
-        clustering: The factor of `CoTargeting`.
-
-    Returns:
-        The count and the expectation by agent id and funder.
-    """
-    ledger, opinions = context.ledger, context.ledger.opinions
-    rows = context.pair[opinions.kind[context.pair] == Kind.FEEDBACK]
-    subject, rater = opinions.subject[rows].astype(np.int64), opinions.rater[rows]
-    funder = ledger.funder[rater]
-    known = funder >= 0
-    keys, counts = np.unique(pairs(subject[known], funder[known], ledger.accounts), return_counts=True)
-    agent, source = keys // ledger.accounts, keys % ledger.accounts
-    share = np.bincount(funder[known], minlength=ledger.accounts)[source] / max(len(rows), 1)
-    expected = np.minimum(clustering, 1 / share) * np.bincount(subject, minlength=ledger.subjects)[agent] * share
-    return {
-        (int(ledger.agent_ids[agent[n]]), ledger.addresses[int(source[n])].as_py()): (
-            int(counts[n]),
-            float(expected[n]),
-        )
-        for n in np.flatnonzero(counts > 1)
-    }
+def _transfers(context: Context, grouping: Grouping, actors: Ints) -> Ints:
+    """Return the transfers that put accounts into a group: their first funds, or their payments to a collector."""
+    ledger = context.ledger
+    if not grouping.is_control:
+        return np.zeros(0, np.int64)
+    if grouping.name == COLLECTOR:
+        rows = np.flatnonzero(np.isin(ledger.src, actors))
+        return rows[ledger.dst[rows] == context.kin.collector[ledger.src[rows]]]
+    funding = ledger.funding[actors]
+    return np.sort(funding[funding >= 0]).astype(np.int64)
 
 
 def _without_repetitions(findings: list[Finding], limit: int) -> list[Finding]:

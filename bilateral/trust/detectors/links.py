@@ -13,19 +13,25 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, pairs, stretches
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted, excess, fisher
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bilateral.trust.context import Context
     from bilateral.trust.ledger import Ledger
 
 _FAVOURABLE: Final = 50.0
 """Opinions below this percentage promote nobody."""
 
+
+_RATER: Final = frozenset({"rater"})
+_RATED: Final = frozenset({"rated"})
+_GIVEN: Final = "judge an account that sent them money"
 
 _WEAK: Final = 0.5
 """The false discovery rate up to which a link helps the ranking. It flags nobody by itself."""
@@ -36,7 +42,7 @@ _DUST: Final = 4.0
 
 @dataclass(frozen=True)
 class _Link:
-    """One kind of link.
+    """One kind of link, among some opinions.
 
     Attributes:
         sentence: The deed of the raters.
@@ -44,6 +50,7 @@ class _Link:
         group: The group in which each opinion is counted.
         own: Marks the opinions whose rated account made the link itself.
         certain: True if the link needs no test.
+        funds: The accounts whose first funds the link rests on: raters, rated, or both.
     """
 
     sentence: str
@@ -51,6 +58,31 @@ class _Link:
     group: Ints
     own: Flags
     certain: bool = False
+    funds: frozenset[str] = frozenset()
+
+    def at(self, kept: Flags, start: int) -> _Found:
+        """Return the opinions that have the link, are kept, and whose first has a place."""
+        rows = np.flatnonzero(self.linked & kept)
+        group = self.group[rows].astype(np.int64)
+        return _Found(self.sentence, rows + start, group, self.own[rows], self.certain, self.funds)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The opinions with one kind of link, as positions, with the same attributes as a link."""
+
+    sentence: str
+    rows: Ints
+    group: Ints
+    own: Flags
+    certain: bool
+    funds: frozenset[str]
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Found]) -> _Found:
+        """Join what several stretches of opinions hold."""
+        rows, group, own = (np.concatenate([getattr(one, name) for one in parts]) for name in ("rows", "group", "own"))
+        return cls(parts[0].sentence, rows, group, own, parts[0].certain, parts[0].funds)
 
 
 class Links(Detector):
@@ -73,15 +105,21 @@ class Links(Detector):
         ledger, opinions = context.ledger, context.ledger.opinions
         if not len(opinions):
             return []
-        rater = opinions.rater.astype(np.int64)
-        account = _answering(ledger, rater)
-        favourable = ~(opinions.percent < _FAVOURABLE) & (opinions.kind != Kind.CONSTANT_TAG) & (account >= 0)
-        account = np.maximum(account, 0)
+        account = np.empty(len(opinions), np.int32)
+        sent, found = _gifts(ledger), []
+        gifts = pairs(ledger.src[sent], ledger.dst[sent], ledger.accounts)
+        for stretch in stretches(opinions.subject):
+            answering = _answering(ledger, stretch)
+            kept = ~(opinions.percent[stretch] < _FAVOURABLE) & (opinions.kind[stretch] != Kind.CONSTANT_TAG)
+            kept &= answering >= 0
+            account[stretch] = np.maximum(answering, 0)
+            links = self._links(context, stretch, account[stretch].astype(np.int64), gifts)
+            found.append([link.at(kept, stretch.start) for link in links])
         tested = []
-        for link in self._links(context, rater, account):
-            rows = np.flatnonzero(link.linked & favourable)
-            if len(rows):
-                tested.append((link, *_tests(context, rows, link, account)))
+        for parts_of_link in zip(*found, strict=True):
+            link = _Found.joined(parts_of_link)
+            if len(link.rows):
+                tested.append((link, *_tests(context, link, account)))
         if not tested:
             return []
         q_values = adjusted(np.concatenate([p_values for *_, p_values in tested]))
@@ -89,24 +127,30 @@ class Links(Detector):
         for link, parts, statistics, _ in tested:
             for place in np.flatnonzero(q_values[start : start + len(parts)] < _WEAK):
                 q_value = float(q_values[start + place])
-                findings.append(self._finding((rater, account), link, parts[place], q_value, statistics[place]))
+                moved = _transfers(ledger, link, link.rows[parts[place]], account, (sent, gifts))
+                ends = opinions.rater, account
+                findings.append(self._finding(ends, link, parts[place], q_value, statistics[place], moved))
             start += len(parts)
         return sorted(findings, key=lambda one: -one.strength)[: self.limit]
 
-    def _links(self, context: Context, rater: Ints, account: Ints) -> list[_Link]:
-        """Return each kind of link."""
+    def _links(self, context: Context, stretch: slice, account: Ints, gifts: Ints) -> list[_Link]:
+        """Return each kind of link in a stretch of opinions.
+
+        Args:
+            context: The ledger and what detectors share.
+            stretch: The opinions.
+            account: The account that answers for the rated of each.
+            gifts: The pairs of sender and receiver of money that founds nothing, ascending.
+        """
         ledger, kin = context.ledger, context.kin
-        agent = ledger.subject_agent[ledger.opinions.subject]
-        same_owner = account == ledger.subject_account[ledger.opinions.subject]  # the wallet and operators are its own
+        rater, subject = ledger.opinions.rater[stretch].astype(np.int64), ledger.opinions.subject[stretch]
+        agent = ledger.subject_agent[subject]
+        same_owner = account == ledger.subject_account[subject]  # the wallet and operators are its own
         wallet = np.where((agent >= 0) & same_owner, ledger.wallet[np.maximum(agent, 0)], account)
         funder = np.where(kin.is_hub[np.maximum(ledger.funder, 0)], -1, ledger.funder)
         shared = funder[rater]
-        gifts = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-        gifts &= ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src
-        gifts &= _usual(ledger.sent)
-        given = np.unique(pairs(ledger.src[gifts], ledger.dst[gifts], ledger.accounts))
-        to_rater = contained(pairs(account, rater, ledger.accounts), given)
-        to_rater |= contained(pairs(wallet, rater, ledger.accounts), given)
+        to_rater = contained(pairs(account, rater, ledger.accounts), gifts)
+        to_rater |= contained(pairs(wallet, rater, ledger.accounts), gifts)
         itself = (rater == account) | (rater == wallet)
         hub = kin.is_hub[account] | kin.is_hub[rater]
         own = to_rater | kin.acknowledged[account]
@@ -119,16 +163,24 @@ class Links(Detector):
                 (shared >= 0) & ((shared == account) | (shared == wallet)),
                 account,
                 own,
+                funds=_RATER,
             ),
-            _Link("judge an account that they funded", (funder[account] == rater) & ~itself, account, own),
+            _Link("judge an account that they funded", (funder[account] == rater) & ~itself, account, own, funds=_RATED),
             _Link(
                 "judge an account of their own funder",
                 (shared >= 0) & (shared == funder[account]) & ~itself,
                 shared,
                 own,
+                funds=_RATER | _RATED,
             ),
-            _Link("judge an account of their own source of funds", same & ~itself & ~hub, kin.root[rater], own),
-            _Link("judge an account that sent them money", to_rater & ~itself & ~hub, account, own),
+            _Link(
+                "judge an account of their own source of funds",
+                same & ~itself & ~hub,
+                kin.root[rater],
+                own,
+                funds=_RATER | _RATED,
+            ),
+            _Link(_GIVEN, to_rater & ~itself & ~hub, account, own),
             _Link(
                 "judge an account that made them its operator",
                 _operated(context, rater, agent) & same_owner & ~itself,
@@ -137,10 +189,13 @@ class Links(Detector):
             ),
         ]
 
-    def _finding(self, ends: tuple[Ints, Ints], link: _Link, part: Ints, q_value: float, statistic: str) -> Finding:
+    def _finding(  # noqa: PLR0913, PLR0917
+        self, ends: tuple[Ints, Ints], link: _Found, part: Ints, q_value: float, statistic: str, moved: Ints
+    ) -> Finding:
         rater, account = ends
+        own, part = link.own[part], link.rows[part]
         actors = np.unique(rater[part])
-        gaining = np.unique(account[part][link.own[part]])
+        gaining = np.unique(account[part][own])
         others = np.setdiff1d(account[part], gaining)
         return Finding(
             detector=self.name,
@@ -151,35 +206,61 @@ class Links(Detector):
             subjects=others,
             tied=others,
             opinions=part,
+            transfers=moved,
             sentence=f"{len(actors)} account{'s' if len(actors) > 1 else ''} {link.sentence}, {len(part)} times.",
         )
 
 
-def _answering(ledger: Ledger, rater: Ints) -> Ints:
+def _gifts(ledger: Ledger) -> Ints:
+    """Return the transfers that found nothing and are no dust, sorted by sender and receiver."""
+    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
+    inside &= ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src
+    inside &= _usual(ledger.sent)
+    rows = np.flatnonzero(inside)
+    return rows[np.argsort(pairs(ledger.src[rows], ledger.dst[rows], ledger.accounts), kind="stable")]
+
+
+def _transfers(ledger: Ledger, link: _Found, rows: Ints, account: Ints, gifts: tuple[Ints, Ints]) -> Ints:
+    """Return the transfers that some linked opinions rest on."""
+    rater, rated = ledger.opinions.rater[rows], account[rows].astype(np.int64)
+    if link.sentence == _GIVEN:
+        agent = ledger.subject_agent[ledger.opinions.subject[rows]]
+        wallet = np.where(agent >= 0, ledger.wallet[np.maximum(agent, 0)], rated).astype(np.int64)
+        wanted = np.unique(np.concatenate([pairs(one, rater, ledger.accounts) for one in (rated, wallet)]))
+        low, high = (np.searchsorted(gifts[1], wanted, side=side) for side in ("left", "right"))
+        return np.concatenate([np.zeros(0, np.int64), *(gifts[0][a:b] for a, b in zip(low, high, strict=True))])
+    funded = [one for name, one in (("rater", rater), ("rated", rated)) if name in link.funds]
+    found = ledger.funding[np.unique(np.concatenate(funded))] if funded else np.zeros(0, np.int64)
+    return np.sort(found[found >= 0]).astype(np.int64)
+
+
+def _answering(ledger: Ledger, stretch: slice) -> Ints:
     """Return the account that answers for the rated of each opinion, as of its time; -1 if unknown.
 
     A rater that lends its agent to another account while it praises it, and takes it back, answers for it all along.
     """
     opinions = ledger.opinions
-    agent = ledger.subject_agent[opinions.subject]
-    account = ledger.holdings.at(agent, opinions.ts, ledger.subject_account[opinions.subject].astype(np.int64))
-    return np.where(ledger.holdings.took_back(agent, rater, opinions.ts), rater, account)
+    subject, rater, ts = opinions.subject[stretch], opinions.rater[stretch].astype(np.int64), opinions.ts[stretch]
+    agent = ledger.subject_agent[subject]
+    account = ledger.holdings.at(agent, ts, ledger.subject_account[subject].astype(np.int64))
+    return np.where(ledger.holdings.took_back(agent, rater, ts), rater, account)
 
 
-def _tests(context: Context, rows: Ints, link: _Link, account: Ints) -> tuple[list[Ints], list[str], Floats]:
-    """Test, for one kind of link, each group's number of linked opinions; return the groups, statistics and values."""
+def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], list[str], Floats]:
+    """Test each group's number of linked opinions; return the groups as places in the link, statistics and p-values."""
     ledger, opinions = context.ledger, context.ledger.opinions
     received = np.bincount(account[context.pair], minlength=ledger.accounts)
     written = np.bincount(opinions.rater[context.pair], minlength=ledger.accounts)
     total = max(len(context.pair), 1)
-    rows = rows[np.argsort(link.group[rows], kind="stable")]
-    parts = np.split(rows, np.flatnonzero(np.diff(link.group[rows])) + 1)
-    counts, expected = np.zeros(len(parts)), np.zeros(len(parts))
+    order = np.argsort(link.group, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(link.group[order])) + 1)
+    counts, expected, cheap = np.zeros(len(parts)), np.zeros(len(parts)), np.zeros(len(parts))
     for place, part in enumerate(parts):
-        raters, rated = np.unique(opinions.rater[part]), np.unique(account[part])
-        counts[place] = len(np.unique(pairs(opinions.rater[part], opinions.subject[part], ledger.subjects)))
+        rows = link.rows[part]
+        raters, rated = np.unique(opinions.rater[rows]), np.unique(account[rows])
+        counts[place] = len(np.unique(pairs(opinions.rater[rows], opinions.subject[rows], ledger.subjects)))
         expected[place] = 2 * written[raters].sum() * received[rated].sum() / total
-    cheap = np.array([float(np.median(context.risk[part])) for part in parts])
+        cheap[place] = np.median(context.risk[rows])
     p_values = fisher(np.array([excess(counts, expected), np.minimum(cheap, 1.0)]))
     if link.certain:
         p_values = np.full(len(parts), 1e-9)

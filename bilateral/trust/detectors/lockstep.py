@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Floats, Ints
+from bilateral.trust.arrays import Floats, Ints, first_of, stretches
 from bilateral.trust.context import THIN, inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector, Trial, discoveries
 from bilateral.trust.detectors.gaps import gaps, share_of_blame
 from bilateral.trust.findings import Finding
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import excess, fisher, share
 
 if TYPE_CHECKING:
@@ -156,31 +156,13 @@ class Lockstep(Detector):
             agent >= 0, np.minimum(start, ledger.registered[np.maximum(agent, 0)] if ledger.agents else 0), start
         )
         length = np.maximum(times.max() - start, 1.0)
-        places, p_values, sizes = [], [], []
-        for size in _SIZES:
-            if len(order) < size:
-                continue
-            last = np.arange(size - 1, len(order))
-            first = last - size + 1
-            same = subject[first] == subject[last]
-            first, last = first[same], last[same]
-            number = subject[first]
-            window = times[last] - times[first] + 60.0
-            rate = judged[number] * np.minimum(window / length[number], 1.0)
-            places.append(first)
-            p_values.append(np.minimum(judged[number] * excess(np.full(len(first), size - 1), 3 * rate), 1.0))
-            sizes.append(np.full(len(first), size))
-        if not places:
-            return [], 0
-        place, p_value, size_of = np.concatenate(places), np.concatenate(p_values), np.concatenate(sizes)
-        best = np.lexsort((p_value, subject[place]))
-        _, first_best = np.unique(subject[place][best], return_index=True)
-        chosen = best[first_best]
-        smallest = np.minimum(p_value[chosen] * len(_SIZES), 1.0)
+        best = [_densest(subject, times, stretch, judged, length) for stretch in stretches(subject)]
+        place, size_of, p_value = (np.concatenate([part[n] for part in best]) for n in range(3))
+        smallest = np.minimum(p_value * len(_SIZES), 1.0)
 
         def finding(row: int, q_value: float) -> Finding:
-            number = int(subject[place[chosen[row]]])
-            found = order[place[chosen[row]] : place[chosen[row]] + size_of[chosen[row]]]
+            number = int(subject[place[row]])
+            found = order[place[row] : place[row] + size_of[row]]
             reach = opinions.ts[found].max() - opinions.ts[found].min()
             low, high = np.searchsorted(subject, [number, number + 1])
             inside = (times[low:high] >= opinions.ts[found].min() - reach) & (
@@ -203,6 +185,41 @@ class Lockstep(Detector):
             )
 
         return self._likely(smallest, self.level / 10, finding), int((judged > 0).sum())
+
+
+def _densest(
+    subject: Ints, times: Floats, stretch: slice, judged: Ints, length: Floats
+) -> tuple[Ints, Ints, Floats]:
+    """Return the least probable window of each subject: its first place, its number of opinions, and its p-value.
+
+    Args:
+        subject: The subject of each opinion, ascending.
+        times: Its time, ascending within a subject.
+        stretch: The opinions to look at: all of some subjects.
+        judged: The number of raters of each subject.
+        length: The time in which each subject could be judged.
+    """
+    own, at = subject[stretch], times[stretch]
+    numbers, within = np.unique(own, return_inverse=True)
+    smallest, place, size_of = np.full(len(numbers), np.inf), np.zeros(len(numbers), np.int64), np.ones(len(numbers), int)
+    for size in _SIZES:
+        first = np.flatnonzero(own[: max(len(own) - size + 1, 0)] == own[size - 1 :])
+        if not len(first):
+            continue
+        number = own[first]
+        window = at[first + size - 1] - at[first] + 60.0
+        rate = judged[number] * np.minimum(window / length[number], 1.0)
+        p_value = np.minimum(judged[number] * excess(np.full(len(first), size - 1), 3 * rate), 1.0)
+        starts = np.flatnonzero(first_of(number))
+        least = np.minimum.reduceat(p_value, starts)
+        group = within[first[starts]]
+        better = least < smallest[group]
+        at_least = np.flatnonzero(p_value == np.repeat(least, np.diff(np.append(starts, len(first)))))
+        earliest = first[at_least[first_of(number[at_least])]]
+        group = group[better]
+        smallest[group], place[group], size_of[group] = least[better], earliest[better] + stretch.start, size
+    tested = np.isfinite(smallest)
+    return place[tested], size_of[tested], smallest[tested]
 
 
 def _duration(seconds: float) -> str:

@@ -55,22 +55,26 @@ class BiasModel:
             raters: The number of raters.
             subjects: The number of subjects.
         """
-        values = values.astype(np.float64)
+        values = np.asarray(values, np.float64)
         trust = trust * _informative(rater, values, raters)
         mean = float(np.average(values, weights=trust)) if trust.sum() > 0 else 50.0
         bias, quality = np.zeros(raters), np.full(subjects, mean)
         weight, spread = trust.copy(), 15.0
+        rest, scratch = np.empty(len(values)), np.empty(len(values))  # reused, because they may be large
         for _ in range(self.iterations):
-            corrected = values - bias[rater]
+            np.subtract(values, np.take(bias, rater, out=scratch), out=rest)
             total = group_sums(weight, subject, subjects) + self.prior_subject
-            quality = (group_sums(weight * corrected, subject, subjects) + self.prior_subject * mean) / total
-            residual = values - quality[subject]
+            summed = group_sums(np.multiply(weight, rest, out=scratch), subject, subjects)
+            quality = (summed + self.prior_subject * mean) / total
+            np.subtract(values, np.take(quality, subject, out=scratch), out=rest)
             by_rater = group_sums(weight, rater, raters) + self.prior_rater
-            bias = group_sums(weight * residual, rater, raters) / by_rater
-            rest = np.abs(residual - bias[rater])
-            robust = np.minimum(1.0, _HUBER / np.maximum(rest, 1e-9)) ** 1.5
-            weight = trust * robust
-            spread = float(np.sqrt((weight * rest**2).sum() / max(weight.sum(), 1e-9))) if len(rest) else 15.0
+            bias = group_sums(np.multiply(weight, rest, out=scratch), rater, raters) / by_rater
+            np.abs(np.subtract(rest, np.take(bias, rater, out=scratch), out=rest), out=rest)
+            np.divide(_HUBER, np.maximum(rest, 1e-9, out=scratch), out=scratch)
+            np.power(np.minimum(1.0, scratch, out=scratch), 1.5, out=scratch)
+            np.multiply(trust, scratch, out=weight)
+            np.multiply(weight, np.square(rest, out=scratch), out=scratch)
+            spread = float(np.sqrt(scratch.sum() / max(weight.sum(), 1e-9))) if len(rest) else 15.0
         self.quality_ = np.clip(quality, 0, 100)
         self.bias_, self.weight_, self.spread_ = bias, weight, max(spread, 5.0)
         self.information_ = group_sums(weight, subject, subjects)
@@ -92,7 +96,7 @@ class Reliability(Detector):
     """Estimates the bias of each rater.
 
     Attributes:
-        model_: The fitted model over all opinions.
+        bias_: The bias of each account; 0 without opinions.
         deviation_: The root mean square of each account's residuals; nan without opinions.
     """
 
@@ -103,9 +107,11 @@ class Reliability(Detector):
         ledger, opinions = context.ledger, context.ledger.opinions
         rows = np.flatnonzero(np.isfinite(opinions.percent))
         rater, subject, values = opinions.rater[rows], opinions.subject[rows], opinions.percent[rows]
-        self.model_ = BiasModel().fit(rater, subject, values, np.ones(len(rows)), ledger.accounts, ledger.subjects)
-        rest = values - self.model_.quality_[subject]
+        del rows
+        model = BiasModel().fit(rater, subject, values, np.ones(len(values)), ledger.accounts, ledger.subjects)
+        rest = values - model.quality_[subject]
         count = np.bincount(rater, minlength=ledger.accounts)
         squares = group_sums(rest**2, rater, ledger.accounts)
+        self.bias_ = model.bias_
         self.deviation_ = np.where(count > 0, np.sqrt(squares / np.maximum(count, 1)), np.nan)
         return []

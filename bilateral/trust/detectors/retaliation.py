@@ -15,7 +15,7 @@ from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pa
 from bilateral.trust.context import THIN
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted, share
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from bilateral.text import quoted
 from bilateral.trust.arrays import pairs
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import SMALLEST, adjusted, share
 from bilateral.values import STANDARD_TAGS
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, pairs
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
-from bilateral.trust.ledger import Kind
+from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted, excess
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _NEAR: Final = 0.05
 """The share of an amount that fees and rounding take."""
 
 
+_EVERY: Final = slice(None)
+
 _LEAST: Final = 0.1
 _MOST: Final = 1.5
 """The least part of a payment that counts as its return, and the most of all payments. An agent that pays others for
@@ -35,11 +37,12 @@ what it buys from them sends other sums. Otherwise a supplier could frame it by 
 
 @dataclass(frozen=True)
 class _Moves:
-    """Moves of money: the pair of ends as a key, the amount and the time of each."""
+    """Moves of money: the pair of ends as a key, the amount and the time of each, and its transfers in columns."""
 
     keys: Ints
     sent: Floats
     times: Floats
+    transfers: Ints
 
 
 class WashPayments(Detector):
@@ -76,9 +79,11 @@ class WashPayments(Detector):
         count = np.bincount(agent[returns], minlength=ledger.agents)
         expected = self._expected(context)
         candidates = np.flatnonzero(count)
+        back = np.flatnonzero(returns)
+        back = np.split(back[np.argsort(agent[back], kind="stable")], np.cumsum(count[candidates])[:-1])
         q_values = adjusted(excess(count[candidates], expected[candidates]), int((expected > 0).sum()))
         return [
-            self._finding(context, int(candidates[place]), float(q_values[place]), expected)
+            self._finding(context, int(candidates[place]), back[place], float(q_values[place]), expected)
             for place in np.argsort(q_values)[: self.limit]
             if q_values[place] < self.level
         ]
@@ -86,8 +91,9 @@ class WashPayments(Detector):
     def _returned(self, context: Context) -> Flags:
         """Mark the payments whose money returns in one step, in two, or as an equal payment."""
         ledger = context.ledger
-        src, dst, sent, at = _moves(ledger)
-        direct = _Moves(pairs(src, dst, ledger.accounts), sent, at)
+        src, dst, sent, at, rows = _moves(ledger)
+        direct = _Moves(pairs(src, dst, ledger.accounts), sent, at, rows[:, None])
+        self._by: dict[int, Ints] = {}
         out = np.zeros(len(ledger.payer), bool)
         payers = [ledger.payer, _own_funder(context)[np.maximum(ledger.payer, 0)]]
         receivers = [ledger.payee, _holder(ledger)]
@@ -107,8 +113,8 @@ class WashPayments(Detector):
         A move returns at least a tenth of the payment, and not much more than all that was paid between the two.
         """
         found = np.zeros(len(wanted), bool)
-        rows = np.flatnonzero(usable)
-        if not len(moves.keys) or not len(rows):
+        rows = np.flatnonzero(usable & contained(wanted, np.unique(moves.keys)))
+        if not len(rows):
             return found
         order = np.lexsort((moves.times, moves.keys))
         keys, sent, times = moves.keys[order], moves.sent[order], moves.times[order]
@@ -120,7 +126,10 @@ class WashPayments(Detector):
             row, inside = rows[place], slice(low[place], high[place])
             pause = times[inside] - ledger.paid_at[row]
             fitting = (sent[inside] >= _LEAST * ledger.amount[row]) & (sent[inside] <= _MOST * paid[place])
-            found[row] = bool((fitting & (pause >= 0) & (pause <= self.within)).any())
+            fitting &= (pause >= 0) & (pause <= self.within)
+            if fitting.any():
+                found[row] = True
+                self._by.setdefault(int(row), moves.transfers[order[low[place] + int(np.argmax(fitting))]])
         return found
 
     def _expected(self, context: Context) -> Floats:
@@ -134,10 +143,9 @@ class WashPayments(Detector):
         at_random = paid * (senders + 0.2) * 4 / max(ledger.accounts, 1)
         return np.where(paid > 0, np.maximum(at_random, 1e-4), 0.0)
 
-    def _finding(self, context: Context, agent: int, q_value: float, expected: Floats) -> Finding:
+    def _finding(self, context: Context, agent: int, payments: Ints, q_value: float, expected: Floats) -> Finding:  # noqa: PLR0913, PLR0917
         ledger, opinions = context.ledger, context.ledger.opinions
-        payments = np.flatnonzero(self.returned_ & (ledger.paid_agent == agent))
-        holders = np.unique(_holder(ledger)[payments])
+        holders = np.unique(_holder(ledger, payments))
         actors = np.unique(ledger.payer[payments])
         start, stop = np.searchsorted(opinions.subject, [agent, agent + 1])
         rows = np.arange(start, stop)[np.isin(opinions.rater[start:stop], actors)]
@@ -150,6 +158,8 @@ class WashPayments(Detector):
             beneficiaries=holders[holders >= 0].astype(np.int64),
             opinions=rows,
             payments=payments,
+            transfers=np.unique(np.concatenate([np.zeros(0, np.int64), *(self._by.get(n, []) for n in payments.tolist())]))
+            .astype(np.int64),
             weight=1.0 if len(payments) > 1 else 0.6,
             sentence=(
                 f"{len(payments)} payments of {len(actors)} accounts to agent {int(ledger.agent_ids[agent])} come back "
@@ -158,22 +168,19 @@ class WashPayments(Detector):
         )
 
 
-def _moves(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return the transfers between two accounts."""
-    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-    return (
-        ledger.src[inside].astype(np.int64),
-        ledger.dst[inside].astype(np.int64),
-        ledger.sent[inside],
-        ledger.sent_at[inside],
-    )
+def _moves(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Ints]:
+    """Return the transfers between two accounts: their ends, amounts, times and positions."""
+    rows = np.flatnonzero((ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst))
+    src, dst = ledger.src[rows].astype(np.int64), ledger.dst[rows].astype(np.int64)
+    return src, dst, ledger.sent[rows], ledger.sent_at[rows], rows
 
 
-def _holder(ledger: Ledger) -> Ints:
+def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
     """Return the account that held the agent of each payment when it was paid; -1 if unknown."""
     if not ledger.agents:
-        return ledger.payee
-    return ledger.holdings.at(ledger.paid_agent, ledger.paid_at, ledger.owner[np.maximum(ledger.paid_agent, 0)])
+        return ledger.payee[payments]
+    agent = ledger.paid_agent[payments]
+    return ledger.holdings.at(agent, ledger.paid_at[payments], ledger.owner[np.maximum(agent, 0)])
 
 
 def _own_funder(context: Context) -> Ints:
@@ -184,7 +191,7 @@ def _own_funder(context: Context) -> Ints:
 
 def _two_steps(context: Context, within: float) -> _Moves:
     """Return the transfers that pass on what an account that is not an exchange received shortly before."""
-    src, dst, sent, at = _moves(context.ledger)
+    src, dst, sent, at, rows = _moves(context.ledger)
     order = np.argsort(src, kind="stable")
     out_src, out_dst, out_sent, out_at = src[order], dst[order], sent[order], at[order]
     low, high = np.searchsorted(out_src, dst), np.searchsorted(out_src, dst, side="right")
@@ -197,7 +204,8 @@ def _two_steps(context: Context, within: float) -> _Moves:
     chosen = (pause >= 0) & (pause <= within) & (ratio > 0.3) & (ratio < 1 + _NEAR)  # noqa: PLR2004
     chosen &= out_dst[second] != src[first]
     keys = pairs(src[first][chosen], out_dst[second][chosen], context.ledger.accounts)
-    return _Moves(keys, out_sent[second][chosen], out_at[second][chosen])
+    both = np.column_stack([rows[first[chosen]], rows[order][second[chosen]]])
+    return _Moves(keys, out_sent[second][chosen], out_at[second][chosen], both)
 
 
 def _equal_payments(ledger: Ledger) -> Flags:

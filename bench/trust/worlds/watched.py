@@ -1,7 +1,4 @@
-"""Attack families that were written after the first engine, and on which nothing was tuned.
-
-Their figures were watched while detectors were changed later. So the name tells their origin only.
-"""
+"""Attack families that were written after the first engine, and whose figures were watched while it was changed."""
 
 from __future__ import annotations
 
@@ -108,7 +105,7 @@ def lone_validator(world: World, attack: Attack) -> None:
         world.rate_validator(validator, agent, world.random.uniform(92, 100), when + 2 * DAY, attack.number)
 
 
-UNSEEN: Final[dict[str, Callable[[World, Attack], None]]] = {
+WATCHED: Final[dict[str, Callable[[World, Attack], None]]] = {
     made.__name__: made
     for made in (bought_clients, two_gangs, layered_wash, slow_slander, swap_market, own_tag, lone_validator)
 }

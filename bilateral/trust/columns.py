@@ -1,0 +1,113 @@
+"""Columns of Arrow tables as arrays: codes of texts, and numbers without holes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bilateral.trust.arrays import Flags, Floats, Ints, dense
+
+LARGEST: Final = 1e38
+"""The largest value that the registry stores. Larger ones in a table are cut to it."""
+
+
+def distinct(column: pa.ChunkedArray) -> pa.Array:
+    """Return the distinct texts of a column.
+
+    Args:
+        column: A column of texts, or of a dictionary of texts.
+    """
+    if not pa.types.is_dictionary(column.type):
+        return pc.unique(column)
+    return pc.unique(pa.chunked_array([chunk.dictionary for chunk in column.chunks], pa.string()))
+
+
+def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> Ints:
+    """Return the position of each text among distinct texts; -1 for null.
+
+    Args:
+        column: A column of texts, or of a dictionary of texts.
+        among: The distinct texts.
+        missing: The number for a text that is not among them.
+    """
+    out = []
+    for chunk in column.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            table = np.asarray(pc.fill_null(pc.index_in(chunk.dictionary, among), missing))
+            codes = np.asarray(pc.fill_null(chunk.indices, -1))
+            found = np.full(len(codes), -1, np.int32)
+            found[codes >= 0] = table[codes[codes >= 0]]
+        else:
+            found = np.asarray(pc.fill_null(pc.index_in(chunk, among), missing)).copy()
+            found[np.asarray(chunk.is_null())] = -1
+        out.append(found.astype(np.int32, copy=False))
+    if len(out) == 1:
+        return out[0]
+    return np.concatenate(out) if out else np.zeros(0, np.int32)
+
+
+def shared_codes(column: pa.ChunkedArray) -> Ints:
+    """Return a code for each distinct text; -1 for null and for the empty text.
+
+    Args:
+        column: A column of texts.
+    """
+    texts = distinct(column).drop_null()
+    codes = positions(column, texts).astype(np.int64)
+    empty = pc.index(texts, "").as_py()
+    codes[codes == (empty if empty >= 0 else -2)] = -1
+    return dense(codes)[0]
+
+
+def equal(column: pa.ChunkedArray, text: str) -> Flags:
+    """Mark the rows that have a text.
+
+    Args:
+        column: A column of texts.
+        text: The text.
+    """
+    return np.asarray(positions(column, pa.array([text])) == 0, np.bool_)
+
+
+def floats(column: pa.ChunkedArray) -> Floats:
+    """Return a column as finite floats, with 0 for null and nan.
+
+    Args:
+        column: A column of numbers.
+    """
+    values = np.asarray(pc.fill_null(column, 0.0), np.float64)
+    return np.nan_to_num(values, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+
+
+def integers(column: pa.ChunkedArray) -> Ints:
+    """Return a column as integers, with -1 for null.
+
+    Args:
+        column: A column of integers.
+    """
+    return np.asarray(pc.fill_null(column, -1), np.int64)
+
+
+def flags(column: pa.ChunkedArray, *, missing: bool = False) -> Flags:
+    """Return a column as flags.
+
+    Args:
+        column: A column of flags.
+        missing: The value for null.
+    """
+    return np.asarray(pc.fill_null(column, missing), np.bool_)
+
+
+def at(values: Ints, places: Ints) -> Ints:
+    """Return the value at each place; -1 where the place is negative.
+
+    Args:
+        values: The values.
+        places: The places.
+    """
+    if not len(values):
+        return np.full(len(places), -1, np.int64)
+    return np.where(places >= 0, values[places], -1)

@@ -1,0 +1,164 @@
+"""Opinions: the rows by which an account judges a subject, with their values on one scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bilateral.trust.columns import distinct, positions
+from bilateral.values import STANDARD_TAGS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from bilateral.trust.arrays import Floats, Ints
+
+
+class Kind(IntEnum):
+    """The kind of an opinion. Each kind has subjects of its own."""
+
+    FEEDBACK = 0
+    CLIENT_RATING = 1
+    VALIDATOR_RATING = 2
+    VALIDATION = 3
+    CONSTANT_TAG = 4
+
+
+SOURCES: Final = ("feedback", "ratings", "ratings", "validations", "feedback")
+"""The table that each kind of opinion comes from."""
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """Opinions as parallel arrays, sorted by subject and time.
+
+    Attributes:
+        rater: The account that judges.
+        subject: The subject, numbered over all kinds.
+        kind: The `Kind`.
+        percent: The value on the scale of its tag, from 0 to 100; nan where the tag has no known scale.
+        raw: The value as it was given.
+        tag: The code of the tag; -1 for other tables than the feedback.
+        ts: The time in Unix seconds.
+        row: The id of the row in its table; the position in the table of validations.
+        payment: The position of the payment that a feedback names; -1 if it names none, -2 if it does not exist.
+    """
+
+    rater: Ints
+    subject: Ints
+    kind: Ints
+    percent: Floats
+    raw: Floats
+    tag: Ints
+    ts: Floats
+    row: Ints
+    payment: Ints
+
+    def __len__(self) -> int:
+        """Return the number of opinions."""
+        return len(self.rater)
+
+    @classmethod
+    def empty(cls, size: int) -> Opinions:
+        """Return room for opinions, of neither tag nor payment.
+
+        Args:
+            size: The number of opinions.
+        """
+        return cls(
+            rater=np.full(size, -1, np.int32),
+            subject=np.full(size, -1, np.int32),
+            kind=np.zeros(size, np.int8),
+            percent=np.full(size, np.nan, np.float32),
+            raw=np.zeros(size),
+            tag=np.full(size, -1, np.int32),
+            ts=np.zeros(size),
+            row=np.zeros(size, np.int64),
+            payment=np.full(size, -1, np.int32),
+        )
+
+    def put(self, start: int, **columns: Ints | Floats) -> None:
+        """Write columns from a place on.
+
+        Args:
+            start: The place.
+            **columns: The columns, all of one length.
+        """
+        for name, column in columns.items():
+            getattr(self, name)[start : start + len(column)] = column
+
+    def sorted(self) -> Opinions:
+        """Return the opinions of known raters about known subjects, in order. These arrays are given up for it."""
+        order = np.flatnonzero((self.rater >= 0) & (self.subject >= 0))
+        keys = [self.row, self.ts, self.subject]
+        if len(order) < len(self):
+            keys = [key[order] for key in keys]
+        order = order[np.lexsort(keys)]
+        del keys
+        held = vars(self)
+        return Opinions(**{name: held.pop(name)[order] for name in list(held)})
+
+
+_CONSTANT_ROWS: Final = 50
+
+
+def scaled(raw: Floats, tag: Ints, texts: list[str]) -> tuple[Floats, Ints]:
+    """Return values as percentages of their tag's scale, and the tags that carry one value only.
+
+    Args:
+        raw: The values.
+        tag: The code of each value's tag.
+        texts: The text of each tag.
+    """
+    percent = np.full(len(raw), np.nan, np.float32)
+    constant = []
+    if len(texts) > 0:
+        order = np.argsort(tag, kind="stable")
+        bounds = np.searchsorted(tag, np.arange(len(texts) + 1), sorter=order)
+        for code, text in enumerate(texts):
+            rows = order[bounds[code] : bounds[code + 1]]
+            known = STANDARD_TAGS.get(text)
+            if known is not None and known.highest is not None and known.lowest is not None:
+                low, high = float(known.lowest), float(known.highest)
+            elif len(rows) >= _CONSTANT_ROWS:
+                low, high = np.quantile(raw[rows], [0.01, 0.99])
+                if low == high:
+                    constant.append(code)
+                    continue
+                if low >= 0 and high <= 100:  # noqa: PLR2004  # a percentage, as most tags of use are
+                    low, high = 0.0, 100.0
+            else:
+                low, high = 0.0, 100.0
+            percent[rows] = np.clip((raw[rows] - low) / (high - low), 0, 1) * 100
+    return percent, np.array(constant, np.int64)
+
+
+def proven(
+    named: pa.ChunkedArray, transactions: pa.ChunkedArray, pays: tuple[Ints, Ints], says: tuple[Ints, Ints]
+) -> Ints:
+    """Return the position of the payment that each feedback names; -1 if it names none, -2 if it does not exist.
+
+    One transaction may hold several payments. Then it is the payment of this client to this agent, if there is one.
+
+    Args:
+        named: The transaction that each feedback names.
+        transactions: The transaction of each payment.
+        pays: The payer and the agent of each payment.
+        says: The client and the agent of each feedback.
+    """
+    texts = distinct(named).drop_null()
+    wanted, held = positions(named, texts), positions(transactions, texts)
+    order = np.argsort(held, kind="stable")
+    low, high = (np.searchsorted(held, wanted, side=side, sorter=order) for side in ("left", "right"))
+    found = np.where(wanted < 0, -1, -2).astype(np.int32)
+    some = np.flatnonzero((wanted >= 0) & (high > low))
+    found[some] = order[low[some]]
+    for row in some[high[some] - low[some] > 1]:
+        places = order[low[row] : high[row]]
+        match = 2 * (pays[0][places] == says[0][row]) + (pays[1][places] == says[1][row])
+        found[row] = places[np.argmax(match)]
+    return found
+
