@@ -11,7 +11,7 @@ from scipy import stats
 from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs, percentiles, stretches
 from bilateral.trust.kinship import Kinship, kinship
 from bilateral.trust.opinions import Kind
-from bilateral.trust.steps import ARRAYS, Edges, Steps
+from bilateral.trust.steps import ARRAYS, KINDS, Edges, Steps
 
 if TYPE_CHECKING:
     from bilateral.trust.ledger import Ledger
@@ -38,7 +38,9 @@ class Context:
         paid: Marks the opinions whose rater paid the agent a usual amount before.
         freshness: The share of opinions of the same time by raters of at most that age.
         paid_share: The share of feedback whose rater paid.
-        mean: The mean percentage over all feedback.
+        mean: The mean percentage of each kind of opinion.
+        grounded: Marks the first opinions of pairs whose rater paid, or judges several subjects.
+        grounded_count, grounded_sum: The number and the sum of the percentages of these, by subject.
         risk: The share of opinions whose rater risks at most as little: a young account, with few other opinions, that
             did not pay, and gives an extreme value. 1 for an opinion that is not the first of its pair.
         youth: The same by age and number of opinions alone.
@@ -53,7 +55,10 @@ class Context:
     paid: Flags
     freshness: Floats
     paid_share: float
-    mean: float
+    mean: Floats
+    grounded: Flags
+    grounded_count: Floats
+    grounded_sum: Floats
     risk: Floats
     youth: Floats
 
@@ -74,9 +79,10 @@ class Context:
         rows = first[edges.kind != Kind.CONSTANT_TAG]
         del edges
         feedback = opinions.kind == Kind.FEEDBACK
-        known = feedback & np.isfinite(opinions.percent)
         freshness, paid = _freshness(ledger, kin), _paid(ledger)
         risk, youth = np.ones(len(opinions)), np.ones(len(opinions))
+        grounded = np.zeros(len(opinions), bool)
+        grounded[rows] = np.isfinite(opinions.percent[rows]) & (paid[rows] | (activity[opinions.rater[rows]] > THIN))
         young = _youngness(ledger, rows, activity, freshness)
         youth[rows] = percentiles(-young)
         risk[rows] = percentiles(-(young + _cheapness(ledger, rows, paid)))
@@ -90,10 +96,21 @@ class Context:
             paid=paid,
             freshness=freshness,
             paid_share=float(paid[feedback].mean()) if feedback.any() else 0.0,
-            mean=float(opinions.percent[known].mean()) if known.any() else 50.0,
+            mean=_means(ledger),
+            grounded=grounded,
+            grounded_count=group_sums(grounded, opinions.subject, ledger.subjects),
+            grounded_sum=group_sums(np.where(grounded, opinions.percent, 0.0), opinions.subject, ledger.subjects),
             risk=risk,
             youth=youth,
         )
+
+
+def _means(ledger: Ledger) -> Floats:
+    """Return the mean percentage of each kind of opinion; 50 without one."""
+    known = np.isfinite(ledger.opinions.percent)
+    kind = ledger.opinions.kind[known]
+    count = np.bincount(kind, minlength=KINDS)
+    return np.where(count > 0, group_sums(ledger.opinions.percent[known], kind, KINDS) / np.maximum(count, 1), 50.0)
 
 
 def _first_of_pairs(ledger: Ledger) -> Ints:
@@ -192,19 +209,25 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
 def inflation_odds(context: Context, rows: Ints) -> float:
     """Return the probability that some opinions lie so far from those of others by chance.
 
-    The mean of each subject is compared with that of all feedback. Opinions about one subject count as one, so that a
-    group of friends who all rate one good agent well does not look odd.
+    The mean of each subject is compared with what grounded others say of it, drawn towards the mean of its kind.
+    Opinions about one subject count as one, so that friends who all rate one good agent well do not look odd. Others
+    count only if they paid or judge several subjects. Otherwise fresh accounts could contradict whom they want to frame.
 
     Args:
         context: The context.
         rows: Positions of opinions.
     """
     opinions = context.ledger.opinions
-    rows = rows[np.isfinite(opinions.percent[rows]) & (opinions.kind[rows] == Kind.FEEDBACK)]
+    rows = rows[np.isfinite(opinions.percent[rows]) & (opinions.kind[rows] != Kind.CONSTANT_TAG)]
     if not len(rows):
         return 1.0
     subjects, inverse = np.unique(opinions.subject[rows], return_inverse=True)
-    average = group_sums(opinions.percent[rows].astype(np.float64), inverse, len(subjects)) / np.bincount(inverse)
-    deviation = 15.0 + 8.0 / np.sqrt(np.bincount(inverse))
-    score = float(((average - context.mean) / deviation).sum() / np.sqrt(len(subjects)))
+    count, percent = np.bincount(inverse), opinions.percent[rows].astype(np.float64)
+    average = group_sums(percent, inverse, len(subjects)) / count
+    counts = context.grounded[rows].astype(np.float64)
+    others = context.grounded_count[subjects] - group_sums(counts, inverse, len(subjects))
+    said = context.grounded_sum[subjects] - group_sums(percent * counts, inverse, len(subjects))
+    usual = (said + context.mean[context.ledger.subject_kind[subjects]]) / (others + 1)
+    deviation = 15.0 + 8.0 / np.sqrt(count)
+    score = float(((average - usual) / deviation).sum() / np.sqrt(len(subjects)))
     return float(2 * stats.norm.sf(abs(score)))

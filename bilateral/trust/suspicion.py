@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
 from bilateral.trust.opinions import Kind
+from bilateral.trust.signs import weak_signs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +31,9 @@ _OF_ONE_HAND: Final = ("one funder", "one funder and one amount")
 
 _RANKED: Final = 1.9
 """The most that an account gets for what others did to it. It is ranked by it, and never flagged for it."""
+
+RANKING: Final = ("praised by flagged", "tied by others", "weak signs")
+"""The parts of a suspicion that rank an account and never flag it."""
 
 _CLUSTER: Final = 1.0
 """The strength from which a finding joins its members into a cluster."""
@@ -83,7 +87,10 @@ def suspicion(
     row = _false_rows(context, findings, total, threshold)
     parts["praised by flagged"] = _praised(context, row)
     parts["tied by others"] = np.minimum(np.maximum(tied, np.where(context.kin.acknowledged, 0.0, kin)), _RANKED)
-    ranked = parts["praised by flagged"] + parts["tied by others"]
+    parts["weak signs"] = weak_signs(context)
+    for account in verdicts:
+        parts["weak signs"][account] = 0.0
+    ranked = np.sum([parts[name] for name in RANKING], axis=0)
     total = total + ranked
     for account, guilty in verdicts.items():
         total[account] = 99.0 if guilty else 0.0

@@ -197,6 +197,8 @@ def _validations(world: World) -> None:
     for agent in world.servers:
         if draw.random() < world.settings.validated:
             validator = world.validators[draw.integers(len(world.validators))]
+            if validator.owner is agent.owner:
+                continue
             world.validate(validator, agent, agent.quality + draw.normal(0, 5), world.time(agent.ts))
             if draw.random() < 0.4:  # noqa: PLR2004
                 world.rate_validator(validator, agent, 85 + draw.normal(0, 8), world.time(agent.ts))

@@ -26,6 +26,7 @@ _SCORED: Final = {"agents": "server", "clients": "client", "validators": "valida
 """The sides by the tables of results that hold their scores."""
 
 
+_ROUNDING: Final = 1e-9
 _SUSPICION: Final = ("address", "suspicion", "cluster", "threshold_flag")
 """The columns of accounts beside those of the detectors."""
 
@@ -169,6 +170,8 @@ def _suspicions(results: Results) -> Iterator[dict[str, Any]]:
     trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
     for row in results.addresses.to_pylist():
         account, amount, cluster, is_flagged = (row.pop(name) for name in _SUSPICION)
+        amount = max(amount - row.pop("weak_signs", 0.0), 0.0)  # they rank everybody, and say little about one account
+        amount = amount if amount > _ROUNDING else 0.0
         if amount > 0 or cluster is not None or is_flagged or account in trust:
             yield {
                 "account": account,
