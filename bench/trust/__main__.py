@@ -120,6 +120,7 @@ def main() -> None:
     parser.add_argument("data", nargs="?", type=Path, help="the folder of the real data; see the top of this module")
     parser.add_argument("--large", action="store_true", help="measure the speed at ten million opinions, too")
     only = parser.add_mutually_exclusive_group()
+    only.add_argument("--worlds", action="store_true", help="measure the worlds alone")
     only.add_argument("--speed", action="store_true", help="measure the speed alone")
     only.add_argument("--paths", action="store_true", help="measure arrays and a database alone")
     only.add_argument("--real", action="store_true", help="measure the real data alone")
@@ -128,12 +129,12 @@ def main() -> None:
     arguments = parser.parse_args()
     console = Console()
     figures = page.recorded()
-    chosen = {name for name in ("speed", "paths", "real", "first_run", "page") if getattr(arguments, name)}
+    chosen = {name for name in ("worlds", "speed", "paths", "real", "first_run", "page") if getattr(arguments, name)}
     if "real" in chosen and arguments.data is None:
         parser.error("--real needs the folder of the data")
     if "first_run" in chosen:
         first_run(figures)
-    if not chosen:
+    if chosen <= {"worlds"}:
         figures["worlds"] = worlds(console, figures["worlds"])
         _record(figures)
     if arguments.data is not None and chosen <= {"real"}:

@@ -157,9 +157,9 @@ def _own(context: Context, findings: Sequence[Finding]) -> Flags:
 
 
 def _praised(context: Context, row: Floats) -> Floats:
-    """Return what owners get whose praise is mostly false. It ranks them, and never flags them."""
+    """Return what owners and clients get whose praise is mostly false. It ranks them, and never flags them."""
     ledger, opinions = context.ledger, context.ledger.opinions
-    praise = (opinions.percent >= 60) & (opinions.kind == Kind.FEEDBACK)  # noqa: PLR2004
+    praise = (opinions.percent >= 60) & (opinions.kind != Kind.CONSTANT_TAG)  # noqa: PLR2004
     subject = opinions.subject[praise]
     false = group_sums(row[praise], subject, ledger.subjects)
     count = np.bincount(subject, minlength=ledger.subjects)
