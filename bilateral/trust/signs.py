@@ -17,7 +17,7 @@ from bilateral.trust.opinions import Kind
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
 
-_MOST: Final = 0.4
+_MOST: Final = 0.1
 """The suspicion of the oddest account: less than that of the weakest finding that counts."""
 
 _ODDEST: Final = 6.0
