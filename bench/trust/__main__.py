@@ -124,7 +124,7 @@ def main() -> None:
     only.add_argument("--speed", action="store_true", help="measure the speed alone")
     only.add_argument("--paths", action="store_true", help="measure arrays and a database alone")
     only.add_argument("--real", action="store_true", help="measure the real data alone")
-    only.add_argument("--first-run", action="store_true", help="run the latest families for the first time, and only once")
+    only.add_argument("--first-run", action="store_true", help="run the latest families once, for the first time")
     only.add_argument("--page", action="store_true", help="write the page from the recorded figures")
     arguments = parser.parse_args()
     console = Console()

@@ -27,7 +27,8 @@ def plots(figures: dict[str, Any]) -> None:
         for name, row in sets[kind].items()
         if name.startswith("family ")
     ]
-    _draw("trust-families", "Recall by family: blue visible, green seen, yellow watched, red latest", "recall at 1 %", families)
+    title = "Recall by family: blue visible, green seen, yellow watched, red latest"
+    _draw("trust-families", title, "recall at 1 %", families)
     methods: list[Bar] = [
         (f"{name}, {kind}", interval(row["AUC"]), colour)
         for kind, colour in _COLOURS.items()

@@ -151,7 +151,7 @@ def _paid(ledger: Ledger) -> Flags:
     keys, times = keys[order], ledger.paid_at[usable][order]
     start = first_of(keys)
     keys, times = keys[start], times[start]
-    paid = (agent >= 0) & (opinions.kind != Kind.CLIENT_RATING)
+    paid: Flags = (agent >= 0) & (opinions.kind != Kind.CLIENT_RATING)
     for stretch in stretches(opinions.subject):
         wanted = pairs(opinions.rater[stretch], np.maximum(agent[stretch], 0), ledger.agents)
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -211,7 +211,7 @@ def inflation_odds(context: Context, rows: Ints) -> float:
 
     The mean of each subject is compared with what grounded others say of it, drawn towards the mean of its kind.
     Opinions about one subject count as one, so that friends who all rate one good agent well do not look odd. Others
-    count only if they paid or judge several subjects. Otherwise fresh accounts could contradict whom they want to frame.
+    count only if they paid or judge several subjects: fresh accounts cannot contradict whom they want to frame.
 
     Args:
         context: The context.

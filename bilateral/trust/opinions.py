@@ -161,4 +161,3 @@ def proven(
         match = 2 * (pays[0][places] == says[0][row]) + (pays[1][places] == says[1][row])
         found[row] = places[np.argmax(match)]
     return found
-

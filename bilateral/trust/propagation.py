@@ -62,7 +62,7 @@ class EigenTrust:
 
         Args:
             moved: Returns the trust that each account gets in a round, from the trust that each holds.
-            ends: Marks the accounts that pass no trust on. What they hold returns to the list.
+            ends: Marks the accounts that pass no trust on. Their trust returns to the list.
             trusted: The reader's list.
             size: The number of accounts.
 

@@ -128,7 +128,7 @@ class Relational(Steps):
         return Cells(subject[order], own[order], count[order], tests, written)
 
     def trust(self, source: Ints, target: Ints, weight: Floats, trusted: Ints, size: int) -> EigenTrust:
-        """See `Steps`. Each round is a query; the trust that accounts hold goes in, and the trust that moves comes out."""
+        """See `Steps`. Each round is a query: the trust that accounts hold goes in, and what moves comes out."""
         import ibis  # noqa: PLC0415  # heavy, and for this path only
 
         edges = ibis.memtable(

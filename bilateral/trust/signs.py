@@ -1,8 +1,8 @@
 """Weak signs: what is odd about an account beside all findings. They rank accounts that no finding names.
 
-An opinion is odd if its rater is young, judges few others, did not pay, and gives an extreme value. An account is ranked
-by its oddest opinion, and by the company of that opinion: the others about the same subject. An owner is ranked by the
-praise of its agents. All of it may be chance, or the doing of others, so it flags nobody.
+An opinion is odd if its rater is young, judges few others, did not pay, and gives an extreme value. An account is
+ranked by its oddest opinion, and by the company of that opinion: the others about the same subject. An owner is ranked
+by the praise of its agents. All of it may be chance, or the doing of others, so it flags nobody.
 """
 
 from __future__ import annotations

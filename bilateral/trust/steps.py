@@ -172,7 +172,9 @@ class Arrays(Steps):
 
     def cells(self, ledger: Ledger, edges: Edges, group: Ints, size: int) -> Cells:  # noqa: ARG002
         """See `Steps`. Subjects are taken in stretches, which bounds the memory."""
-        parts, counts, tests = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
+        parts: list[Ints] = [np.zeros(0, np.int64)]
+        counts: list[Ints] = [np.zeros(0, np.int64)]
+        tests = 0
         written = np.zeros(size * KINDS, np.int64)
         for stretch in stretches(edges.subject):
             own = group[edges.rater[stretch]].astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 COLUMNS: Final[dict[str, dict[str, pa.DataType]]] = {
     "agents": {
@@ -136,9 +139,7 @@ class Tables:
             try:
                 wanted = columns | OPTIONAL.get(name, {})
                 known = [column for column in pq.read_schema(path).names if column in wanted]
-                read = pq.read_table(path, columns=known, read_dictionary=_REPEATED.get(name, []))
-                found[name] = read.unify_dictionaries()  # each group of rows has a dictionary of its own
-                del read
+                found[name] = _read(path, known, frozenset(_REPEATED.get(name, ())))
             except (pa.ArrowException, OSError) as error:
                 raise InvalidArgumentError(f"{path.name} is not a Parquet table: {error}") from None
         pa.default_memory_pool().release_unused()
@@ -168,6 +169,24 @@ class Tables:
                 for field in fields(self)
             }
         )
+
+
+def _read(path: Path, columns: Sequence[str], repeated: frozenset[str]) -> pa.Table:
+    """Read some columns of a file; those whose texts repeat one by one, as codes of one dictionary each.
+
+    Arrow itself would keep a dictionary for each part of the rows, which takes many times the memory.
+    """
+    table = pq.read_table(path, columns=[name for name in columns if name not in repeated])
+    found = {name: table.column(name) for name in table.column_names}
+    for name in columns:
+        if name in repeated:
+            texts = pq.read_table(path, columns=[name]).column(0)
+            if pa.types.is_dictionary(texts.type):
+                texts = pc.cast(texts, pa.string())
+            found[name] = texts.dictionary_encode() if pa.types.is_string(texts.type) else texts
+            del texts
+            pa.default_memory_pool().release_unused()
+    return pa.table({name: found[name] for name in columns})
 
 
 def _checked(name: str, table: pa.Table | None) -> pa.Table:

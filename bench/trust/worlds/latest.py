@@ -126,9 +126,7 @@ def one_purse(world: World, attack: Attack) -> None:
     agents = []
     for one in accounts:
         quality = world.random.uniform(20, 50)
-        agents.append(
-            world.agent(one, one.born + 600, quality, wallet=purse, role="beneficiary", attack=attack.number)
-        )
+        agents.append(world.agent(one, one.born + 600, quality, wallet=purse, role="beneficiary", attack=attack.number))
     camouflage(world, accounts, 4.0, at)
     for place, one in enumerate(accounts):
         others = np.setdiff1d(np.arange(len(agents)), [place])

@@ -142,7 +142,8 @@ def _transfers(context: Context, grouping: Grouping, actors: Ints) -> Ints:
         return np.zeros(0, np.int64)
     if grouping.name == COLLECTOR:
         rows = np.flatnonzero(np.isin(ledger.src, actors))
-        return rows[ledger.dst[rows] == context.kin.collector[ledger.src[rows]]]
+        collected: Ints = rows[ledger.dst[rows] == context.kin.collector[ledger.src[rows]]]
+        return collected
     funding = ledger.funding[actors]
     return np.sort(funding[funding >= 0]).astype(np.int64)
 

@@ -165,7 +165,9 @@ class Links(Detector):
                 own,
                 funds=_RATER,
             ),
-            _Link("judge an account that they funded", (funder[account] == rater) & ~itself, account, own, funds=_RATED),
+            _Link(
+                "judge an account that they funded", (funder[account] == rater) & ~itself, account, own, funds=_RATED
+            ),
             _Link(
                 "judge an account of their own funder",
                 (shared >= 0) & (shared == funder[account]) & ~itself,
@@ -212,7 +214,7 @@ class Links(Detector):
 
 
 def _gifts(ledger: Ledger) -> Ints:
-    """Return the transfers that found nothing and are no dust, sorted by sender and receiver."""
+    """Return the transfers beside first funds and dust, sorted by sender and receiver."""
     inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
     inside &= ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src
     inside &= _usual(ledger.sent)
@@ -253,7 +255,7 @@ def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], l
     written = np.bincount(opinions.rater[context.pair], minlength=ledger.accounts)
     total = max(len(context.pair), 1)
     order = np.argsort(link.group, kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(link.group[order])) + 1)
+    parts: list[Ints] = np.split(order, np.flatnonzero(np.diff(link.group[order])) + 1)
     counts, expected, cheap = np.zeros(len(parts)), np.zeros(len(parts)), np.zeros(len(parts))
     for place, part in enumerate(parts):
         rows = link.rows[part]

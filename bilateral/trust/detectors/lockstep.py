@@ -187,9 +187,7 @@ class Lockstep(Detector):
         return self._likely(smallest, self.level / 10, finding), int((judged > 0).sum())
 
 
-def _densest(
-    subject: Ints, times: Floats, stretch: slice, judged: Ints, length: Floats
-) -> tuple[Ints, Ints, Floats]:
+def _densest(subject: Ints, times: Floats, stretch: slice, judged: Ints, length: Floats) -> tuple[Ints, Ints, Floats]:
     """Return the least probable window of each subject: its first place, its number of opinions, and its p-value.
 
     Args:
@@ -201,7 +199,8 @@ def _densest(
     """
     own, at = subject[stretch], times[stretch]
     numbers, within = np.unique(own, return_inverse=True)
-    smallest, place, size_of = np.full(len(numbers), np.inf), np.zeros(len(numbers), np.int64), np.ones(len(numbers), int)
+    smallest, place = np.full(len(numbers), np.inf), np.zeros(len(numbers), np.int64)
+    size_of = np.ones(len(numbers), np.int64)
     for size in _SIZES:
         first = np.flatnonzero(own[: max(len(own) - size + 1, 0)] == own[size - 1 :])
         if not len(first):
@@ -209,7 +208,9 @@ def _densest(
         number = own[first]
         window = at[first + size - 1] - at[first] + 60.0
         rate = judged[number] * np.minimum(window / length[number], 1.0)
-        p_value = np.minimum(judged[number] * excess(np.full(len(first), size - 1), 3 * rate), 1.0)
+        p_value = np.minimum(
+            judged[number] * excess(np.full(len(first), size - 1), np.asarray(3 * rate, np.float64)), 1.0
+        )
         starts = np.flatnonzero(first_of(number))
         least = np.minimum.reduceat(p_value, starts)
         group = within[first[starts]]

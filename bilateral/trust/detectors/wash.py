@@ -80,10 +80,10 @@ class WashPayments(Detector):
         expected = self._expected(context)
         candidates = np.flatnonzero(count)
         back = np.flatnonzero(returns)
-        back = np.split(back[np.argsort(agent[back], kind="stable")], np.cumsum(count[candidates])[:-1])
+        parts = np.split(back[np.argsort(agent[back], kind="stable")], np.cumsum(count[candidates])[:-1])
         q_values = adjusted(excess(count[candidates], expected[candidates]), int((expected > 0).sum()))
         return [
-            self._finding(context, int(candidates[place]), back[place], float(q_values[place]), expected)
+            self._finding(context, int(candidates[place]), parts[place], float(q_values[place]), expected)
             for place in np.argsort(q_values)[: self.limit]
             if q_values[place] < self.level
         ]
@@ -143,9 +143,9 @@ class WashPayments(Detector):
         at_random = paid * (senders + 0.2) * 4 / max(ledger.accounts, 1)
         return np.where(paid > 0, np.maximum(at_random, 1e-4), 0.0)
 
-    def _finding(self, context: Context, agent: int, payments: Ints, q_value: float, expected: Floats) -> Finding:  # noqa: PLR0913, PLR0917
+    def _finding(self, context: Context, agent: int, payments: Ints, q_value: float, expected: Floats) -> Finding:
         ledger, opinions = context.ledger, context.ledger.opinions
-        holders = np.unique(_holder(ledger, payments))
+        holders, nothing = np.unique(_holder(ledger, payments)), np.zeros(0, np.int64)
         actors = np.unique(ledger.payer[payments])
         start, stop = np.searchsorted(opinions.subject, [agent, agent + 1])
         rows = np.arange(start, stop)[np.isin(opinions.rater[start:stop], actors)]
@@ -158,8 +158,7 @@ class WashPayments(Detector):
             beneficiaries=holders[holders >= 0].astype(np.int64),
             opinions=rows,
             payments=payments,
-            transfers=np.unique(np.concatenate([np.zeros(0, np.int64), *(self._by.get(n, []) for n in payments.tolist())]))
-            .astype(np.int64),
+            transfers=np.unique(np.concatenate([nothing, *(self._by.get(n, nothing) for n in payments.tolist())])),
             weight=1.0 if len(payments) > 1 else 0.6,
             sentence=(
                 f"{len(payments)} payments of {len(actors)} accounts to agent {int(ledger.agent_ids[agent])} come back "
