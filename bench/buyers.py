@@ -62,8 +62,8 @@ class Market(World):
         """Settle a payment, sent by a facilitator, and return its gas."""
         chain_id = ape.chain.chain_id
         payment = sign_payment(self.token, chain_id, buyer, self.payee.address, PRICE, number)
-        arguments = payment.in_parts if in_parts else payment.whole
-        return int(self.registry.settle(*arguments, self.token, sender=self.validator).gas_used)
+        arguments = payment.settled_in(self.token, in_parts=in_parts)
+        return int(self.registry.settle(*arguments, sender=self.validator).gas_used)
 
     def _set_wallet(self) -> None:
         deadline = ape.chain.blocks.head.timestamp + 120
@@ -174,7 +174,7 @@ CASES = [
     GasCase("settle with (v, r, s), later", 92_500, partial(_settle, earlier=1, in_parts=True)),
     GasCase("settle to a wallet that is not the owner, first", 112_300, partial(_settle, earlier=0, own_wallet=True)),
     GasCase("settle to a wallet that is not the owner, later", 94_800, partial(_settle, earlier=1, own_wallet=True)),
-    GasCase("recordPayment, a buyer's first", 70_100, partial(_record_payment, earlier=0)),
+    GasCase("recordPayment, a buyer's first", 70_000, partial(_record_payment, earlier=0)),
     GasCase("recordPayment, later", 53_000, partial(_record_payment, earlier=1)),
     GasCase("recordManyPayments, 32 new buyers, each", 47_500, partial(_record_payments, same_buyer=False)),
     GasCase("recordManyPayments, 32 of one buyer, each", 25_500, partial(_record_payments, same_buyer=True)),

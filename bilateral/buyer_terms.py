@@ -229,11 +229,11 @@ class SignedPayment:
     @property
     def arguments(self) -> tuple[Any, ...]:
         """The arguments of `settle`."""
-        terms = (self.buyer, self.payee, self.amount, self.valid_after, self.valid_before, self.nonce)
+        terms = (self.buyer, self.payee, self.amount, self.valid_after, self.valid_before, self.nonce, self.token)
         if len(self.signature) != _SIGNATURE_BYTES:
-            return (*terms, self.signature, self.token)
+            return (*terms, self.signature)
         recovery = self.signature[64] + 27 * (self.signature[64] < 27)  # noqa: PLR2004  # signers write 0 or 27
-        return (*terms, recovery, self.signature[:32], self.signature[32:64], self.token)
+        return (*terms, recovery, self.signature[:32], self.signature[32:64])
 
 
 @checked_class

@@ -38,14 +38,19 @@ class Payment:
     signature: bytes
 
     @property
-    def in_parts(self) -> tuple[Any, ...]:
-        """The arguments of the overload with `v`, `r` and `s`."""
-        return (*self.terms, self.signature[64], self.signature[:32], self.signature[32:64])
-
-    @property
     def whole(self) -> tuple[Any, ...]:
-        """The arguments of the overload with a signature in one piece."""
+        """The arguments of the token's `transferWithAuthorization` with a signature in one piece."""
         return (*self.terms, self.signature)
+
+    def settled_in(self, token: Any, *, in_parts: bool = False) -> tuple[Any, ...]:
+        """Return the arguments of the registry's `settle`.
+
+        Args:
+            token: The token, or its address.
+            in_parts: True for the overload with `v`, `r` and `s`.
+        """
+        parts = (self.signature[64], self.signature[:32], self.signature[32:64]) if in_parts else (self.signature,)
+        return (*self.terms, token, *parts)
 
 
 def sign_payment(  # noqa: PLR0913, PLR0917  # the terms of a payment

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.buyers.messages import content_hash
-from bilateral.buyers.proofs import accounts_of, find_payment, require_signer
+from bilateral.buyers.proofs import accounts_of, find_payment, operators_of, require_signer
 from bilateral.buyers.requests import (
     DisputeBody,
     EnrichmentBody,
@@ -24,6 +24,7 @@ from bilateral.buyers.requests import (
     address_of,
     parse_body,
 )
+from bilateral.identifiers import checksummed
 from bilateral.index.payments.schema import (
     agent_enrichment,
     agent_review,
@@ -32,7 +33,7 @@ from bilateral.index.payments.schema import (
     buyer_reply,
 )
 from bilateral.index.queries.registries import AgentKey, agent_key, read_registries
-from bilateral.signatures import Domain
+from bilateral.signatures import Domain, recover_signer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -201,11 +202,14 @@ class BuyerMessages:
         if body.issuedAt > time.time() + _AHEAD:
             raise _invalid("issuedAt: the time is in the future")
         content = content_hash(unsigned)
+        signature = bytes.fromhex(body.signature[2:])
         with self._engine.connect() as connection:
             seller = self._seller(connection, body.globalId, None)
+            message = body.message(seller, content)
             accepted = accounts_of(connection, seller)
-        signature = bytes.fromhex(body.signature[2:])
-        message = body.message(seller, content)
+            author = recover_signer(message.digest(_domain(seller)), signature)
+            if author is not None:
+                accepted |= operators_of(connection, seller, [checksummed(author)])
         signer = require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
         is_new = self._replace(seller, body, unsigned, (content, signer, signature))
         from bilateral.buyers.discounts import warnings_of  # noqa: PLC0415  # one function of a sibling

@@ -117,7 +117,7 @@ class BuyerDispute(TypedMessage):
 
 @dataclass(frozen=True)
 class AgentEnrichment(TypedMessage):
-    """A service of a seller with its policy for buyers (section 6.1), signed by the agent's wallet or owner.
+    """A service of a seller with its policy for buyers (section 6.1), signed by the agent's wallet, owner or operator.
 
     Attributes:
         registry: The identity registry of the seller.

@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.errors import BilateralError
+from bilateral.events import ApprovalForAll
 from bilateral.identifiers import checksummed
 from bilateral.index import schema
 from bilateral.index.endpoint import Endpoint
@@ -264,6 +265,31 @@ def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
     finally:
         endpoint.close()
     return answer[2:10] == _MAGIC.hex() and len(answer) == 66  # noqa: PLR2004  # 0x and a word
+
+
+def operators_of(connection: Connection, seller: AgentKey, accounts: Collection[str]) -> set[str]:
+    """Return the accounts that the owner of an agent has approved for all its agents (ERC-721).
+
+    Args:
+        connection: The database.
+        seller: The agent.
+        accounts: The accounts in question, in checksum form.
+    """
+    table, agent = schema.EVENT_TABLES[ApprovalForAll].c, schema.agent.c
+    query = (
+        select(table.operator, table.is_approved)
+        .join(schema.agent, (agent.chain_id == table.chain_id) & (agent.identity_registry == table.registry))
+        .where(
+            agent.chain_id == seller.chain_id,
+            agent.identity_registry == seller.identity_registry,
+            agent.agent_id == seller.agent_id,
+            table.owner == agent.owner,
+            table.operator.in_(accounts),
+        )
+        .order_by(table.block_number, table.log_index)
+    )
+    last = {row.operator: bool(row.is_approved) for row in connection.execute(query)}
+    return {operator for operator, is_approved in last.items() if is_approved}
 
 
 def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:

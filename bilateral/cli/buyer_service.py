@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _BUYER = "0x8004B663056A597Dffe9eCcC1965A193B7388713"
 _SELLER = "eip155:8453:0x8004…#247"
 _SERVICE = "https://service.example"
+
+_URI: Final = re.compile(r"(https?|ipfs|data):", re.IGNORECASE)
 
 Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pays.", show_default=False)]
 Service = Annotated[
@@ -43,6 +46,7 @@ def add_commands(app: typer.Typer) -> None:
         "discount",
         f"bilateral buyer discount {_BUYER} --seller '{_SELLER}' --service {_SERVICE}",
         f"bilateral buyer discount {_BUYER} --incentives agent-buyer-incentives.json",
+        f"bilateral buyer discount {_BUYER} --incentives https://seller.example/.well-known/agent-buyer-incentives.json",
     )(discount)
     command(
         app,
@@ -60,11 +64,11 @@ def discount(
     seller: Seller = None,
     service: Service = None,
     incentives: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--incentives",
-            metavar="FILE",
-            help="Apply the seller's policy in this JSON file to the records on chain, and ask no service.",
+            metavar="FILE|URL",
+            help="Apply the seller's policy in this JSON document to the records on chain, and ask no service.",
         ),
     ] = None,
 ) -> None:
@@ -133,6 +137,13 @@ def feedback(  # noqa: PLR0913, PLR0917  # one a field of the message
     invocation.output.result(dict(taken), title="Feedback given")
 
 
+def _read(invocation: Invocation, place: str) -> bytes:
+    """Read a file that the user names, or load the document of a stranger behind a URI."""
+    if _URI.match(place):
+        return invocation.loader().load(place).content
+    return invocation.read_file(Path(place))
+
+
 def _remote() -> ModuleType:
     """Return the module that asks a service.
 
@@ -146,8 +157,8 @@ def _remote() -> ModuleType:
     return remote
 
 
-def _by_records(invocation: Invocation, buyer: str, file: Path) -> dict[str, Any]:
-    """Apply a seller's policy to the records of a buyer on chain."""
+def _by_records(invocation: Invocation, buyer: str, place: str) -> dict[str, Any]:
+    """Apply a seller's policy, in a file or behind a URI, to the records of a buyer on chain."""
     require_extra()
     from bilateral.buyers.chain import incentives_of, standing_of  # noqa: PLC0415  # slow, and an extra
     from bilateral.buyers.discounts import discount_for  # noqa: PLC0415
@@ -155,7 +166,7 @@ def _by_records(invocation: Invocation, buyer: str, file: Path) -> dict[str, Any
     from bilateral.cli.terms import json_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
 
-    said = json_of(invocation.read_file(file))
+    said = json_of(_read(invocation, place))
     policy = incentives_of(said)
     with invocation.reading() as client:
         records, now = client.get_buyer_records(buyer), int(client._run(registries.block_time()).timestamp())

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bilateral.client import Client, Handle
     from bilateral.client.inputs import TransactionSigner
     from bilateral.contracts import Deployment
-    from bilateral.documents import Store
+    from bilateral.documents import Loader, Store
 
 T = TypeVar("T")
 
@@ -251,20 +251,24 @@ class Invocation:
             raise DocumentTooLargeError(limit)
         return content
 
+    def loader(self) -> Loader:
+        """Return what loads the documents of strangers."""
+        from bilateral.documents import Loader  # noqa: PLC0415  # slow to import
+
+        return Loader(gateways=self.settings.ipfs_gateways) if self.settings.ipfs_gateways else Loader()
+
     @contextmanager
     def _connected(self, signer: TransactionSigner | None) -> Iterator[Client]:
         from bilateral.client import Client  # noqa: PLC0415  # slow to import
-        from bilateral.documents import Loader  # noqa: PLC0415
 
         if not self.settings.rpc_url:
             raise UsageProblemError("the node is missing: give --rpc-url, or set BILATERAL_RPC_URL")
-        loader = Loader(gateways=self.settings.ipfs_gateways) if self.settings.ipfs_gateways else Loader()
         with Client(
             self.settings.rpc_url,
             signer=signer,
             deployment=self._deployment(),
             store=self._store(),
-            loader=loader,
+            loader=self.loader(),
             dry_run=self.settings.dry_run,
             max_fee_per_gas=_wei(self.settings.max_fee_per_gas, GWEI, "--max-fee-per-gas"),
             max_cost=_wei(self.settings.max_cost, ETHER, "--max-cost"),

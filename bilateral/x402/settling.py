@@ -30,6 +30,9 @@ _SETTLE: Final = {
 }
 """The ABI of each overload of `settle`, by its number of arguments."""
 
+_TERMS: Final = 6
+"""The arguments of a token's `transferWithAuthorization` before its signature."""
+
 _TOKENS: Final = [dict(entry) for entry in abi(Registry.BUYERS) if entry.get("name") == "getTokenAddresses"]
 
 SEARCHED_BLOCKS: Final = 1_000
@@ -99,7 +102,8 @@ class SettlingSigner(FacilitatorWeb3Signer):
         token = checksummed(address)
         if function_name != _TRANSFER_BY_SIGNATURE or token not in self._tokens:
             return super().write_contract(address, abi, function_name, *args, data_suffix=data_suffix)
-        arguments = (*args, token)
+        terms, signature = args[:_TERMS], args[_TERMS:]
+        arguments = (*terms, token, *signature)
         settle = _SETTLE[len(arguments)]
         try:
             self.read_contract(self._registry, settle, "settle", *arguments)

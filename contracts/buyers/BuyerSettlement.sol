@@ -68,10 +68,10 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
         uint256 validAfter,
         uint256 validBefore,
         bytes32 nonce,
+        address token,
         uint8 v,
         bytes32 r,
-        bytes32 s,
-        address token
+        bytes32 s
     ) external returns (bool counted) {
         uint256 expected = _expectedBalance(token, from, to, value);
         counted = _record(from, to, value, nonce);
@@ -88,8 +88,8 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
         uint256 validAfter,
         uint256 validBefore,
         bytes32 nonce,
-        bytes calldata signature,
-        address token
+        address token,
+        bytes calldata signature
     ) external returns (bool counted) {
         uint256 expected = _expectedBalance(token, from, to, value);
         counted = _record(from, to, value, nonce);
@@ -139,24 +139,24 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
         emit PaymentSettled(buyer, sellerId, amount, nonce);
     }
 
-    /// @dev Calls the token's `transferWithAuthorization` with the arguments of `settle`: all but the last one, which
-    /// is the token, and the text of the signature if it is in one piece. A call by Solidity costs 500 gas more. The
-    /// token has code, because it answered before. Reverts with the token's own error.
+    /// @dev Calls the token's `transferWithAuthorization` with the arguments of `settle`: all but the token, which stands
+    /// before the signature. A call by Solidity costs 500 gas more. The token has code, because it answered before.
+    /// Reverts with the token's own error.
     function _forward(address token, bytes4 selector) private {
         bytes4 wholeSelector = WHOLE_SELECTOR;
         assembly ("memory-safe") {
             let data := mload(0x40)
             let size := 0x124
             mstore(data, selector)
+            calldatacopy(add(data, 0x04), 0x04, 0xc0)
             switch eq(selector, wholeSelector)
             case 0 {
-                calldatacopy(add(data, 0x04), 0x04, 0x120)
+                calldatacopy(add(data, 0xc4), 0xe4, 0x60)
             }
             default {
                 // The token's word leaves, so the signature is one word nearer to the beginning.
                 size := sub(calldatasize(), 0x20)
-                calldatacopy(add(data, 0x04), 0x04, 0xc0)
-                mstore(add(data, 0xc4), sub(calldataload(0xc4), 0x20))
+                mstore(add(data, 0xc4), sub(calldataload(0xe4), 0x20))
                 calldatacopy(add(data, 0xe4), 0x104, sub(calldatasize(), 0x104))
             }
             if iszero(call(gas(), token, 0, data, size, 0, 0)) {

@@ -19,7 +19,7 @@ import {BuyerTier} from "../libraries/BuyerScore.sol";
 ///
 /// Sample:
 /// ```
-/// bool counted = registry.settle(buyer, seller, 10_000, 0, deadline, nonce, signature, usdc);
+/// bool counted = registry.settle(buyer, seller, 10_000, 0, deadline, nonce, usdc, signature);
 /// ```
 interface IBuyerSettlement {
     /// @notice The reason why a settled payment was not counted.
@@ -82,20 +82,20 @@ interface IBuyerSettlement {
     error PaymentFellShort(address token, uint256 amount, uint256 arrived);
 
     /// @notice Settles a payment and records it. The signature is in parts.
-    /// @dev For anybody. The arguments are those of the token's `transferWithAuthorization`, and then the token. Emits
-    /// `PaymentSettled` or `PaymentNotCounted`, and then the token's events. Reverts, in this
-    /// order, with `TokenNotListed`, with the identity registry's error, with the token's error (as for a used nonce, a
-    /// wrong signature or a blocked account), with `PaymentFellShort`.
+    /// @dev For anybody. The arguments are those of the token's `transferWithAuthorization`, with the token before the
+    /// signature. Emits `PaymentSettled` or `PaymentNotCounted`, and then the token's events. Reverts, in this order,
+    /// with `TokenNotListed`, with the identity registry's error, with the token's error (as for a used nonce, a wrong
+    /// signature or a blocked account), with `PaymentFellShort`.
     /// @param from The account that pays and signed: the buyer.
     /// @param to The account that is paid: x402's `payTo`.
     /// @param value The amount, in the token's smallest unit.
     /// @param validAfter The last second, in Unix time, before the authorisation is valid.
     /// @param validBefore The first second, in Unix time, after it.
     /// @param nonce The nonce of the authorisation.
+    /// @param token The token.
     /// @param v The signature's recovery id.
     /// @param r The signature's first half.
     /// @param s The signature's second half.
-    /// @param token The token.
     /// @return counted True if the payment counts for the buyer.
     function settle(
         address from,
@@ -104,10 +104,10 @@ interface IBuyerSettlement {
         uint256 validAfter,
         uint256 validBefore,
         bytes32 nonce,
+        address token,
         uint8 v,
         bytes32 r,
-        bytes32 s,
-        address token
+        bytes32 s
     ) external returns (bool counted);
 
     /// @notice Settles a payment and records it.
@@ -118,8 +118,8 @@ interface IBuyerSettlement {
     /// @param validAfter The last second, in Unix time, before the authorisation is valid.
     /// @param validBefore The first second, in Unix time, after it.
     /// @param nonce The nonce of the authorisation.
-    /// @param signature The signature, as the token wants it.
     /// @param token The token.
+    /// @param signature The signature, as the token wants it.
     /// @return counted True if the payment counts for the buyer.
     function settle(
         address from,
@@ -128,8 +128,8 @@ interface IBuyerSettlement {
         uint256 validAfter,
         uint256 validBefore,
         bytes32 nonce,
-        bytes calldata signature,
-        address token
+        address token,
+        bytes calldata signature
     ) external returns (bool counted);
 
     /// @notice Returns the score and the tier of a buyer from the settled record alone.

@@ -43,19 +43,30 @@ library PaymentTallies {
     uint256 private constant FEEDBACK_SUM_OFFSET = 216;
     uint256 private constant DISPUTES_OFFSET = 240;
 
-    /// @dev Like `withPayment`, for a payment at the time of the block. No earlier one is later, so the last time is
-    /// replaced, and the first time is set once. This saves 60 gas.
+    /// @dev 2^128: multiplied by a time, it gives the field of the last time.
+    uint256 private constant LAST = 0x100000000000000000000000000000000;
+
+    /// @dev 2^128 + 2^96: multiplied by a time, it gives the fields of both times.
+    uint256 private constant FIRST_AND_LAST = 0x100000001000000000000000000000000;
+
+    /// @dev Like `withPayment`, for a payment at the time of the block, of an amount that fits 64 bits. A buyer's first
+    /// payment sets four fields of zeros, in one addition. No earlier payment is later, so another one replaces the last
+    /// time. This saves 60 gas, and 100 for the first.
     function withPaymentNow(PaymentTally self, uint256 amount) internal view returns (PaymentTally tally) {
         assembly ("memory-safe") {
-            let room := and(not(shr(32, self)), 0xffffffffffffffff)
-            if lt(room, amount) {
-                amount := room
-            }
-            tally := add(self, shl(32, amount))
             let count := and(self, 0xffffffff)
-            tally := add(tally, lt(count, 0xffffffff))
-            tally := or(tally, shl(96, mul(timestamp(), iszero(count))))
-            tally := or(and(tally, not(shl(128, 0xffffffff))), shl(128, timestamp()))
+            switch count
+            case 0 {
+                tally := add(self, or(mul(timestamp(), FIRST_AND_LAST), or(shl(32, amount), 1)))
+            }
+            default {
+                let room := and(not(shr(32, self)), 0xffffffffffffffff)
+                if lt(room, amount) {
+                    amount := room
+                }
+                tally := add(add(self, shl(32, amount)), lt(count, 0xffffffff))
+                tally := or(and(tally, not(shl(128, 0xffffffff))), shl(128, timestamp()))
+            }
         }
     }
 
@@ -72,10 +83,10 @@ library PaymentTallies {
                 amount := room
             }
             let count := and(self, 0xffffffff)
-            tally := or(and(self, not(shl(128, 0xffffffff))), shl(128, timestamp()))
+            let times := mul(timestamp(), or(LAST, shl(96, iszero(count))))
+            tally := or(and(self, not(shl(128, 0xffffffff))), times)
             // slither-disable-next-line incorrect-shift
             tally := or(tally, shl(add(160, mod(sellerId, 96)), 1))
-            tally := or(tally, shl(96, mul(timestamp(), iszero(count))))
             tally := add(add(tally, shl(32, amount)), lt(count, 0xffffffff))
         }
     }

@@ -224,7 +224,8 @@ class Bazaar:
         self.stage.ask("evm_setAutomine", False)
         for number in range(times):
             payment = sign_payment(self.token, self.stage.chain_id, buyer, str(seller.address), amount, number)
-            self._send(seller.address, self.registry, self.registry.settle.encode_input(*payment.in_parts, self.token))
+            settlement = self.registry.settle.encode_input(*payment.settled_in(self.token, in_parts=True))
+            self._send(seller.address, self.registry, settlement)
             self._send(seller.address, self.token, back)
         self.stage.ask("evm_mine")
         self.stage.ask("evm_setAutomine", True)

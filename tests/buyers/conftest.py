@@ -132,8 +132,8 @@ def settle(registry, token, facilitator, signed):
 
     def settle(buyer, amount=CENT, *, in_parts=False, registry=registry, **options):
         payment = signed(buyer, amount, **options)
-        arguments = payment.in_parts if in_parts else payment.whole
-        return registry.settle(*arguments, options.get("token", token), sender=facilitator)
+        arguments = payment.settled_in(options.get("token", token), in_parts=in_parts)
+        return registry.settle(*arguments, sender=facilitator)
 
     return settle
 

@@ -40,7 +40,7 @@ def test_up_to_four_tokens_are_listed_and_settled(construct, deployer, project, 
     assert list(registry.getTokenAddresses()) == [it.address for it in tokens]
     for token in tokens:
         token.mint(client, 10, sender=deployer)
-        assert registry.settle(*signed(client, 10, token=token).whole, token, sender=facilitator).return_value
+        assert registry.settle(*signed(client, 10, token=token).settled_in(token), sender=facilitator).return_value
 
 
 @pytest.mark.parametrize("number", [0, 5])

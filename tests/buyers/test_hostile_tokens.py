@@ -8,7 +8,7 @@ import pytest
 from tests.buyers.conftest import CENT, settled_record
 from tests.helpers import logged
 
-TWO_OVERLOADS = pytest.mark.parametrize("overload", ["in_parts", "whole"])
+TWO_OVERLOADS = pytest.mark.parametrize("in_parts", [False, True], ids=["whole", "in parts"])
 
 
 @pytest.fixture
@@ -25,29 +25,29 @@ def listed(deployer, project, identity, attestor, anchorer, seller_id):
 def attempt(listed, signed, client, facilitator):
     """Settles a payment in a token by its own registry, and returns the receipt."""
 
-    def attempt(token, overload="whole", registry=None, buyer=client, **options):
+    def attempt(token, registry=None, buyer=client, *, in_parts=False, **options):
         payment = signed(buyer, token=token, **options)
-        return (registry or listed(token)).settle(*getattr(payment, overload), token, sender=facilitator)
+        return (registry or listed(token)).settle(*payment.settled_in(token, in_parts=in_parts), sender=facilitator)
 
     return attempt
 
 
 @TWO_OVERLOADS
 @pytest.mark.parametrize("is_silent", [False, True], ids=["returns false", "returns nothing"])
-def test_token_that_transfers_nothing_records_nothing(listed, deployer, project, attempt, client, overload, is_silent):
+def test_token_that_transfers_nothing_records_nothing(listed, deployer, project, attempt, client, in_parts, is_silent):
     token = deployer.deploy(project.TokenReturnsFalse, is_silent)
     registry = listed(token)
     with ape.reverts(registry.PaymentFellShort, token=token.address, amount=CENT, arrived=0):
-        attempt(token, overload, registry)
+        attempt(token, registry, in_parts=in_parts)
     assert settled_record(registry, client).payments == 0
 
 
 @TWO_OVERLOADS
-def test_token_that_keeps_a_fee_is_refused(listed, funded, attempt, owner, overload):
+def test_token_that_keeps_a_fee_is_refused(listed, funded, attempt, owner, in_parts):
     token = funded("TokenKeepsFee")
     registry = listed(token)
     with ape.reverts(registry.PaymentFellShort, token=token.address, amount=CENT, arrived=CENT * 99 // 100):
-        attempt(token, overload, registry)
+        attempt(token, registry, in_parts=in_parts)
     assert token.balanceOf(owner) == 10**13
 
 
@@ -75,7 +75,7 @@ def test_token_that_settles_another_payment_on_the_way_records_both(
     token = funded("TokenReenters")
     registry = listed(token)
     inner = signed(other_client, 3 * CENT, token=token)
-    token.prepare(registry, registry.settle.encode_input(*inner.whole, token), sender=deployer)
+    token.prepare(registry, registry.settle.encode_input(*inner.settled_in(token)), sender=deployer)
     receipt = attempt(token, registry=registry)
     assert token.entered() == 1
     assert settled_record(registry, client)[:2] == (1, CENT)
@@ -91,7 +91,7 @@ def test_token_that_settles_the_same_buyers_payment_on_the_way_loses_none(
     token = funded("TokenReenters")
     registry = listed(token)
     inner = signed(client, 3 * CENT, token=token)
-    token.prepare(registry, registry.settle.encode_input(*inner.in_parts, token), sender=deployer)
+    token.prepare(registry, registry.settle.encode_input(*inner.settled_in(token, in_parts=True)), sender=deployer)
     attempt(token, registry=registry)
     assert settled_record(registry, client)[:2] == (2, 4 * CENT)
 
@@ -100,8 +100,8 @@ def test_token_that_settles_the_same_payment_again_gains_nothing(listed, funded,
     token = funded("TokenReenters")
     registry = listed(token)
     payment = signed(client, token=token)
-    token.prepare(registry, registry.settle.encode_input(*payment.whole, token), sender=deployer)
-    registry.settle(*payment.whole, token, sender=facilitator)
+    token.prepare(registry, registry.settle.encode_input(*payment.settled_in(token)), sender=deployer)
+    registry.settle(*payment.settled_in(token), sender=facilitator)
     assert token.entered() == 0
     assert settled_record(registry, client)[:2] == (1, CENT)
 

@@ -103,7 +103,7 @@ class Sequences(RuleBasedStateMachine):
         receipt, found = self.agreeing(
             lambda model, now: model.settle(payer.address, paid, amount, nonce, token, now),
             lambda: world.registry.settle(
-                *(payment.in_parts if in_parts else payment.whole), token, sender=world.users["stranger"]
+                *payment.settled_in(token, in_parts=in_parts), sender=world.users["stranger"]
             ),
         )
         if receipt is not None:

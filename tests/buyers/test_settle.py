@@ -27,11 +27,11 @@ def settled_events(nonce, buyer, payee, amount, sellers, reason=None):
     ]
 
 
-@pytest.mark.parametrize("overload", ["in_parts", "whole"])
-def test_payment_moves_and_is_recorded(registry, token, signed, client, owner, facilitator, seller_id, overload):
+@pytest.mark.parametrize("in_parts", [False, True], ids=["whole", "in parts"])
+def test_payment_moves_and_is_recorded(registry, token, signed, client, owner, facilitator, seller_id, in_parts):
     payment = signed(client)
     before = token.balanceOf(owner)
-    receipt = registry.settle(*getattr(payment, overload), token, sender=facilitator)
+    receipt = registry.settle(*payment.settled_in(token, in_parts=in_parts), sender=facilitator)
     assert receipt.return_value is True
     assert token.balanceOf(owner) - before == CENT
     assert settled_record(registry, client) == (1, CENT, receipt.timestamp, receipt.timestamp, 1)
@@ -52,9 +52,9 @@ def test_records_of_buyers_are_apart(registry, settle, client, other_client):
 
 def test_same_authorisation_is_settled_once(registry, token, signed, client, facilitator):
     payment = signed(client)
-    registry.settle(*payment.whole, token, sender=facilitator)
+    registry.settle(*payment.settled_in(token), sender=facilitator)
     with ape.reverts(token.AuthorizationIsUsed, nonce=payment.terms[5]):
-        registry.settle(*payment.in_parts, token, sender=facilitator)
+        registry.settle(*payment.settled_in(token, in_parts=True), sender=facilitator)
     assert settled_record(registry, client)[0] == 1
 
 
@@ -64,16 +64,16 @@ def test_payment_that_somebody_submitted_to_the_token_is_not_settled_again(
     payment = signed(client)
     token.transferWithAuthorization(*payment.whole, sender=stranger)
     with ape.reverts(token.AuthorizationIsUsed, nonce=payment.terms[5]):
-        registry.settle(*payment.whole, token, sender=facilitator)
+        registry.settle(*payment.settled_in(token), sender=facilitator)
     assert settled_record(registry, client)[0] == 0
 
 
 def test_same_nonce_for_other_terms_is_not_settled(registry, token, signed, client, facilitator, chain, owner):
     payment = signed(client)
-    registry.settle(*payment.whole, token, sender=facilitator)
+    registry.settle(*payment.settled_in(token), sender=facilitator)
     terms = (*payment.terms[:2], 2 * CENT, *payment.terms[3:])
     with ape.reverts(token.AuthorizationIsUsed, nonce=payment.terms[5]):
-        registry.settle(*terms, payment.signature, token, sender=facilitator)
+        registry.settle(*terms, token, payment.signature, sender=facilitator)
 
 
 def test_cancelled_authorisation_counts_for_nothing(registry, token, signed, client, facilitator, chain):
@@ -86,7 +86,7 @@ def test_cancelled_authorisation_counts_for_nothing(registry, token, signed, cli
     signature = client.sign_message(encode_typed_data(domain, {"CancelAuthorization": fields}, data)).encode_rsv()
     token.cancelAuthorization(client, payment.terms[5], signature, sender=client)
     with ape.reverts(token.AuthorizationIsUsed, nonce=payment.terms[5]):
-        registry.settle(*payment.whole, token, sender=facilitator)
+        registry.settle(*payment.settled_in(token), sender=facilitator)
 
 
 def test_forged_signature_is_refused_with_the_errors_of_the_token(
@@ -94,14 +94,14 @@ def test_forged_signature_is_refused_with_the_errors_of_the_token(
 ):
     payment = signed(stranger, payer=client.address)
     with ape.reverts(token.InvalidAuthorizationSignature, authorizer=client.address):
-        registry.settle(*payment.in_parts, token, sender=facilitator)
+        registry.settle(*payment.settled_in(token, in_parts=True), sender=facilitator)
 
 
 def test_changed_terms_are_refused(registry, token, signed, client, facilitator, stranger):
     payment = signed(client)
     terms = (payment.terms[0], stranger.address, *payment.terms[2:])
     with ape.reverts(token.InvalidAuthorizationSignature, authorizer=client.address):
-        registry.settle(*terms, payment.signature, token, sender=facilitator)
+        registry.settle(*terms, token, payment.signature, sender=facilitator)
 
 
 @pytest.mark.parametrize("passes", [False, True])
@@ -110,21 +110,21 @@ def test_authorisation_is_valid_after_its_first_time(registry, token, signed, ch
     payment = signed(client, times=(valid_after, NEVER))
     chain.pending_timestamp = valid_after + passes
     if passes:
-        registry.settle(*payment.whole, token, sender=facilitator)
+        registry.settle(*payment.settled_in(token), sender=facilitator)
     else:
         with ape.reverts(token.AuthorizationIsNotValidAt, time=valid_after):
-            registry.settle(*payment.whole, token, sender=facilitator)
+            registry.settle(*payment.settled_in(token), sender=facilitator)
 
 
 def test_contract_wallet_pays_by_its_own_rule(registry, token, signed, contract_wallet, wallet_key, facilitator):
     payment = signed(wallet_key, payer=contract_wallet.address)
-    registry.settle(*payment.whole, token, sender=facilitator)
+    registry.settle(*payment.settled_in(token), sender=facilitator)
     assert settled_record(registry, contract_wallet)[0] == 1
 
 
 def test_zero_amount_is_settled_and_not_counted(registry, token, signed, client, owner, facilitator, seller_id):
     payment = signed(client, 0)
-    receipt = registry.settle(*payment.whole, token, sender=facilitator)
+    receipt = registry.settle(*payment.settled_in(token), sender=facilitator)
     assert receipt.return_value is False
     assert logged(receipt) == settled_events(
         payment.terms[5], client.address, owner.address, 0, seller_id, NOTHING_PAID
@@ -134,7 +134,7 @@ def test_zero_amount_is_settled_and_not_counted(registry, token, signed, client,
 
 def test_payment_to_nobodys_agent_is_settled_and_not_counted(registry, token, signed, client, stranger, facilitator):
     payment = signed(client, payee=stranger)
-    receipt = registry.settle(*payment.whole, token, sender=facilitator)
+    receipt = registry.settle(*payment.settled_in(token), sender=facilitator)
     assert token.balanceOf(stranger) == CENT
     assert logged(receipt) == settled_events(payment.terms[5], client.address, stranger.address, CENT, 0, NO_SELLER)
 
@@ -153,7 +153,7 @@ def test_payment_to_a_separate_wallet_counts_for_its_agent(
     registry, token, signed, client, separate_wallet, facilitator, seller_id
 ):
     payment = signed(client, payee=separate_wallet)
-    receipt = registry.settle(*payment.whole, token, sender=facilitator)
+    receipt = registry.settle(*payment.settled_in(token), sender=facilitator)
     assert logged(receipt) == settled_events(payment.terms[5], client.address, separate_wallet.address, CENT, seller_id)
 
 
@@ -161,7 +161,7 @@ def test_owner_that_pays_its_own_agent_is_not_counted(
     registry, token, signed, owner, separate_wallet, facilitator, seller_id
 ):
     payment = signed(owner, payee=separate_wallet)
-    receipt = registry.settle(*payment.whole, token, sender=facilitator)
+    receipt = registry.settle(*payment.settled_in(token), sender=facilitator)
     assert logged(receipt) == settled_events(
         payment.terms[5], owner.address, separate_wallet.address, CENT, seller_id, 2
     )
@@ -170,7 +170,7 @@ def test_owner_that_pays_its_own_agent_is_not_counted(
 
 def test_payment_to_oneself_is_settled_and_not_counted(registry, token, signed, owner, facilitator, seller_id):
     payment = signed(owner)
-    receipt = registry.settle(*payment.whole, token, sender=facilitator)
+    receipt = registry.settle(*payment.settled_in(token), sender=facilitator)
     assert logged(receipt) == settled_events(
         payment.terms[5], owner.address, owner.address, CENT, seller_id, PAID_OWN_AGENT
     )
@@ -181,12 +181,12 @@ def test_operator_that_pays_the_agent_is_not_counted(
 ):
     identity.setApprovalForAll(operator, True, sender=owner)  # ERC-721's own
     payment = signed(operator)
-    receipt = registry.settle(*payment.whole, token, sender=facilitator)
+    receipt = registry.settle(*payment.settled_in(token), sender=facilitator)
     assert logged(receipt) == settled_events(
         payment.terms[5], operator.address, owner.address, CENT, seller_id, PAID_OWN_AGENT
     )
     identity.setApprovalForAll(operator, False, sender=owner)
-    assert registry.settle(*signed(operator).whole, token, sender=facilitator).return_value is True
+    assert registry.settle(*signed(operator).settled_in(token), sender=facilitator).return_value is True
 
 
 def test_approved_address_that_pays_the_agent_is_not_counted(registry, identity, settle, owner, approved, seller_id):
@@ -198,7 +198,7 @@ def test_wallet_that_pays_the_owner_is_not_counted(
     registry, token, signed, owner, separate_wallet, facilitator, seller_id
 ):
     payment = signed(separate_wallet)
-    receipt = registry.settle(*payment.whole, token, sender=facilitator)
+    receipt = registry.settle(*payment.settled_in(token), sender=facilitator)
     assert logged(receipt) == settled_events(
         payment.terms[5], separate_wallet.address, owner.address, CENT, seller_id,
         PAID_OWN_WALLET,
@@ -209,13 +209,13 @@ def test_token_that_is_not_listed_is_refused(registry, funded, signed, client, f
     other = funded("MockPaymentToken")
     payment = signed(client, token=other)
     with ape.reverts(registry.TokenNotListed, token=other.address):
-        registry.settle(*payment.whole, other, sender=facilitator)
+        registry.settle(*payment.settled_in(other), sender=facilitator)
 
 
 def test_zero_address_is_refused_as_a_token(registry, signed, client, facilitator):
     zero = "0x" + "00" * 20
     with ape.reverts(registry.TokenNotListed, token=zero):
-        registry.settle(*signed(client).whole, zero, sender=facilitator)
+        registry.settle(*signed(client).settled_in(zero), sender=facilitator)
 
 
 def test_volume_stays_at_its_highest_value(registry, token, settle, deployer, client):
@@ -253,13 +253,13 @@ def test_signature_of_any_length_reaches_the_token(registry, token, signed, clie
     payment = signed(client)
     for signature in (b"", payment.signature[:64], payment.signature + b"\0", payment.signature * 3):
         with ape.reverts(token.InvalidAuthorizationSignature, authorizer=client.address):
-            registry.settle(*payment.terms, signature, token, sender=facilitator)
+            registry.settle(*payment.terms, token, signature, sender=facilitator)
 
 
 def test_signature_at_an_unusual_place_of_the_calldata_is_found(registry, token, signed, client, facilitator):
     payment = signed(client)
-    data = bytes(registry.settle.as_transaction(*payment.whole, token, sender=facilitator).data)
-    place = 4 + 6 * 32
+    data = bytes(registry.settle.as_transaction(*payment.settled_in(token), sender=facilitator).data)
+    place = 4 + 7 * 32
     moved = data[:place] + (0x140).to_bytes(32) + data[place + 32 : 4 + 256] + bytes(64) + data[4 + 256 :]
     receipt = facilitator.transfer(registry, 0, data=moved)
     assert [name for name, _ in logged(receipt)] == ["PaymentSettled", "AuthorizationUsed", "Transfer"]

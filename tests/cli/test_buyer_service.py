@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from base64 import b64encode
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import count
 from types import SimpleNamespace
@@ -35,7 +36,7 @@ def pay(token, deployer, buyer_registry, client, owner, other_client):
         for _ in range(times):
             terms = (client, owner.address, dollars * DOLLAR, next(NUMBERS))
             payment = sign_payment(token, ape.chain.chain_id, *terms)
-            done = buyer_registry.settle(*payment.in_parts, token, sender=other_client)
+            done = buyer_registry.settle(*payment.settled_in(token, in_parts=True), sender=other_client)
         return done.txn_hash
 
     return run
@@ -97,6 +98,17 @@ def test_a_discount_is_worked_out_from_the_records_on_chain(
     assert (shown["tier"], shown["percentage"], shown["verdict"]) == (tier, percentage, verdict)
     assert shown["score"] == done("buyer", "show", client, **with_buyers)["score"]
     assert shown["warnings"] == ([] if tier == "new" else ["trusted: 25 % is above the tier's cap and counts as 10 %"])
+
+
+def test_policy_of_another_seller_is_loaded_by_its_url(done, refused, with_buyers, client, pay, agent, incentives):
+    pay(3, 10)
+    by_file = done("buyer", "discount", client, "--incentives", incentives, **with_buyers)
+    document = b64encode(incentives.read_bytes()).decode()
+    url = f"data:application/json;base64,{document}"
+    assert done("buyer", "discount", client, "--incentives", url, **with_buyers) == by_file
+    private = "http://127.0.0.1:1/.well-known/agent-buyer-incentives.json"
+    error = refused(6, "buyer", "discount", client, "--incentives", private, **with_buyers)
+    assert error["reason"] == "forbidden_address"
 
 
 def test_both_records_count_for_a_discount(done, with_buyers, client, buyer_registry, attestor, pay, agent, incentives):

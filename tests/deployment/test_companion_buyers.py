@@ -22,7 +22,7 @@ ATTESTOR = "0x000000000000000000000000000000000000dEaD"
 ANCHORER = "0x00000000000000000000000000000000DeaDBeef"
 BUYER = Account.from_key(b"\x0b" * 32)
 AMOUNT = 5_000_000
-SETTLE = "settle(address,address,uint256,uint256,uint256,bytes32,bytes,address)"
+SETTLE = "settle(address,address,uint256,uint256,uint256,bytes32,address,bytes)"
 
 
 def deploy(network, records, parameters, *options):
@@ -67,7 +67,7 @@ def test_payment_to_an_agent_of_the_canonical_registry_counts(network, tmp_path)
         (token, ("mint(address,uint256)", BUYER.address, AMOUNT)),
         (
             deployment.buyers,
-            (SETTLE, BUYER.address, seller, AMOUNT, 0, 2**32, payment.nonce, payment.signature, token),
+            (SETTLE, BUYER.address, seller, AMOUNT, 0, 2**32, payment.nonce, token, payment.signature),
         ),
     ):
         network.send({"from": seller, "to": target, "data": f"0x{encoded(*call).hex()}"})

@@ -174,7 +174,7 @@ contract BuyerRecordsProof is Proof {
     ) external reachesItsEnd changesSettled(account, from) {
         uint256 former = _settled(from);
         VM.prank(caller);
-        bool counted = _registry.settle(from, to, value, 0, 1, nonce, 27, 0, 0, address(_market));
+        bool counted = _registry.settle(from, to, value, 0, 1, nonce, address(_market), 27, 0, 0);
         _proveSettled(from, to, value, former, counted);
     }
 
@@ -188,7 +188,7 @@ contract BuyerRecordsProof is Proof {
     ) external reachesItsEnd changesSettled(account, from) {
         uint256 former = _settled(from);
         VM.prank(caller);
-        bool counted = _registry.settle(from, to, value, 0, 1, nonce, new bytes(65), address(_market));
+        bool counted = _registry.settle(from, to, value, 0, 1, nonce, address(_market), new bytes(65));
         _proveSettled(from, to, value, former, counted);
     }
 

@@ -9,14 +9,15 @@ contract PaymentTallyProof is Proof {
     uint256 private constant MAX_PAYMENTS = type(uint32).max;
     uint256 private constant MAX_VOLUME = type(uint64).max;
 
-    /// @dev A word without payments has no time, and no payment is later than the block.
+    /// @dev A word without payments has neither times nor volume, and no payment is later than the block.
     function check_paymentNowIsAPaymentAtTheTimeOfTheBlock(
         uint256 anything,
-        uint256 amount,
+        uint64 amount,
         uint32 time
     ) external reachesItsEnd {
         PaymentTally before = PaymentTally.wrap(anything);
         _assumePast(before, time);
+        VM.assume(_or(before.payments() != 0, _and(before.volume() == 0, before.lastPaymentAt() == 0)));
         VM.warp(time);
         PaymentTally later = before.withPaymentNow(amount);
         _prove(PaymentTally.unwrap(later) == PaymentTally.unwrap(before.withPayment(amount, time)));

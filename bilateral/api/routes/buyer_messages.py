@@ -114,7 +114,7 @@ async def submit_review(request: Request) -> Response:
 
 @router.post("/api/agent/enrichment", **described_body(EnrichmentBody, MessageTaken))
 async def submit_enrichment(request: Request) -> Response:
-    """Take a service of a seller and its policy for buyers, signed by the agent's wallet or owner."""
+    """Take a service of a seller and its policy for buyers, signed by the agent's wallet, owner or operator."""
     taken = await _take(request, "enrichment", _messages(request).take_enrichment)
     return _taken(taken, f"en_{taken.id[:8]}", "Service recorded.", "")
 

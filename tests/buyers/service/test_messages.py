@@ -14,6 +14,7 @@ from tests.buyers.service.world import (
     BOB,
     CAROL,
     CHAIN,
+    OPERATOR,
     OTHER_ID,
     OTHER_SELLER,
     SAMPLE,
@@ -246,6 +247,16 @@ def test_later_service_replaces_the_one_with_its_name(buyers):
 def test_stranger_may_not_describe_a_seller(buyers):
     body = signed(EnrichmentBody, enrichment(), SELLER_ID, STRANGER)
     assert buyers.post("/api/agent/enrichment", json=body).json()["code"] == "invalid_signature"
+
+
+def test_operator_of_the_owner_describes_its_agents_until_the_owner_ends_that(buyers):
+    body = enrichment(OTHER_ID, serviceName="by an operator")
+    taken = buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, OTHER_ID, OPERATOR))
+    assert (taken.status_code, taken.json()["isNew"]) == (200, True)
+    for signer, global_id in ((BOB, OTHER_ID), (OPERATOR, SELLER_ID)):  # a former operator, and one of another owner
+        body = enrichment(global_id, serviceName="by an operator")
+        refused = buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, global_id, signer))
+        assert (refused.status_code, refused.json()["code"]) == (401, "invalid_signature")
 
 
 @pytest.mark.parametrize("percent", [-1, 101])

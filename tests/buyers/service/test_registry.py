@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from dataclasses import replace
@@ -25,14 +24,12 @@ from bilateral.buyer_terms import (
     TierCredential,
     policy_hash,
 )
-from bilateral.buyers import anchoring
 from bilateral.buyers.anchoring import anchor_states
 from bilateral.buyers.anchors import verify_state
 from bilateral.buyers.messages import CredentialRequest, content_hash
 from bilateral.buyers.requests import EnrichmentBody, FeedbackBody, ReviewBody
 from bilateral.buyers.results import domain_of
 from bilateral.buyers.settings import BuyerSettings
-from bilateral.client import Client
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AgentId
 from bilateral.index.database import open_database
@@ -41,12 +38,12 @@ from bilateral.index.queries.registries import AgentKey
 from bilateral.signatures import Domain
 from scripts._anvil import running_anvil
 from tests.api.world import served
+from tests.buyers.service.interrupted import POINTS, anchor_and_kill
 from tests.buyers.service.registry import BUYER, CHAIN, DOLLAR, SELLER, SERVICE, RealMarket
 from tests.index.schemas import make_schema
 from tests.postgres import running_postgres
 from tests.sdk.client.helpers import deploy
 
-SPAWN = multiprocessing.get_context("spawn")
 POLICIES = ("brp-1.0", "independent-1.0")
 PAID_AT = 1_700_000_000
 
@@ -210,38 +207,11 @@ def test_index_without_payments_has_nothing_to_anchor(market, tmp_path):
     engine.dispose()
 
 
-def hang(ready):
-    ready.set()
-    time.sleep(600)
-
-
-def anchor_until(point, market_parts, database, ready):
-    """Anchor in a process of its own, and stop at a point until it is killed."""
-    url, deployment = market_parts
-    if point == "while it stores states":
-        anchoring.insert = lambda table: hang(ready) if table is buyer_state else real_insert(table)
-    client = Client(url, signer=SERVICE, deployment=deployment, poll_interval=0.01)
-    if point == "before it sends the root":
-        client.anchor_root = lambda *_: hang(ready)
-    if point == "after it sent the root":
-        send = client.anchor_root
-        client.anchor_root = lambda *terms: send(*terms) and hang(ready)
-    anchor_states(open_database(database), client, POLICIES)
-
-
-real_insert = anchoring.insert
-
-
-@pytest.mark.parametrize("point", ["while it stores states", "before it sends the root", "after it sent the root"])
+@pytest.mark.parametrize("point", POINTS)
 def test_killed_process_loses_and_doubles_no_anchor(market, engine, database, point):
     anchorer = market.connect(SERVICE)
     epoch = anchorer.get_next_epoch()
-    ready = SPAWN.Event()
-    process = SPAWN.Process(target=anchor_until, args=(point, (market.url, market.deployment), database, ready))
-    process.start()
-    assert ready.wait(120)
-    process.kill()
-    process.join()
+    anchor_and_kill(point, market.url, market.deployment, bytes(SERVICE.key), database, POLICIES)
     with engine.connect() as connection:
         of_epoch = buyer_anchor.c.epoch == epoch
         stored = connection.execute(select(buyer_anchor.c.root).where(of_epoch)).scalar_one_or_none()

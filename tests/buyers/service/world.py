@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 
 from eth_account import Account
 from eth_utils.crypto import keccak
@@ -26,9 +27,12 @@ from tests.index.payments.world import IDENTITY, OTHER_TOKEN, TOKEN, Payments, t
 CHAIN = 31337
 DOLLAR = 1_000_000
 DAY = 86_400
-SELLER, OTHER_SELLER, WASH_SELLER, SAMPLE, ALICE, BOB, CAROL, WASHER, STRANGER = (
+SELLER, OTHER_SELLER, WASH_SELLER, SAMPLE, ALICE, BOB, CAROL, WASHER, STRANGER, OPERATOR = (
     Account.from_key(keccak(text=name))
-    for name in ("seller", "other seller", "wash seller", "sample", "alice", "bob", "carol", "washer", "stranger")
+    for name in (
+        *("seller", "other seller", "wash seller", "sample", "alice", "bob", "carol", "washer", "stranger"),
+        "operator",
+    )
 )
 SELLER_ID = f"eip155:{CHAIN}:{IDENTITY}#1"
 OTHER_ID = f"eip155:{CHAIN}:{IDENTITY}#2"
@@ -98,6 +102,8 @@ class Market:
             self.mine(self.pay(WASHER, WASH_SELLER, 10), back)
         self.mine([self.review(WASHER, 3, 65) for _ in range(20)])
         self.mine(register(4, SELLER.address))
+        approve = partial(encoded, Registry.IDENTITY, "ApprovalForAll", OTHER_SELLER.address)
+        self.mine(approve(OPERATOR.address, True), approve(BOB.address, True), approve(BOB.address, False))
         for _ in range(3):
             self.mine(self.pay(CAROL, SELLER, 1))
         self.mine(self.review(CAROL, 4, 80))
