@@ -1,4 +1,4 @@
-"""Anchor in a process of its own, which stops at a point until it is killed: `python -m tests.buyers.service.interrupted`.
+"""Anchor in a process of its own, which stops at a point until it is killed.
 
 The process imports only what it needs, so that it starts quickly. It reads its task from the standard input, and writes
 a line when it has reached the point.
