@@ -139,9 +139,9 @@ abstract contract BuyerSettlement is IdentityBound, IBuyerSettlement {
         emit PaymentSettled(buyer, sellerId, amount, nonce);
     }
 
-    /// @dev Calls the token's `transferWithAuthorization` with the arguments of `settle`: all but the token, which stands
-    /// before the signature. A call by Solidity costs 500 gas more. The token has code, because it answered before.
-    /// Reverts with the token's own error.
+    /// @dev Calls the token's `transferWithAuthorization` with the arguments of `settle`: all but the token, which
+    /// stands before the signature. A call by Solidity costs 500 gas more. The token has code, because it answered
+    /// before. Reverts with the token's own error.
     function _forward(address token, bytes4 selector) private {
         bytes4 wholeSelector = WHOLE_SELECTOR;
         assembly ("memory-safe") {

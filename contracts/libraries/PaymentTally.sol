@@ -50,7 +50,7 @@ library PaymentTallies {
     uint256 private constant FIRST_AND_LAST = 0x100000001000000000000000000000000;
 
     /// @dev Like `withPayment`, for a payment at the time of the block, of an amount that fits 64 bits. A buyer's first
-    /// payment sets four fields of zeros, in one addition. No earlier payment is later, so another one replaces the last
+    /// payment sets four fields of zeros in one addition. No earlier payment is later, so another one replaces the last
     /// time. This saves 60 gas, and 100 for the first.
     function withPaymentNow(PaymentTally self, uint256 amount) internal view returns (PaymentTally tally) {
         assembly ("memory-safe") {
