@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import bindparam, func, literal_column, select
+from sqlalchemy import bindparam, func, literal_column, select, text
 
 from bilateral.events import NewFeedback
 from bilateral.index import schema
@@ -55,3 +55,17 @@ def test_a_wrong_statement_fails_as_one_of_sqlalchemy(api_reader):
     wrong = select(literal_column("nothing"))
     with pytest.raises(DatabaseUnavailableError, match="nothing"):
         api_reader.read(Prepared(wrong).all, {})
+
+
+def test_the_server_keeps_a_plan_from_visit_to_visit(api_database):
+    reader = Reader(api_database, connections=1)
+    prepared = Prepared(select(literal_column("1")))
+    try:
+        for _ in range(10):
+            reader.read(prepared.first, {})
+        if reader.dialect == "postgresql":  # SQLite keeps statements by itself
+            with reader.connect() as connection:
+                kept = text("SELECT generic_plans + custom_plans FROM pg_prepared_statements WHERE statement = 'SELECT 1'")
+                assert connection.execute(kept).scalar_one() > 1
+    finally:
+        reader.close()
