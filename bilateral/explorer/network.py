@@ -10,6 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from bilateral.explorer.records import progress_of
+from bilateral.index.interpreter import tuned_interpreter
 from bilateral.index.queries.chains import ChainProgress
 from bilateral.index.queries.findings import flagged_accounts
 from bilateral.index.queries.names import names_of
@@ -104,7 +105,8 @@ class RecentNetworks:
             if (chain_id, limit) not in self._made:
                 if len(self._made) >= _MOST_KEPT:
                     self._made.clear()
-                page = make()
+                with tuned_interpreter():
+                    page = make()
                 self._made[chain_id, limit] = monotonic() + self._seconds, page
             return self._made[chain_id, limit][1]
 
