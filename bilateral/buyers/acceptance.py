@@ -209,7 +209,8 @@ class BuyerMessages:
             accepted = accounts_of(connection, seller)
             author = recover_signer(message.digest(_domain(seller)), signature)
             if author is not None:
-                accepted |= operators_of(connection, seller, [checksummed(author)])
+                key = seller.chain_id, seller.identity_registry, seller.agent_id
+                accepted |= operators_of(connection, *key, [checksummed(author)])
         signer = require_signer(message, _domain(seller), signature, accepted, self._settings.nodes)
         is_new = self._replace(seller, body, unsigned, (content, signer, signature))
         from bilateral.buyers.discounts import warnings_of  # noqa: PLC0415  # one function of a sibling

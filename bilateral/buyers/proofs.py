@@ -267,12 +267,16 @@ def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
     return answer[2:10] == _MAGIC.hex() and len(answer) == 66  # noqa: PLR2004  # 0x and a word
 
 
-def operators_of(connection: Connection, seller: AgentKey, accounts: Collection[str]) -> set[str]:
+def operators_of(
+    connection: Connection, chain_id: int, identity_registry: str, agent_id: int, accounts: Collection[str]
+) -> set[str]:
     """Return the accounts that the owner of an agent has approved for all its agents (ERC-721).
 
     Args:
         connection: The database.
-        seller: The agent.
+        chain_id: The chain.
+        identity_registry: The identity registry.
+        agent_id: The agent's number.
         accounts: The accounts in question, in checksum form.
     """
     table, agent = schema.EVENT_TABLES[ApprovalForAll].c, schema.agent.c
@@ -280,9 +284,9 @@ def operators_of(connection: Connection, seller: AgentKey, accounts: Collection[
         select(table.operator, table.is_approved)
         .join(schema.agent, (agent.chain_id == table.chain_id) & (agent.identity_registry == table.registry))
         .where(
-            agent.chain_id == seller.chain_id,
-            agent.identity_registry == seller.identity_registry,
-            agent.agent_id == seller.agent_id,
+            agent.chain_id == chain_id,
+            agent.identity_registry == identity_registry,
+            agent.agent_id == agent_id,
             table.owner == agent.owner,
             table.operator.in_(accounts),
         )

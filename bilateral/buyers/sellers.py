@@ -8,9 +8,11 @@ from decimal import Decimal
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import and_, select, tuple_
 
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
+from bilateral.buyers.proofs import operators_of
+from bilateral.index import schema
 from bilateral.index.payments.schema import agent_enrichment
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def _worth(discount: Discount) -> tuple[Decimal, bool]:
 
 
 def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tuple[int, str, int], Offer]:
-    """Read the services and policies of sellers.
+    """Read the services and policies of sellers. Those count whose author speaks for the seller now.
 
     Args:
         connection: The database.
@@ -98,15 +100,21 @@ def read_offers(connection: Connection, sellers: Iterable[AgentKey]) -> dict[tup
     Returns:
         The offers by chain, registry and id. Sellers that published nothing are left out.
     """
-    table = agent_enrichment.c
+    table, agent = agent_enrichment.c, schema.agent.c
     keys = [(it.chain_id, it.identity_registry, it.agent_id) for it in sellers]
     if not keys:
         return {}
-    query = select(agent_enrichment).where(tuple_(table.chain_id, table.identity_registry, table.agent_id).in_(keys))
+    is_same = and_(*(agent[name] == table[name] for name in ("chain_id", "identity_registry", "agent_id")))
+    query = (
+        select(agent_enrichment, agent.owner, agent.wallet)
+        .join(schema.agent, is_same)
+        .where(tuple_(table.chain_id, table.identity_registry, table.agent_id).in_(keys))
+    )
     found: dict[tuple[int, str, int], list[dict[str, Any]]] = {}
-    for row in connection.execute(query):
-        content = json.loads(row.content, parse_float=Decimal)
-        found.setdefault((row.chain_id, row.identity_registry, int(row.agent_id)), []).append(content)
+    for row in connection.execute(query).all():
+        key = row.chain_id, row.identity_registry, int(row.agent_id)
+        if row.signer in (row.owner, row.wallet) or operators_of(connection, *key, [row.signer]):
+            found.setdefault(key, []).append(json.loads(row.content, parse_float=Decimal))
     return {key: _offer(services) for key, services in found.items()}
 
 

@@ -136,7 +136,7 @@ class Policy(BaseModel):
             return self.newcomers.severity
         if code is Code.NO_AGENT:
             return self.anonymous.severity
-        if code is Code.DOMAIN_UNPROVEN and self.require_domain:
+        if code in (Code.DOMAIN_UNPROVEN, Code.DOMAIN_DENIED) and self.require_domain:
             return Severity.DECLINE
         return SEVERITIES[code]
 

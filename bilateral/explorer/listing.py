@@ -20,7 +20,6 @@ from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_
 from bilateral.index.queries.names import names_of
 from bilateral.index.queries.ratings import Direction, Rating, ratings_of
 from bilateral.index.queries.ratings import Side as RatedSide
-from bilateral.index.queries.registries import agent_key
 from bilateral.index.queries.search_filters import Payment, address, require_short, storable
 from bilateral.text import quoted
 
@@ -193,25 +192,31 @@ def _wanted(
         side=side,
         tag=tag,
         client=checksummed(fields["client"]) if "client" in fields else None,
-        reviewers=_reviewers(connection, registries, side, fields["reviewer"]) if "reviewer" in fields else None,
+        reviewers=_reviewers(connection, registries, key.chain_id, side, fields["reviewer"])
+        if "reviewer" in fields
+        else None,
         payment=None if payment is None else Payment(payment),
         cursor=fields.get("cursor"),
     )
 
 
-def _reviewers(connection: Connection, registries: Registries, side: str, text: str) -> tuple[str, ...]:
+def _reviewers(connection: Connection, registries: Registries, chain_id: int, side: str, text: str) -> tuple[str, ...]:
     """Return the accounts of a list, or the ids of servers. An agent gives feedback by the accounts that speak as it.
 
     Raises:
         InvalidArgumentError: An entry names neither an account nor an agent.
+        MalformedIdentifierError: An agent is of another chain.
     """
     entries = tuple(text.replace(",", " ").split())
     require_short("reviewers", entries)
     if side in set(RatedSide):
-        return tuple(str(AgentId.parse(it).token_id) for it in entries)
+        return tuple(str(AgentId.parse(it).on(chain_id).token_id) for it in entries)
     found: list[str] = []
     for it in entries:
-        found += speakers(connection, agent_key(registries, it)) if ":" in it else [address("reviewer", it)]
+        if ":" in it:
+            found += speakers(connection, registries.key(chain_id, AgentId.parse(it).on(chain_id).token_id))
+        else:
+            found.append(address("reviewer", it))
     return tuple(found)
 
 

@@ -37,21 +37,23 @@ def look_alikes(names: Mapping[str, str | None]) -> frozenset[str]:
 
 
 def readings(name: str) -> tuple[str, ...]:
-    """Return the texts in plain letters that a person may take a name for. A name in plain letters alone has none.
+    """Return the texts in plain letters that a person may take a name for. A name that reads in one way has none.
 
     A name with a letter of another alphabet that looks like no plain one has none, either: it is what it seems.
 
     Args:
         name: The name.
     """
-    shown = [it for it in unicodedata.normalize("NFD", name[:MAX_SHOWN]) if unicodedata.category(it) not in UNSEEN]
-    table = _stands_for()
+    written, table = unicodedata.normalize("NFD", name[:MAX_SHOWN]), _stands_for()
+    shown = [it for it in written if unicodedata.category(it) not in UNSEEN]
     plain = "".join(it if it.isascii() else table.get(it, it) for it in shown)
+    # Signs such as a typographer's apostrophe are no letters: nobody is deceived by them.
+    itself = "".join(it if it.isascii() or it.isalpha() else table.get(it, it) for it in written)
     swapped = plain
-    for written, read in _READ_AS:
-        swapped = written.sub(read, swapped)
+    for other, read in _READ_AS:
+        swapped = other.sub(read, swapped)
     found = dict.fromkeys(it.casefold() for it in (plain, swapped))
-    return tuple(it for it in found if it.isascii() and it != name.casefold())
+    return tuple(it for it in found if it.isascii() and it != itself.casefold())
 
 
 @lru_cache(maxsize=4096)

@@ -24,9 +24,10 @@ _was_collecting = False
 def tuned_interpreter() -> Iterator[None]:
     """Pause the garbage collector, and let threads take short turns, while a batch is read, stored or summed up.
 
-    Logs, events, rows and links hold no cycles, so they are freed without the collector. It would take a third of the time.
-    The thread that reads ahead computes without a pause. The thread that stores asks the database often, and would wait
-    for the end of a turn, 5 ms, after each answer. Several threads may be within at once; the last one restores all.
+    Logs, events, rows and links hold no cycles, so they are freed without the collector. It would take a third of
+    the time. The thread that reads ahead computes without a pause. The thread that stores asks the database often,
+    and would wait for the end of a turn, 5 ms, after each answer. Several threads may be within at once; the last
+    one restores all.
     """
     global _users, _turn_before, _was_collecting  # noqa: PLW0603  # one interpreter a process
     with _LOCK:

@@ -107,6 +107,7 @@ def test_domain_that_names_other_agents_denies_this_one(ledger, secure_server):
     secure_server.routes[WELL_KNOWN] = file_naming(2)
     with_services(ledger, f"{secure_server.url}/mcp")
     assert codes(ledger.server(policy=QUIET))["domain_denied"] == "caution"
+    assert codes(ledger.server(policy=STRICT))["domain_denied"] == "decline"
 
 
 def test_domain_without_a_file_proves_nothing(ledger, secure_server):

@@ -153,9 +153,14 @@ def test_names_that_a_person_would_mix_up_have_one_shape(name, other):
         ("AI Agent 100", ()),
         ("Погода", ()),
         ("Café", ()),
+        ("Bob\u2019s Agent \u2013 fast\u2026", ()),
+        ("P\u0430ypal\u2019s", ("paypal's",)),
         ("", ()),
     ],
-    ids=["Cyrillic", "capital", "digits", "two letters", "invisible", "plain", "short", "Russian", "accent", "none"],
+    ids=[
+        *("Cyrillic", "capital", "digits", "two letters", "invisible", "plain", "short", "Russian", "accent", "signs"),
+        *("Cyrillic and a sign", "none"),
+    ],
 )
 def test_a_name_with_other_letters_has_the_reading_that_a_person_takes_it_for(name, found):
     assert readings(name) == found

@@ -65,7 +65,9 @@ def test_the_server_keeps_a_plan_from_visit_to_visit(api_database):
             reader.read(prepared.first, {})
         if reader.dialect == "postgresql":  # SQLite keeps statements by itself
             with reader.connect() as connection:
-                kept = text("SELECT generic_plans + custom_plans FROM pg_prepared_statements WHERE statement = 'SELECT 1'")
+                kept = text(
+                    "SELECT generic_plans + custom_plans FROM pg_prepared_statements WHERE statement = 'SELECT 1'"
+                )
                 assert connection.execute(kept).scalar_one() > 1
     finally:
         reader.close()

@@ -31,6 +31,7 @@ from bilateral.index.files.domains import domain_files
 from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
 from bilateral.index.files.rows import (
+    REPLACED,
     columns_of,
     delete_unused_content,
     store_content,
@@ -42,7 +43,7 @@ from bilateral.index.files.sights import move_sights, note_sights
 from bilateral.index.inserts import insert_new
 from bilateral.index.schema import EVENT_TABLES, chain
 from bilateral.index.search.current import find_files
-from bilateral.index.search.payments import find_payments, forget_payments
+from bilateral.index.search.payments import find_payments_of_blocks, forget_payments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -240,7 +241,9 @@ class ReferenceScan:
         outcomes: Mapping[bytes, Outcome],
     ) -> None:
         """Store references and their files, and make the files due that may have changed."""
-        now, hosted = self._clock(), {file_id for file_id, row in new.items() if row["host"] is not None}
+        now, known = self._clock(), self._known(connection, found)
+        named = {it.file_id for it in found if (it.row["block_number"], it.row["log_index"]) not in known}
+        hosted = {file_id for file_id, row in new.items() if row["host"] is not None and file_id in named}
         domains = domain_files([(new[file_id]["kind"], outcome) for file_id, outcome in outcomes.items()], now)
         # Transactions that lock hosts, files and contents do it in this order, so none waits for another in a circle.
         wake_hosts(connection, {row["host"] for row in (*(new[it] for it in hosted), *domains)}, now)
@@ -253,12 +256,21 @@ class ReferenceScan:
         references = [it.row | {"kind": it.kind, "file_id": it.file_id} for it in found]
         insert_new(connection, schema.file_reference, references)  # a migration may have moved the cursor back
         note_sights(connection, new.keys())
-        named = {(it.row["registry"], it.row["agent_id"]) for it in found if it.kind is Kind.REGISTRATION}
-        find_files(connection, self.chain_id, named)
+        agents = {(it.row["registry"], it.row["agent_id"]) for it in found if it.kind is Kind.REGISTRATION}
+        find_files(connection, self.chain_id, agents)
         if any(it.kind is Kind.FEEDBACK for it in found):
             blocks = [it.row["block_number"] for it in found]
-            of_blocks = schema.file_reference.c.block_number.between(min(blocks), max(blocks))
-            find_payments(connection, (schema.file_reference.c.chain_id == self.chain_id) & of_blocks)
+            find_payments_of_blocks(connection, self.chain_id, min(blocks), max(blocks))
+
+    def _known(self, connection: Connection, found: Iterable[_Found]) -> set[tuple[int, int]]:
+        """Return the places of references that are stored already: a migration may have moved the cursor back."""
+        table, blocks = schema.file_reference.c, [it.row["block_number"] for it in found]
+        if not blocks:
+            return set()
+        of_blocks = (table.chain_id == self.chain_id) & table.block_number.between(min(blocks), max(blocks))
+        return {
+            (row[0], row[1]) for row in connection.execute(select(table.block_number, table.log_index).where(of_blocks))
+        }
 
     def _move(self, connection: Connection, before: int, after: int, generation: int) -> bool:
         """Move the cursor, if it is where it was, and no rollback took place meanwhile."""
@@ -296,14 +308,14 @@ def forget_references(connection: Connection, chain_id: int, block: int) -> None
 def _wake_former(connection: Connection, chain_id: int, block: int) -> None:
     """Make the files due that agents named before the blocks that are removed: they count again."""
     named, table, now = schema.file_reference, schema.file, time.time()
-    of_chain = (named.c.chain_id == chain_id) & (named.c.kind == Kind.REGISTRATION)
-    agents = select(named.c.registry, named.c.agent_id).where(of_chain, named.c.block_number > block).distinct()
+    of_chain = (named.c.chain_id == chain_id) & named.c.kind.in_(REPLACED)
+    agents = select(named.c.registry, named.c.agent_id, named.c.kind).where(of_chain, named.c.block_number > block)
     hosts, files = set(), set()
-    for registry, agent_id in connection.execute(agents).all():
+    for registry, agent_id, kind in connection.execute(agents.distinct()).all():
         former = (
             select(table.c.file_id, table.c.host)
             .join(named, named.c.file_id == table.c.file_id)
-            .where(of_chain, named.c.registry == registry, named.c.agent_id == agent_id)
+            .where(of_chain, named.c.registry == registry, named.c.agent_id == agent_id, named.c.kind == kind)
             .where(named.c.block_number <= block, table.c.host.is_not(None))
             .order_by(named.c.block_number.desc(), named.c.log_index.desc())
             .limit(1)

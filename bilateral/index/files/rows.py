@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, case, delete, exists, or_, select, update
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import ColumnElement, Connection
+
+REPLACED: Final = (Kind.REGISTRATION, Kind.DOMAIN)
+"""The kinds of files of which an agent has one at a time: a later event replaces the file of an earlier one."""
 
 
 def store_content(connection: Connection, loaded: Loaded) -> None:
@@ -104,7 +107,7 @@ def is_outdated(connection: Connection, file_id: bytes) -> bool:
         (later.c.block_number == named.c.block_number) & (later.c.log_index > named.c.log_index),
     )
     replaced: ColumnElement[bool] = exists().where(*(later.c[it] == named.c[it] for it in key), is_later)
-    counts = or_(named.c.kind != Kind.REGISTRATION, ~replaced)
+    counts = or_(named.c.kind.not_in(REPLACED), ~replaced)
     query = select(named.c.file_id).where(named.c.file_id == file_id, counts).limit(1)
     domain = schema.registration_domain
     of_domain = select(domain.c.file_id).where(domain.c.file_id == file_id).limit(1)

@@ -56,6 +56,21 @@ def find_payments_of_file(connection: Connection, file_id: bytes) -> None:
     find_payments(connection, files.file_reference.c.file_id == file_id)
 
 
+def find_payments_of_blocks(connection: Connection, chain_id: int, first: int, last: int) -> None:
+    """Find the payments anew that the files of feedback in a range of blocks claim.
+
+    Args:
+        connection: The connection, in a transaction.
+        chain_id: The chain.
+        first: The first block.
+        last: The last block.
+    """
+    table, named = payment_claim.c, files.file_reference.c
+    claimed = (table.chain_id == chain_id) & table.block_number.between(first, last)
+    connection.execute(delete(payment_claim).where(claimed))
+    find_payments(connection, (named.chain_id == chain_id) & named.block_number.between(first, last))
+
+
 def find_payments_of_chain(connection: Connection, chain_id: int) -> None:
     """Find all payments anew that the files of a chain's feedback claim.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -36,7 +37,10 @@ def anchor_and_kill(point, *task):
         try:
             process.stdin.write(pickle.dumps((point, *task)))
             process.stdin.close()
+            overdue = threading.Timer(120, process.kill)
+            overdue.start()
             assert process.stdout.readline() == b"ready\n"
+            overdue.cancel()
         finally:
             process.kill()
 

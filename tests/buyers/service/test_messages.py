@@ -9,6 +9,10 @@ import httpx
 import pytest
 
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody
+from bilateral.buyers.sellers import read_offers
+from bilateral.index.database import open_database
+from bilateral.index.payments.schema import agent_enrichment
+from bilateral.index.queries.registries import agent_key, read_registries
 from tests.buyers.service.world import (
     ALICE,
     BOB,
@@ -257,6 +261,26 @@ def test_operator_of_the_owner_describes_its_agents_until_the_owner_ends_that(bu
         body = enrichment(global_id, serviceName="by an operator")
         refused = buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, global_id, signer))
         assert (refused.status_code, refused.json()["code"]) == (401, "invalid_signature")
+
+
+def test_service_counts_while_its_author_is_the_owners_operator(buyers, buyers_database):
+    body = enrichment(OTHER_ID, serviceName="by an operator of today")
+    buyers.post("/api/agent/enrichment", json=signed(EnrichmentBody, body, OTHER_ID, OPERATOR))
+    table = agent_enrichment.c
+    of_service = table.service_name == "by an operator of today"
+    engine = open_database(buyers_database)
+    with engine.connect() as connection:
+        registries = read_registries(connection)
+        keys = [agent_key(registries, OTHER_ID)]
+
+        def names():
+            return [it.name for offer in read_offers(connection, keys).values() for it in offer.services]
+
+        assert "by an operator of today" in names()
+        connection.execute(agent_enrichment.update().where(of_service).values(signer=BOB.address))
+        assert "by an operator of today" not in names()
+        connection.rollback()
+    engine.dispose()
 
 
 @pytest.mark.parametrize("percent", [-1, 101])

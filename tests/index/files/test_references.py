@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import random
 import threading
 import time
@@ -12,12 +13,22 @@ from sqlalchemy import select, text
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.index.files import schema
+from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.references import NAMED, ReferenceScan, collect
+from bilateral.index.files.rows import is_outdated
+from bilateral.index.files.schema import Kind
 from bilateral.index.migrate import upgrade_within
 from bilateral.index.schema import EVENT_TABLES
+from bilateral.index.search.schema import payment_claim
 from bilateral.index.status import chain_statuses
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import OWNER, feedback_given, registered, registration, uri_updated
+
+
+def paid():
+    """Return the URI of a feedback file that names a payment."""
+    proof = {"fromAddress": OWNER, "toAddress": OWNER, "chainId": "1", "txHash": "0x" + "ab" * 32}
+    return b"data:application/json;base64," + base64.b64encode(json.dumps({"proofOfPayment": proof}).encode())
 
 
 def named_by_events(story):
@@ -105,9 +116,12 @@ def test_older_index_finds_the_domains_of_blocks_that_it_scanned(story):
     story.block(*registered("https://c.example/agent.json"))
     story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
     story.block(feedback_given("https://c.example/feedback.json"))
+    story.block(feedback_given(paid()))
     story.scan_all()
-    found = named_by_references(story)
+    found, claims = named_by_references(story), story.rows(payment_claim)
+    later = schema.file.update().where(schema.file.c.uri == "https://c.example/feedback.json").values(next_at=2**40)
     with story.engine.begin() as connection:
+        connection.execute(later)
         connection.execute(schema.file_reference.delete().where(schema.file_reference.c.kind == "domain"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0017'"))
     with story.engine.begin() as connection:
@@ -115,7 +129,28 @@ def test_older_index_finds_the_domains_of_blocks_that_it_scanned(story):
         assert connection.execute(select(schema.file_scan.c.block_number)).scalar_one() == 1
     story.scan_all()
     assert named_by_references(story) == found
-    assert len(found) == 3
+    assert len(found) == 4
+    assert story.rows(payment_claim) == claims
+    assert len(claims) == 1
+    assert {it["uri"]: it["next_at"] for it in story.rows(schema.file)}["https://c.example/feedback.json"] == 2**40
+
+
+def test_a_domain_that_an_agent_left_counts_no_more_until_the_event_is_removed(story):
+    story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
+    story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"b.example", OWNER))
+    story.scan_all()
+    a, b = (file_id_of(Kind.DOMAIN, domain_uri(it), None) for it in ("a.example", "b.example"))
+
+    def outdated():
+        with story.engine.connect() as connection:
+            return [is_outdated(connection, it) for it in (a, b)]
+
+    assert outdated() == [True, False]
+    with story.engine.begin() as connection:
+        connection.execute(schema.file.update().values(next_at=2**40))
+    story.roll_back(1)
+    assert outdated() == [False, True]
+    assert {it["file_id"]: it["next_at"] < 2**40 for it in story.rows(schema.file)} == {a: True, b: False}
 
 
 def test_a_file_whose_event_came_back_is_not_collected_and_not_fetched_again(story, server):
