@@ -47,7 +47,7 @@ def readings(name: str) -> tuple[str, ...]:
     written, table = unicodedata.normalize("NFD", name[:MAX_SHOWN]), _stands_for()
     shown = [it for it in written if unicodedata.category(it) not in UNSEEN]
     plain = "".join(it if it.isascii() else table.get(it, it) for it in shown)
-    # Signs such as a typographer's apostrophe are no letters: nobody is deceived by them.
+    # A typographer's apostrophe deceives nobody, and other signs do not either: only letters count.
     itself = "".join(it if it.isascii() or it.isalpha() else table.get(it, it) for it in written)
     swapped = plain
     for other, read in _READ_AS:
