@@ -1,4 +1,6 @@
-"""The lower confidence bound of a rating: one definition for the index, searches, checks and trust analysis.
+"""The lower confidence bound of a rating: one definition for the index, searches, checks and the explorer.
+
+Trust analysis takes the quantile from here. Its `lower` is another figure, with a definition in `docs/trust.md`.
 
 A value is brought to a share of its tag's scale, 0 to 1. Each counterpart counts once, by the mean of its shares, so
 that an account gains nothing by repeating itself. The bound is that of Wilson's score interval: the mean lies above it

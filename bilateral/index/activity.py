@@ -27,8 +27,9 @@ from bilateral.contracts import Registry
 from bilateral.events import Approval, FeedbackRevoked, NewFeedback, PrimaryAgentSet
 from bilateral.index import schema
 from bilateral.index.agents import IDENTITY_EVENTS
-from bilateral.index.columns import ADDRESS, WideInteger, key_string
-from bilateral.index.rows import Writes, key_columns, picker
+from bilateral.index.columns import agent_columns, key_string
+from bilateral.index.rows import key_columns, picker
+from bilateral.index.writes import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,9 +44,7 @@ metadata: Final = MetaData()
 agent_activity: Final = Table(
     "agent_activity",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("identity_registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
+    *agent_columns("identity_registry"),
     Column("id_text", key_string(78), nullable=False),
     Column("registered_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
@@ -207,7 +206,8 @@ class ActivityTable:
         for table in _RAISING:
             places = ((it[0] if table is _RAISING[-1] else addresses.get(it[0]), it[1]) for it in wanted)
             keys = [(self._chain_id, *place) for place in places if place[0] is not None]
-            found.append(self._found(table, self._rows.select(table, ("chain_id", "registry", "agent_id"), keys)))
+            rows = self._rows.last_times(table, ("chain_id", "registry", "agent_id"), keys)
+            found.append([(table, *row[1:]) for row in rows])
         return self._times(joined.from_iterable(found))
 
     def _times(self, found: Iterable[tuple[Table, str, int, int]]) -> dict[AgentPlace, Times]:

@@ -107,6 +107,33 @@ PLACE_KEY: Final = ("chain_id", "block_number", "log_index")
 """The columns that name a log among those of all chains."""
 
 
+def log_columns() -> list[Column[Any]]:
+    """Return the columns that name a log, those of `PLACE_KEY`."""
+    return [
+        Column("chain_id", BigInteger, nullable=False),
+        Column("block_number", BigInteger, nullable=False),
+        Column("log_index", Integer, nullable=False),
+    ]
+
+
+def contract_columns(contract: str) -> list[Column[Any]]:
+    """Return the columns that name a contract of a chain.
+
+    Args:
+        contract: The name of the column with its address.
+    """
+    return [Column("chain_id", BigInteger, nullable=False), Column(contract, ADDRESS, nullable=False)]
+
+
+def agent_columns(contract: str) -> list[Column[Any]]:
+    """Return the columns that name an agent of a chain.
+
+    Args:
+        contract: The name of the column with the address of the registry.
+    """
+    return [*contract_columns(contract), Column("agent_id", WideInteger, nullable=False)]
+
+
 def place_columns(contract: str) -> list[Column[Any]]:
     """Return the columns that say where a log stands: every table of logs begins with them.
 
@@ -114,9 +141,7 @@ def place_columns(contract: str) -> list[Column[Any]]:
         contract: The name of the column with the contract that emitted it.
     """
     return [
-        Column("chain_id", BigInteger, nullable=False),
-        Column("block_number", BigInteger, nullable=False),
-        Column("log_index", Integer, nullable=False),
+        *log_columns(),
         Column("block_hash", HASH, nullable=False),
         Column("block_time", BigInteger, nullable=False),
         Column("transaction_hash", HASH, nullable=False),

@@ -135,6 +135,8 @@ def connect_engine(url: str | None = None) -> Engine:
         engine = create_engine(parsed)
         if engine.dialect.name == "sqlite":
             _prepare_sqlite(engine, _BUSY_SECONDS if "timeout" not in parsed.query else None)
+        else:
+            _prepare_postgresql(engine)
         engine.connect().close()
     except OSError as problem:
         raise DatabaseUnavailableError(f"the database cannot be opened: {problem}: name another --database") from None
@@ -189,6 +191,16 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
         options["isolation_level"] = "REPEATABLE READ"
     with engine.connect().execution_options(**options) as connection:
         yield connection
+
+
+def _prepare_postgresql(engine: Engine) -> None:
+    """Wait as long for another program's lock as on SQLite, if neither URL nor server names a time."""
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _: Any) -> None:
+        limited = f"set_config('lock_timeout', '{_BUSY_SECONDS}s', false)"
+        connection.execute(f"SELECT {limited} WHERE current_setting('lock_timeout') = '0'")
+        connection.commit()
 
 
 def _prepare_sqlite(engine: Engine, busy_seconds: int | None) -> None:

@@ -9,7 +9,8 @@ from sqlalchemy import Table, delete, select
 
 from bilateral.index import schema
 from bilateral.index.columns import WideInteger, python_integer, sqlite_integer
-from bilateral.index.rows import Row, Rows, Writes, key_columns
+from bilateral.index.rows import Row, Rows, key_columns
+from bilateral.index.writes import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -100,44 +100,32 @@ class Rows(ABC):
             Whole rows, in no order.
         """
 
-
-class Writes:
-    """Changes of rows whose former values are known: what is new is inserted, which costs half of replacing.
-
-    Args:
-        rows: The access to rows.
-        table: The table.
-    """
-
-    def __init__(self, rows: Rows, table: Table) -> None:
-        """See the class."""
-        self._rows = rows
-        self._table = table
-        self._new: list[Row] = []
-        self._changed: list[Row] = []
-        self._gone: list[Row] = []
-
-    def add(self, key: Row, former: Row | None, row: Row | None) -> None:
-        """Add a change.
+    def last_times(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
+        """Return the block time of the last event with each of several combinations of values.
 
         Args:
-            key: The primary key.
-            former: The row as the table holds it; None if there is none.
-            row: The row as it shall be; None for none.
-        """
-        if row is None:
-            if former is not None:
-                self._gone.append(key)
-        elif former is None:
-            self._new.append(row)
-        elif row != former:
-            self._changed.append(row)
+            table: The table of events.
+            columns: See `select`.
+            keys: See `select`.
 
-    def write(self) -> None:
-        """Write the changes."""
-        self._rows.delete(self._table, self._gone)
-        self._rows.insert(self._table, self._new)
-        self._rows.replace(self._table, self._changed)
+        Returns:
+            The combinations that have events, each with the time behind it.
+        """
+        wanted, columns = list(keys), tuple(columns)
+        if not wanted:
+            return []
+        name = self._wanted(table, columns, wanted)
+        on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
+        key = ", ".join(f'wanted."{it}"' for it in columns)
+        query = (
+            f"SELECT {key}, max(found.block_time) FROM {name} wanted "
+            f'CROSS JOIN "{self._place(table, wanted[0][0])}" found WHERE {on} GROUP BY {key}'
+        )
+        return _widened(self._fetched(query), _wide(table, columns))
+
+    @abstractmethod
+    def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
+        """Fill a temporary table with combinations of values, and return its name."""
 
 
 def rows_of(connection: Connection) -> Rows:
@@ -207,22 +195,28 @@ class SqliteRows(Rows):
         wanted = list(keys)
         if not wanted:
             return []
-        columns = tuple(columns)
-        name, create = _temporary_table(table, columns, self._connection.dialect, "wanted")
-        self._connection.exec_driver_sql(create)
-        self._connection.exec_driver_sql(f"DELETE FROM {name}")
-        places = ", ".join("?" * len(columns))
-        self._execute(f"INSERT INTO {name} VALUES ({places})", _narrowed(wanted, _wide(table, columns)))
+        name = self._wanted(table, tuple(columns), wanted)
         # CROSS JOIN makes SQLite go through the wanted keys, and look each up in the other table's index.
         on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
         query = f'SELECT found.* FROM {name} wanted CROSS JOIN "{table.name}" found ON {on}'
         return _widened(self._fetched(query), _wide(table))
 
+    def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
+        """See `Rows._wanted`."""
+        name, create = _temporary_table(table, columns, self._connection.dialect, "wanted")
+        self._connection.exec_driver_sql(create)
+        self._connection.exec_driver_sql(f"DELETE FROM {name}")
+        self._fill("INSERT", name, _narrowed(keys, _wide(table, columns)))
+        return name
+
     def _write(self, verb: str, table: Table, rows: Sequence[Row]) -> None:
         """Write whole rows."""
         if rows:
-            places = ", ".join("?" * len(table.c))
-            self._execute(f'{verb} INTO "{table.name}" VALUES ({places})', _narrowed(rows, _wide(table)))
+            self._fill(verb, table.name, _narrowed(rows, _wide(table)))
+
+    def _fill(self, verb: str, name: str, rows: Sequence[Row]) -> None:
+        """Write whole rows."""
+        self._execute(f'{verb} INTO "{name}" VALUES ({", ".join("?" * len(rows[0]))})', rows)
 
     def _execute(self, statement: str, rows: Sequence[Row]) -> None:
         """Execute a statement for each row."""
@@ -280,7 +274,7 @@ class PostgresRows(Rows):
         wanted = list(keys)
         if not wanted:
             return []
-        name = self._fill(table, tuple(columns), wanted, "wanted")
+        name = self._wanted(table, tuple(columns), wanted)
         on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
         place = self._place(table, wanted[0][0])
         query = f'SELECT found.* FROM {name} wanted JOIN "{place}" found ON {on}'
@@ -290,6 +284,10 @@ class PostgresRows(Rows):
         """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
         self._connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
         self._connection.exec_driver_sql("ANALYZE " + _names(self._place(it, chain_id) for it in tables))
+
+    def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
+        """See `Rows._wanted`."""
+        return self._fill(table, columns, keys, "wanted")
 
     def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
         """Fill a temporary table, and return its name."""

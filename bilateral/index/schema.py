@@ -44,7 +44,17 @@ from bilateral.events import (
     ValidatorRated,
 )
 from bilateral.index.check_indexes import define_check_indexes
-from bilateral.index.columns import ADDRESS, HASH, PLACE_KEY, WideInteger, column_type, key_string, place_columns
+from bilateral.index.columns import (
+    ADDRESS,
+    HASH,
+    PLACE_KEY,
+    WideInteger,
+    agent_columns,
+    column_type,
+    contract_columns,
+    key_string,
+    place_columns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,8 +161,7 @@ block: Final = Table(
 registry: Final = Table(
     "registry",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("address", ADDRESS, nullable=False),
+    *contract_columns("address"),
     Column("kind", String(40), nullable=False),
     Column("identity_registry", ADDRESS, nullable=False),
     Column("first_block", BigInteger, nullable=False),
@@ -186,9 +195,7 @@ journal: Final = Table(
 agent: Final = Table(
     "agent",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("identity_registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
+    *agent_columns("identity_registry"),
     Column("owner", ADDRESS, nullable=False),
     Column("wallet", ADDRESS),
     Column("uri", Text, nullable=False),
@@ -209,9 +216,7 @@ agent: Final = Table(
 agent_metadata: Final = Table(
     "agent_metadata",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("identity_registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
+    *agent_columns("identity_registry"),
     Column("metadata_key", key_string(), nullable=False),
     Column("metadata_value", LargeBinary, nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "metadata_key"),
@@ -222,8 +227,7 @@ agent_metadata: Final = Table(
 primary_agent: Final = Table(
     "primary_agent",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("identity_registry", ADDRESS, nullable=False),
+    *contract_columns("identity_registry"),
     Column("account", ADDRESS, nullable=False),
     Column("agent_id", WideInteger, nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "account"),
@@ -234,9 +238,7 @@ primary_agent: Final = Table(
 summary: Final = Table(
     "summary",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
+    *agent_columns("registry"),
     Column("side", key_string(9), nullable=False),
     Column("tag", key_string(), nullable=False),
     Column("count", BigInteger, nullable=False),
@@ -258,9 +260,7 @@ summary: Final = Table(
 counterpart: Final = Table(
     "counterpart",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
+    *agent_columns("registry"),
     Column("side", key_string(9), nullable=False),
     Column("tag", key_string(), nullable=False),
     Column("account", key_string(84), nullable=False),

@@ -16,9 +16,11 @@ from bilateral.index import schema
 from bilateral.index.activity import ActivityTable
 from bilateral.index.agents import IDENTITY_EVENTS, AgentTables
 from bilateral.index.analysis.storage import forget_blocks
+from bilateral.index.cursor_locks import own_cursor
 from bilateral.index.derived import Journal, undo
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.files.references import forget_references
+from bilateral.index.files.sights import move_sights
 from bilateral.index.history import stored_batches
 from bilateral.index.partitions import create_partitions
 from bilateral.index.payments.rollback import forget_payments_after
@@ -165,6 +167,7 @@ class ChainStore:
                 rows.learn(self.chain_id, (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[it] for it in SUMMARY_EVENTS)))
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
+            own_cursor(connection, self.chain_id)
 
     def checkpoints(self, before: int) -> list[Block]:
         """Return the blocks whose hashes are kept, the latest first.
@@ -227,6 +230,8 @@ class ChainStore:
                 "last_reorganization_depth": cursor.number - target.number,
                 "journal_from": floor,
             }
+            own_cursor(connection, self.chain_id)
+            move_sights(connection, self.chain_id, target.number)
             self._move(connection, cursor, values)
 
     def rebuild(self, progress: Callable[[int], None] = lambda _: None) -> None:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.index import schema
-from bilateral.index.rows import Writes, key_columns, picker
+from bilateral.index.rows import key_columns, picker
 from bilateral.index.text import key_text, padded_text
 from bilateral.index.units import units_of
+from bilateral.index.writes import Writes
 
 if TYPE_CHECKING:
     from sqlalchemy import Table

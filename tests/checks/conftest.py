@@ -10,7 +10,14 @@ from bilateral.documents import Limits, Loader, Network
 from bilateral.index.database import open_database
 from bilateral.index.store import ChainStore
 from tests.checks.ledger import CHAIN_ID, Ledger
-from tests.index.conftest import database_url, engine, fresh_postgres, postgres  # noqa: F401  # fixtures
+from tests.index.conftest import (  # noqa: F401  # fixtures
+    database_url,
+    engine,
+    fresh_postgres,
+    postgres,
+    postgres_template,
+    sqlite_template,
+)
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,15 @@
-"""A chain whose registries emit generated events, and a fresh database on each engine."""
+"""A chain whose registries emit generated events, and an empty index on each engine."""
 
 from __future__ import annotations
+
+import shutil
 
 import httpx
 import pytest
 
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
+from bilateral.index.database import open_database
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.follow import Follower, Outcome
 from bilateral.index.pool import Pool
@@ -15,7 +18,7 @@ from bilateral.index.store import ChainStore
 from scripts._anvil import running_anvil
 from tests.index.comparison import open_with_registries
 from tests.index.proxy import Proxy
-from tests.index.schemas import make_schema
+from tests.index.schemas import empty_schema, make_schema
 from tests.postgres import administer, running_postgres
 
 CHAIN_ID = 31337
@@ -78,12 +81,41 @@ def postgres(tmp_path_factory):
         yield url
 
 
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory):
+    """The file of an index without rows. To copy it costs less than to make its tables."""
+    path = tmp_path_factory.mktemp("template") / "index.sqlite"
+    open_database(f"sqlite:///{path}").dispose()
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres):
+    """The URL of a schema with the tables of an index."""
+    url = make_schema(postgres, "emptied")
+    open_database(url).dispose()
+    return url
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request, tmp_path):
+    """The URL of an index without rows, on each engine."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'index.sqlite'}"
+        path = tmp_path / "index.sqlite"
+        shutil.copy(request.getfixturevalue("sqlite_template"), path)
+        yield f"sqlite:///{path}"
         return
-    yield request.getfixturevalue("fresh_postgres")
+    url = request.getfixturevalue("postgres_template")
+    yield url
+    empty_schema(url)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new_database_url(request, tmp_path):
+    """The URL of a database without tables, on each engine."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'index.sqlite'}"
+    return request.getfixturevalue("fresh_postgres")
 
 
 @pytest.fixture

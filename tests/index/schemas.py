@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import make_url
+from sqlalchemy import NullPool, create_engine, make_url, text
 
 from tests.postgres import administer, with_driver
 
@@ -12,3 +12,20 @@ def make_schema(url, name):
     administer(url, f'CREATE SCHEMA "{name}"')
     options = {"options": f"-csearch_path={name}"}
     return make_url(with_driver(url)).update_query_dict(options).render_as_string(hide_password=False)
+
+
+def empty_schema(url):
+    """Delete the rows of all tables of a schema, but for the version of the tables."""
+    engine = create_engine(url, poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.execute(text("SET LOCAL session_replication_role = replica"))  # without a look at foreign keys
+        connection.execute(
+            text("""
+                DO $$ DECLARE name text; BEGIN
+                  FOR name IN SELECT oid::regclass FROM pg_class
+                    WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+                      AND relname <> 'alembic_version'
+                  LOOP EXECUTE 'DELETE FROM ' || name; END LOOP;
+                END $$
+            """)
+        )

@@ -69,6 +69,10 @@ def test_run_indexes_until_the_head_and_logs_a_line_a_step(run, grown):
     assert code == 0
     (status,) = json.loads(shown)
     assert (status["chain_id"], status["block"], status["lag"]) == (31337, 20, 0)
+    finalized = grown.rpc("eth_getBlockByNumber", "finalized", False)["number"]
+    logs = grown.rpc("eth_getLogs", {"fromBlock": "0x0", "address": list(ADDRESSES.values())})
+    assert (status["finalized"], status["event_rows"], status["reorganizations"]) == (int(finalized, 16), len(logs), 0)
+    assert status["endpoint"] == Endpoint(grown.url).name
     assert "chain=31337 outcome=advanced block=20 head=20" in told
 
 
@@ -169,10 +173,11 @@ def test_an_unreachable_node_is_named(record, database):
     assert "127.0.0.1:9: the node cannot be reached" in told
 
 
-def test_a_newer_schema_is_refused(run, grown, database):
+@pytest.mark.parametrize("command", [("status",), ("run", "--until-head")], ids=["status", "run"])
+def test_a_newer_schema_is_refused(run, grown, database, command):
     run("run", "--until-head")
     with open_database(database).begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    code, _, told = run("status")
+    code, _, told = run(*command)
     assert code == 11
     assert f"the tables have version 9999, and this package knows {schema.REVISION}: upgrade the package" in told

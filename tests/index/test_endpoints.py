@@ -24,12 +24,6 @@ HUGE = hex(2**200)
 WORD = "0x" + "77" * 32
 
 
-@pytest.fixture
-def database_url(tmp_path):
-    """These tests are about endpoints: one engine is enough."""
-    return f"sqlite:///{tmp_path / 'index.sqlite'}"
-
-
 class Endpoints:
     """A follower with several endpoints.
 

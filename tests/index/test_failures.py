@@ -9,12 +9,14 @@ import subprocess
 from contextlib import closing
 
 import pytest
+from sqlalchemy import make_url, text, update
 
 from bench.index.generator import ADDRESSES
 from bilateral.index import schema
 from bilateral.index.database import connect_engine, open_database
 from bilateral.index.migrate import upgrade_within
 from tests.index.conftest import CHAIN_ID
+from tests.index.schemas import empty_schema
 from tests.index.test_commands import COMMAND, bilateral, database, grown, record  # noqa: F401  # fixtures
 from tests.sdk.servers import HttpServer
 
@@ -33,6 +35,12 @@ def run(event_chain, record, database):  # noqa: F811  # fixtures
         return done.returncode, done.stderr.strip().rpartition("\n")[2]
 
     return run_command
+
+
+@pytest.fixture
+def postgres_url(postgres_template):
+    yield postgres_template
+    empty_schema(postgres_template)
 
 
 @pytest.fixture
@@ -100,6 +108,23 @@ def test_a_locked_database_is_named_and_nothing_is_lost(run, database, is_whole)
     assert code == 11
     assert "another program has locked the database for too long: end it, or name another --database" in told
     is_whole()
+
+
+def test_locked_database_of_postgresql_is_named_and_nothing_is_lost(run, postgres_url):
+    assert run(into=postgres_url)[0] == 0
+    engine = connect_engine(postgres_url)
+    with engine.begin() as connection:
+        assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "30s"
+        connection.execute(update(schema.chain).values(block_number=19))  # it has to index block 20 again
+        connection.execute(text("LOCK TABLE new_feedback, chain"))
+        short = make_url(postgres_url)
+        options = f"{short.query['options']} -clock_timeout=200ms"
+        code, told = run(into=short.update_query_dict({"options": options}).render_as_string(hide_password=False))
+        assert code == 11
+        assert "another program has locked the database for too long: end it, or name another --database" in told
+        connection.rollback()
+    engine.dispose()
+    assert run(into=postgres_url)[0] == 0
 
 
 def test_a_file_other_than_a_database_is_named(run, tmp_path):

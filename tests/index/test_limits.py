@@ -167,12 +167,6 @@ WAITS = {
 
 
 @pytest.fixture
-def database_url(tmp_path):
-    """These tests are about endpoints: one engine is enough."""
-    return f"sqlite:///{tmp_path / 'index.sqlite'}"
-
-
-@pytest.fixture
 def indexed(settled_chain, store, proxy):
     """Index the settled chain through the proxy, and return the seconds that were waited."""
 

@@ -60,8 +60,8 @@ def test_views_have_the_text_of_the_last_migration_that_replaces_them():
     assert noted[-1] == fingerprint(), "the text of a view changed: add a migration that replaces the views"
 
 
-def test_old_database_gets_the_present_views(database_url):
-    engine = connect_engine(database_url)
+def test_old_database_gets_the_present_views(new_database_url):
+    engine = connect_engine(new_database_url)
     with engine.begin() as connection:
         upgrade_within(connection, "0009")
         present = texts_of_views(connection)
@@ -107,9 +107,9 @@ def return_to_0006(connection):
     connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0006'")
 
 
-def test_index_of_a_real_chain_gets_what_later_versions_derive_from_its_files(api_world, database_url):
-    index_world(api_world, database_url)
-    engine = connect_engine(database_url)
+def test_index_of_a_real_chain_gets_what_later_versions_derive_from_its_files(api_world, new_database_url):
+    index_world(api_world, new_database_url)
+    engine = connect_engine(new_database_url)
     with engine.begin() as connection:
         filled = contents(connection)
         assert all(filled.values())
@@ -121,9 +121,9 @@ def test_index_of_a_real_chain_gets_what_later_versions_derive_from_its_files(ap
 
 
 @pytest.fixture
-def old_database(database_url):
+def old_database(new_database_url):
     """A database of version 0010."""
-    engine = connect_engine(database_url)
+    engine = connect_engine(new_database_url)
     with engine.begin() as connection:
         upgrade_within(connection)
         activity.metadata.drop_all(connection)
@@ -144,8 +144,8 @@ def test_an_older_index_of_lower_bounds_gets_all_columns(old_database):
     assert index["column_names"][-3:] == ["count", "counterparts", "mean"]
 
 
-def test_older_index_gets_the_tables_of_buyer_registries(database_url):
-    engine = connect_engine(database_url)
+def test_older_index_gets_the_tables_of_buyer_registries(new_database_url):
+    engine = connect_engine(new_database_url)
     of_buyers = [schema.EVENT_TABLES[event] for event in EVENTS[Registry.BUYERS]]
     others = [payments.buyer_anchor, payments.buyer_state, payments.buyer_reply]
     with engine.begin() as connection:
@@ -164,8 +164,8 @@ def test_older_index_gets_the_tables_of_buyer_registries(database_url):
     engine.dispose()
 
 
-def test_older_index_gets_the_column_of_lost_logs(database_url):
-    engine = connect_engine(database_url)
+def test_older_index_gets_the_column_of_lost_logs(new_database_url):
+    engine = connect_engine(new_database_url)
     with engine.begin() as connection:
         upgrade_within(connection)
         connection.execute(text("ALTER TABLE endpoint_limit DROP COLUMN lost_logs_at"))
@@ -176,8 +176,8 @@ def test_older_index_gets_the_column_of_lost_logs(database_url):
     engine.dispose()
 
 
-def test_older_index_gets_the_order_of_answers_and_of_received_payments(database_url):
-    engine = connect_engine(database_url)
+def test_older_index_gets_the_order_of_answers_and_of_received_payments(new_database_url):
+    engine = connect_engine(new_database_url)
     answers = schema.EVENT_TABLES[ResponseAppended]
     with engine.begin() as connection:
         upgrade_within(connection)
@@ -196,8 +196,8 @@ def test_older_index_gets_the_order_of_answers_and_of_received_payments(database
     engine.dispose()
 
 
-def test_older_index_gets_the_notes_of_learned_payments_and_analyses(database_url):
-    engine = connect_engine(database_url)
+def test_older_index_gets_the_notes_of_learned_payments_and_analyses(new_database_url):
+    engine = connect_engine(new_database_url)
     noted = {
         analysis.analysis: {"run", "seen_block", "first_run", "first_seen_block"},
         analysis.funding: {"seen_block"},
@@ -221,8 +221,8 @@ def test_older_index_gets_the_notes_of_learned_payments_and_analyses(database_ur
     engine.dispose()
 
 
-def test_files_seen_before_checks_are_noted_at_the_last_block(database_url):
-    engine = connect_engine(database_url)
+def test_files_seen_before_checks_are_noted_at_the_last_block(new_database_url):
+    engine = connect_engine(new_database_url)
     with engine.begin() as connection:
         upgrade_within(connection, "0003")
         connection.execute(text("DROP TABLE file_sight"))

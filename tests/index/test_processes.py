@@ -62,16 +62,16 @@ def test_one_process_follows_all_chains_of_a_file(chains, records, database, tmp
     assert all(f"chain={chain_id} outcome=advanced" in told for chain_id in CHAINS)
 
 
-def test_a_process_for_each_chain_writes_into_one_database(chains, records, database):  # noqa: F811  # a fixture
+def test_a_process_for_each_chain_writes_into_one_database(chains, records, database_url):
     processes = []
     for chain_id, chain in chains.items():
-        arguments = ["run", "--rpc-url", chain.url, "--deployment", records[chain_id], "--database", database]
+        arguments = ["run", "--rpc-url", chain.url, "--deployment", records[chain_id], "--database", database_url]
         command = [*COMMAND, *map(str, arguments), "--until-head", "--no-files"]
         processes.append(subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE))  # noqa: S603  # ours
     for process in processes:
         _, told = process.communicate(timeout=120)
         assert process.returncode == 0, told
-    _, shown, _ = bilateral("status", "--database", database, "--json")
+    _, shown, _ = bilateral("status", "--database", database_url, "--json")
     assert blocks(shown) == {31337: (10, 0), 31338: (11, 0)}
 
 

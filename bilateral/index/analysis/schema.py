@@ -6,7 +6,7 @@ Their statements are those of migration 0005. Each analysis replaces the rows of
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import (
     BigInteger,
@@ -22,7 +22,7 @@ from sqlalchemy import (
     Text,
 )
 
-from bilateral.index.columns import ADDRESS, HASH, WideInteger
+from bilateral.index.columns import ADDRESS, HASH, WideInteger, contract_columns
 
 metadata: Final = MetaData()
 
@@ -70,18 +70,10 @@ funding: Final = Table(
 Index("funding_by_source", funding.c.chain_id, funding.c.source)
 
 
-def _key_columns() -> list[Column[Any]]:
-    """Return the columns that name an analysis."""
-    return [
-        Column("chain_id", BigInteger, nullable=False),
-        Column("identity_registry", ADDRESS, nullable=False),
-    ]
-
-
 analysis: Final = Table(
     "analysis",
     metadata,
-    *_key_columns(),
+    *contract_columns("identity_registry"),
     Column("block_number", BigInteger, nullable=False),
     Column("block_hash", HASH, nullable=False),
     Column("is_exact", Boolean, nullable=False),
@@ -103,7 +95,7 @@ analysis: Final = Table(
 suspicion: Final = Table(
     "suspicion",
     metadata,
-    *_key_columns(),
+    *contract_columns("identity_registry"),
     Column("account", ADDRESS, nullable=False),
     Column("suspicion", Float(53), nullable=False),
     Column("cluster", BigInteger),
@@ -116,7 +108,7 @@ suspicion: Final = Table(
 trust_score: Final = Table(
     "trust_score",
     metadata,
-    *_key_columns(),
+    *contract_columns("identity_registry"),
     Column("side", String(9), nullable=False),
     Column("subject", String(78), nullable=False),
     Column("score", Float(53)),
@@ -135,7 +127,7 @@ trust_score: Final = Table(
 finding: Final = Table(
     "finding",
     metadata,
-    *_key_columns(),
+    *contract_columns("identity_registry"),
     Column("finding_id", String(60), nullable=False),
     Column("detector", String(40), nullable=False),
     Column("q_value", Float(53), nullable=False),
@@ -148,7 +140,7 @@ finding: Final = Table(
 finding_member: Final = Table(
     "finding_member",
     metadata,
-    *_key_columns(),
+    *contract_columns("identity_registry"),
     Column("finding_id", String(60), nullable=False),
     Column("part", String(11), nullable=False),
     Column("account", ADDRESS, nullable=False),
@@ -159,7 +151,7 @@ finding_member: Final = Table(
 finding_row: Final = Table(
     "finding_row",
     metadata,
-    *_key_columns(),
+    *contract_columns("identity_registry"),
     Column("finding_id", String(60), nullable=False),
     Column("position", Integer, nullable=False),
     Column("table_name", String(40), nullable=False),

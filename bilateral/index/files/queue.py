@@ -131,8 +131,8 @@ class FileQueue:
                 find_payments_of_file(connection, lease.file_id)
             if isinstance(outcome, Loaded) and known.content_hash not in (None, outcome.content_hash):
                 delete_unused_content(connection, known.content_hash)
-            note_sights(connection, [lease.file_id])
             self._schedule_host(connection, host, outcome, now)
+            note_sights(connection, [lease.file_id])
         return True
 
     def release(self, leases: Iterable[Lease]) -> None:

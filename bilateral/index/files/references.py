@@ -39,7 +39,7 @@ from bilateral.index.files.rows import (
     wake_hosts,
 )
 from bilateral.index.files.schema import Kind, State
-from bilateral.index.files.sights import move_sights, note_sights
+from bilateral.index.files.sights import note_sights
 from bilateral.index.inserts import insert_new
 from bilateral.index.schema import EVENT_TABLES, chain
 from bilateral.index.search.current import find_files
@@ -255,12 +255,12 @@ class ReferenceScan:
             store_content(connection, outcome)
         references = [it.row | {"kind": it.kind, "file_id": it.file_id} for it in found]
         insert_new(connection, schema.file_reference, references)  # a migration may have moved the cursor back
-        note_sights(connection, new.keys())
         agents = {(it.row["registry"], it.row["agent_id"]) for it in found if it.kind is Kind.REGISTRATION}
         find_files(connection, self.chain_id, agents)
         if any(it.kind is Kind.FEEDBACK for it in found):
             blocks = [it.row["block_number"] for it in found]
             find_payments_of_blocks(connection, self.chain_id, min(blocks), max(blocks))
+        note_sights(connection, new.keys())
 
     def _known(self, connection: Connection, found: Iterable[_Found]) -> set[tuple[int, int]]:
         """Return the places of references that are stored already: a migration may have moved the cursor back."""
@@ -281,7 +281,7 @@ class ReferenceScan:
 
 
 def forget_references(connection: Connection, chain_id: int, block: int) -> None:
-    """Remove the references of removed blocks, within the transaction of a rollback.
+    """Remove the references of removed blocks, within the transaction of a rollback. `move_sights` follows at its end.
 
     Args:
         connection: The connection.
@@ -296,7 +296,6 @@ def forget_references(connection: Connection, chain_id: int, block: int) -> None
     )
     removed = (table.c.chain_id == chain_id) & (table.c.block_number > block)
     _wake_former(connection, chain_id, block)
-    move_sights(connection, chain_id, block)
     files = select(table.c.file_id).where(removed, table.c.file_id.is_not(None)).distinct()
     ids = connection.execute(files).scalars().all()
     now = int(time.time())

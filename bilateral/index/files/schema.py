@@ -26,7 +26,7 @@ from sqlalchemy import (
     text,
 )
 
-from bilateral.index.columns import ADDRESS, HASH, WideInteger
+from bilateral.index.columns import ADDRESS, HASH, WideInteger, log_columns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,9 +119,7 @@ Index("file_host_by_time", file_host.c.next_at)
 file_reference: Final = Table(
     "file_reference",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("log_index", Integer, nullable=False),
+    *log_columns(),
     Column("kind", String(12), nullable=False),
     Column("registry", ADDRESS, nullable=False),
     Column("agent_id", WideInteger, nullable=False),

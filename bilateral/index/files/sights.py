@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, case, exists, func, insert, literal_column, or_, select, update
 
+from bilateral.index.cursor_locks import hold_cursors
 from bilateral.index.files import schema
 from bilateral.index.files.schema import State
 from bilateral.index.schema import chain
@@ -26,10 +27,12 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
     """Note the states of files, and of the domains' files that belong to them, where they changed.
 
     Args:
-        connection: The connection, in the transaction that stores the files and their references.
+        connection: The connection, in the transaction that stores the files and their references. It is about to end.
         file_ids: The files.
     """
     wanted = sorted(file_ids)
+    if wanted:
+        hold_cursors(connection)
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
         named, known = schema.registration_domain, schema.file
@@ -48,7 +51,7 @@ def move_sights(connection: Connection, chain_id: int, block: int) -> None:
     The index saw the files, after all, but an answer at the last block that stays did not know them.
 
     Args:
-        connection: The connection, in the transaction of a rollback.
+        connection: The connection, in the transaction of a rollback. It owns the cursor (`own_cursor`).
         chain_id: The chain.
         block: The last block that stays.
     """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import delete, select, update
 
 from bilateral.index import schema
+from bilateral.index.cursor_locks import hold_cursor
 from bilateral.index.payments.schema import late_payment
 from bilateral.index.rows import rows_of
 
@@ -23,18 +24,22 @@ def note_late_payments(connection: Connection, chain_id: int, blocks: Collection
     """Note the last indexed block at which payments are learned, if it is later than their own.
 
     Args:
-        connection: The connection, in the transaction that stores the payments.
+        connection: The connection, in the transaction that stores the payments. It is about to end.
         chain_id: The chain.
         blocks: The blocks of the payments and returns.
     """
+    if not blocks:
+        return
+    hold_cursor(connection, chain_id)
     head = _head(connection, chain_id)
-    if blocks and head > min(blocks):
+    if head > min(blocks):
         _note(connection, chain_id, min(blocks), head)
 
 
 def note_forgotten_payments(connection: Connection, chain_id: int) -> None:
     """Note that all payments of a chain are read anew: nobody can say any more which ones were known when."""
     connection.execute(delete(late_payment).where(late_payment.c.chain_id == chain_id))
+    hold_cursor(connection, chain_id)
     _note(connection, chain_id, FORGOTTEN, _head(connection, chain_id))
 
 

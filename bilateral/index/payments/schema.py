@@ -22,7 +22,16 @@ from sqlalchemy import (
     Text,
 )
 
-from bilateral.index.columns import ADDRESS, HASH, PLACE_KEY, WideInteger, place_columns
+from bilateral.index.columns import (
+    ADDRESS,
+    HASH,
+    PLACE_KEY,
+    WideInteger,
+    agent_columns,
+    contract_columns,
+    log_columns,
+    place_columns,
+)
 
 metadata: Final = MetaData()
 
@@ -40,9 +49,7 @@ payment_cursor: Final = Table(
 agent_account: Final = Table(
     "agent_account",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("log_index", Integer, nullable=False),
+    *log_columns(),
     Column("identity_registry", ADDRESS, nullable=False),
     Column("agent_id", WideInteger, nullable=False),
     Column("owner", ADDRESS),
@@ -178,9 +185,7 @@ buyer_reply: Final = Table(
 agent_enrichment: Final = Table(
     "agent_enrichment",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("identity_registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
+    *agent_columns("identity_registry"),
     Column("service_name", String(200), nullable=False),
     Column("content", Text, nullable=False),
     Column("issued_at", BigInteger, nullable=False),
@@ -191,8 +196,7 @@ agent_enrichment: Final = Table(
 buyer_anchor: Final = Table(
     "buyer_anchor",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("registry", ADDRESS, nullable=False),
+    *contract_columns("registry"),
     Column("epoch", BigInteger, nullable=False),
     Column("root", HASH, nullable=False),
     Column("made_at", BigInteger, nullable=False),
@@ -203,8 +207,7 @@ buyer_anchor: Final = Table(
 buyer_state: Final = Table(
     "buyer_state",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("registry", ADDRESS, nullable=False),
+    *contract_columns("registry"),
     Column("epoch", BigInteger, nullable=False),
     Column("buyer", ADDRESS, nullable=False),
     Column("payments_chain_id", BigInteger, nullable=False),

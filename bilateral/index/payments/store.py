@@ -179,7 +179,9 @@ class PaymentStore:
         if row is None:
             rows_of(connection).insert_unless_known(table, {"chain_id": self.chain_id, **values})
         else:
-            connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(values))
+            is_former = (table.c.chain_id == self.chain_id) & (table.c.terms == row.terms)
+            if not connection.execute(update(table).where(is_former).values(values)).rowcount:
+                return self._cursor(connection, before)  # another worker began anew meanwhile
             for it in CHAIN_TABLES:
                 connection.execute(delete(it).where(it.c.chain_id == self.chain_id))
             note_forgotten_payments(connection, self.chain_id)

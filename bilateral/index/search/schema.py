@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.types import TypeDecorator
 
-from bilateral.index.columns import ADDRESS, WideInteger
+from bilateral.index.columns import ADDRESS, WideInteger, agent_columns, log_columns
 from bilateral.index.files import schema as files
 from bilateral.index.search.words import MAX_WORD
 
@@ -94,9 +94,7 @@ word_trigram: Final = Table(
 agent_file: Final = Table(
     "agent_file",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("identity_registry", ADDRESS, nullable=False),
-    Column("agent_id", WideInteger, nullable=False),
+    *agent_columns("identity_registry"),
     Column("file_id", LargeBinary(32), nullable=False),
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     sqlite_with_rowid=False,
@@ -106,9 +104,7 @@ Index("agent_file_by_file", agent_file.c.file_id)
 payment_claim: Final = Table(
     "payment_claim",
     metadata,
-    Column("chain_id", BigInteger, nullable=False),
-    Column("block_number", BigInteger, nullable=False),
-    Column("log_index", Integer, nullable=False),
+    *log_columns(),
     Column("registry", ADDRESS, nullable=False),
     Column("agent_id", WideInteger, nullable=False),
     Column("tag", Text, nullable=False),

@@ -1,0 +1,54 @@
+"""Locks that keep a chain's cursor in its place while a note about it is stored.
+
+Files and payments are learned by other workers than those that move the cursor. Their notes say the last indexed block.
+Without a lock the cursor could move between the reading of that block and the commit of the note. An answer at the new
+block would then lack what the note says was known before it.
+
+A worker that moves the cursor owns the lock from its last statements to its commit. A worker that makes a note holds it
+from its last statements to its commit, together with others. Neither waits for anything else meanwhile, so no two wait
+for each other in a circle. SQLite has one writer at a time, and needs no lock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_FIRST: Final = 8004 << 48
+"""The lock of chain 0. Advisory locks have numbers of 63 bits, which all programs of a database share."""
+
+_CHAINS: Final = 1 << 48
+
+
+def own_cursor(connection: Connection, chain_id: int) -> None:
+    """Wait for notes that others store about a chain's cursor. New ones wait for the end of the transaction.
+
+    Args:
+        connection: The connection, in a transaction that is about to end.
+        chain_id: The chain.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _FIRST + chain_id % _CHAINS}).one()
+
+
+def hold_cursors(connection: Connection) -> None:
+    """Keep the cursors of all chains where they are until the end of the transaction.
+
+    Args:
+        connection: The connection, in a transaction that is about to end.
+    """
+    if connection.dialect.name == "postgresql":
+        held = text("SELECT pg_advisory_xact_lock_shared(:first + chain_id % :chains) FROM chain ORDER BY chain_id")
+        connection.execute(held, {"first": _FIRST, "chains": _CHAINS}).all()
+
+
+def hold_cursor(connection: Connection, chain_id: int) -> None:
+    """Keep the cursor of one chain where it is until the end of the transaction. See `hold_cursors`."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(
+            text("SELECT pg_advisory_xact_lock_shared(:number)"), {"number": _FIRST + chain_id % _CHAINS}
+        ).one()
