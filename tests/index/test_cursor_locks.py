@@ -1,4 +1,4 @@
-"""Notes about a chain's cursor, stored by other workers than the one that moves it, say where it is at their commit."""
+"""Notes about a chain's cursor say where it is at their commit, though other workers move it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NOTES = {
 
 @pytest.fixture(params=NOTES)
 def note(request, engine, store):
-    """What notes the cursor in a transaction, and the block that was noted."""
+    """Functions that note the cursor in a transaction, and that return the noted block."""
     store.begin(START)
     add_file(engine)
     write, table = NOTES[request.param]
