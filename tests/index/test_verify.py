@@ -31,15 +31,16 @@ def test_all_ranges_together_are_the_whole_chain(settled_chain, compare):
 
 
 def test_samples_are_some_ranges_and_the_same_for_one_seed(compare):
-    chosen = [[it.first for it in compare(samples=3, seed=seed)] for seed in (1, 1, 2)]
+    # An endpoint may give less than a range at once, which is then compared in parts.
+    chosen = [{it.first // 100 for it in compare(samples=3, seed=seed)} for seed in (1, 1, 2)]
     assert chosen[0] == chosen[1] != chosen[2]
-    assert {len(set(it)) for it in chosen} == {3}
+    assert {len(it) for it in chosen} == {3}
 
 
 def test_each_range_names_its_own_missing_rows(engine, compare):
     table = schema.metadata.tables["registered"]
     with engine.begin() as connection:
         connection.execute(delete(table).where(table.c.block_number < 100))
-    found = compare()
-    assert [it.is_equal for it in found] == [False] + [True] * (len(found) - 1)
-    assert all(it.startswith("registered block ") for it in found[0].missing)
+    found = [it for it in compare() if not it.is_equal]
+    assert {it.first // 100 for it in found} == {0}
+    assert all(it.startswith("registered block ") for each in found for it in each.missing)
