@@ -140,6 +140,99 @@ def test_who_paid_gets_little_blame_for_the_newcomers_beside_it(market):
     assert shares["fresh4"] > 0.9
 
 
+def fresh(scene, count=8):
+    """Young accounts of an attacker, whose money has no common source."""
+    for number in range(count):
+        scene.transfer(f"source{number}", f"fresh{number}", 3.0 + number, 40000.0 + 9000 * number)
+        yield f"fresh{number}", 40100.0 + 9000 * number
+
+
+def attack(scene, way):
+    """Try to lift the owner of agent 7, or a newcomer that rates agent 99, by weak signs."""
+    if way == "company":
+        scene.agent(99, "attacker", ts=30000.0)
+        scene.transfer("exchange", "newcomer", 7.0, 50000.0)
+        for agent in (1, 2, 3, 99):
+            scene.feedback("newcomer", agent, 80, 60000.0 + agent)
+    for number, (name, time) in enumerate(fresh(scene)):
+        if way in {"ratings", "validations"}:
+            scene.agent(200 + number, name, ts=time, is_validator=way == "validations")
+        if way == "money":
+            scene.payment(name, "owner5", 6, 1.0, time - 10)
+            scene.transfer(name, "owner6", 1.0, time - 20)
+            scene.transfer(name, "client3", 1.0, time - 20)
+        if way == "ratings":
+            scene.rating("client3", 200 + number, 0, time)
+        elif way == "validations":
+            scene.validation(200 + number, 7, 100, time)
+        else:
+            scene.feedback(name, 99 if way == "company" else 7, 0 if way == "slander" else 100, time)
+        if way == "money":
+            scene.feedback(name, 6, 80, time + 10)
+
+
+def unnamed(engine, places):
+    """The honest accounts that no finding names as an actor or a beneficiary."""
+    parts = [part for one in engine.findings_ for part in (one.actors, one.beneficiaries)]
+    found = set(np.concatenate([np.zeros(0, np.int64), *parts]).tolist())
+    honest = ("owner", "client", "newcomer")
+    return {name: place for name, place in places.items() if name.startswith(honest) and place not in found}
+
+
+@pytest.mark.parametrize(
+    ("way", "victim"),
+    [
+        ("praise", "owner6"),
+        ("money", "owner6"),
+        ("company", "newcomer"),
+        ("slander", None),
+        ("ratings", None),
+        ("validations", None),
+    ],
+)
+def test_weak_signs_rank_whom_an_attacker_frames_and_flag_nobody(market, way, victim):
+    attack(market, way)
+    engine = Engine(threshold=0.02).fit(market.tables())
+    places = {address: number for number, address in enumerate(engine.context_.ledger.addresses.to_pylist())}
+    framed, weak = unnamed(engine, places), engine.suspicion_.parts["weak signs"]
+    assert weak.max() == pytest.approx(0.1)
+    assert not any(engine.suspicion_.flagged[place] for place in framed.values())
+    assert any(weak[place] > 0.02 for place in framed.values())
+    assert victim is None or (victim in framed and weak[framed[victim]] > 0.05)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_weak_signs_flag_nobody_whatever_an_attacker_sends_rates_or_pays(market, seed):
+    draw = np.random.default_rng(seed)
+    for number, (name, time) in enumerate(fresh(market, 12)):
+        market.agent(200 + number, name, ts=time)
+        for step in range(4):
+            agent, client, at = int(draw.integers(1, 21)), int(draw.integers(200)), time + 100.0 * step
+            market.feedback(name, agent, int(draw.choice([0, 50, 93, 100])), at + 5)
+            market.rating(f"client{client}", 200 + number, int(draw.choice([0, 100])), at + 6)
+            if draw.random() < 0.5:
+                market.payment(name, f"owner{agent - 1}", agent, float(draw.lognormal()), at)
+            market.transfer(name, f"{draw.choice(['owner', 'client'])}{client % 20}", float(draw.lognormal()), at)
+    engine = Engine(threshold=0.02).fit(market.tables())
+    places = {address: number for number, address in enumerate(engine.context_.ledger.addresses.to_pylist())}
+    framed, weak = unnamed(engine, places), engine.suspicion_.parts["weak signs"]
+    assert weak.max() == pytest.approx(0.1)
+    assert any(weak[place] > 0.02 for place in framed.values())
+    assert not any(engine.suspicion_.flagged[place] for place in framed.values())
+
+
+def test_who_is_funded_and_praised_by_an_attacker_ranks_above_the_threshold_and_is_not_flagged(market):
+    market.agent(99, "victim", ts=50.0)
+    market.transfer("framer", "victim", 3.0, 1.0)
+    for number in range(40):
+        market.transfer("framer", f"sybil{number}", 5.0, 40000.0 + number)
+        market.feedback(f"sybil{number}", 99, 100, 41000.0 + number)
+    engine, places = judged(market)
+    assert engine.suspicion_.flagged[places["sybil3"]]
+    assert 2.0 < engine.suspicion_.total[places["victim"]] <= 1.8 + 1.9 + 0.1
+    assert not engine.suspicion_.flagged[places["victim"]]
+
+
 def optional(tables, **columns):
     kinds = OPTIONAL["agents"]
     agents = tables.agents
