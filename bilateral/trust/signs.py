@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bilateral.trust.context import Context
 
 _MOST: Final = 0.1
-"""The suspicion of the oddest account: less than that of the weakest finding that counts."""
+"""The suspicion of the oddest account: a twentieth of the threshold. A finding that is weaker says hardly anything."""
 
 _ODDEST: Final = 6.0
 """The oddness of one opinion from which more of it says no more."""
