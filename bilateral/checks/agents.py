@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import LargeBinary, bindparam, cast, exists, func, literal_column, null, select, union_all
-from sqlalchemy.types import String
+from sqlalchemy.types import String, Text
 
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.moments import evidence_of
+from bilateral.checks.moments import covering, evidence_of
 from bilateral.events import (
     AgentRegistered,
     AgentStates,
@@ -27,10 +27,11 @@ from bilateral.events import (
     URIUpdated,
 )
 from bilateral.index import schema
-from bilateral.index.queries.unindexed import newest_first, unindexed
+from bilateral.index.queries.prepared import Prepared, one_of, size_for, spread
+from bilateral.index.queries.unindexed import newest_first
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Select, Table
 
@@ -102,14 +103,10 @@ def agents_at(
     changes: list[Row[Any]] = []
     wanted = sorted(set(agent_ids))
     for start in range(0, len(wanted), _AT_ONCE):
-        values = {
-            "chain_id": moment.chain_id,
-            "block": moment.block,
-            "identity": identity,
-            "agent_ids": wanted[start : start + _AT_ONCE],
-            "limit": MOST_CHANGES + 1,
-        }
-        changes += connection.execute(_changes(), values).all()
+        part = wanted[start : start + _AT_ONCE]
+        size = size_for(part)
+        values = {**moment.bounds, "identity": identity, **spread("agent_id", part, size), "limit": MOST_CHANGES + 1}
+        changes += _changes(size).records(connection, values)
         if len(changes) > MOST_CHANGES:
             raise HistoryTooLongError("changes of owners and wallets", MOST_CHANGES)
     by_agent: dict[int, list[Row[Any]]] = defaultdict(list)
@@ -137,68 +134,113 @@ def agents_of_accounts(
     wanted = sorted(accounts)
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
-        queries: list[Select[Any]] = [
-            select(_TRANSFER.c.agent_id).where(
-                moment.covers(_TRANSFER), _TRANSFER.c.registry == identity, _TRANSFER.c.to_address.in_(part)
-            ),
-            select(_METADATA.c.agent_id).where(
-                moment.covers(_METADATA),
-                _METADATA.c.registry == identity,
-                IS_WALLET,
-                func.length(_METADATA.c.metadata_value) == literal_column(str(_ADDRESS_BYTES)),
-                _METADATA.c.metadata_value.in_([bytes.fromhex(account[2:]) for account in part]),
-            ),
-        ]
-        queries += [
-            select(table.c.agent_id).where(
-                moment.covers(table), table.c.registry == identity, table.c.agent_address.in_(part)
-            )
-            for table in (_REGISTERED, _UPDATED)
-        ]
-        for query in queries:
-            candidates.update(connection.execute(query.limit(MOST_CHANGES + 1)).scalars())
-            if len(candidates) > MOST_CHANGES:
-                raise HistoryTooLongError("agents of one account", MOST_CHANGES)
+        size = size_for(part)
+        values = {**moment.bounds, "identity": identity, "limit": MOST_CHANGES + 1, **spread("account", part, size)}
+        values |= spread("wallet", [bytes.fromhex(account[2:]) for account in part], size)
+        candidates.update(int(agent_id) for (agent_id,) in _of_accounts(size).all(connection, values))
+        if len(candidates) > MOST_CHANGES:
+            raise HistoryTooLongError("agents of one account", MOST_CHANGES)
     known = agents_at(connection, moment, identity, candidates)
     return {agent_id: facts for agent_id, facts in known.items() if facts.owner in accounts or facts.wallet in accounts}
 
 
-def uri_at(connection: Connection, moment: Moment, identity: str, agent_id: int) -> tuple[str, EventEvidence | None]:
-    """Return an agent's URI as of a block, and the event that set it; an empty text without one."""
-    return _newest_text(connection, moment, identity, agent_id, ((Registered, "agent_uri"), (URIUpdated, "new_uri")))
+@lru_cache
+def _of_accounts(size: int) -> Prepared:
+    """Return the statement that reads the agents that some accounts ever had."""
+
+    def of(table: Table, *conditions: ColumnElement[bool]) -> Any:
+        found = select(table.c.agent_id).where(covering(table), table.c.registry == bindparam("identity"), *conditions)
+        return select(found.limit(bindparam("limit")).subquery())
+
+    value = _METADATA.c.metadata_value
+    is_address = func.length(value) == literal_column(str(_ADDRESS_BYTES))
+    return Prepared(
+        union_all(
+            of(_TRANSFER, one_of("account", _TRANSFER.c.to_address, size)),
+            of(_METADATA, IS_WALLET, is_address, one_of("wallet", value, size)),
+            *(of(table, one_of("account", table.c.agent_address, size)) for table in (_REGISTERED, _UPDATED)),
+        )
+    )
 
 
-def domain_at(connection: Connection, moment: Moment, identity: str, agent_id: int) -> tuple[str, EventEvidence | None]:
-    """Return an agent's August 2025 domain as of a block, and the event that set it; an empty text without one."""
-    names = ((AgentRegistered, "agent_domain"), (AgentUpdated, "agent_domain"))
-    return _newest_text(connection, moment, identity, agent_id, names)
+@dataclass(frozen=True)
+class Words:
+    """The events that set an agent's texts, and those that approve accounts for it, as of a block.
+
+    Attributes:
+        events: The events by their class: the newest that sets a text, and all that approve an account.
+    """
+
+    events: Mapping[str, Sequence[Any]]
+
+    @property
+    def uri(self) -> tuple[str, EventEvidence | None]:
+        """The agent's URI, and the event that set it; an empty text without one."""
+        return self._newest(Registered, URIUpdated)
+
+    @property
+    def domain(self) -> tuple[str, EventEvidence | None]:
+        """The agent's August 2025 domain, and the event that set it; an empty text without one."""
+        return self._newest(AgentRegistered, AgentUpdated)
+
+    def _newest(self, *kinds: type[Event]) -> tuple[str, EventEvidence | None]:
+        """Return the text of the newest of some events."""
+        found = [(row, event.abi_name) for event in kinds for row in self.events.get(event.__name__, ())]
+        if not found:
+            return "", None
+        row, name = max(found, key=lambda it: (it[0].block_number, it[0].log_index))
+        return row.text, evidence_of(name, row)
 
 
-def _newest_text(
-    connection: Connection, moment: Moment, identity: str, agent_id: int, sources: Sequence[tuple[type[Event], str]]
-) -> tuple[str, EventEvidence | None]:
-    """Return the text of the newest of some events of an agent."""
-    values = {"chain_id": moment.chain_id, "block": moment.block, "identity": identity, "agent_id": agent_id}
-    found = []
-    for event, column in sources:
-        found += [(row, event.abi_name) for row in connection.execute(_newest(event.__name__, column), values)]
-    if not found:
-        return "", None
-    row, name = max(found, key=lambda it: (it[0].block_number, it[0].log_index))
-    return row.text, evidence_of(name, row)
+def words_at(connection: Connection, moment: Moment, identity: str, facts: AgentFacts) -> Words:
+    """Return what was said about an agent as of a block.
+
+    Args:
+        connection: The connection.
+        moment: The moment.
+        identity: The identity registry.
+        facts: The agent.
+    """
+    values = {**moment.bounds, "identity": identity, "agent_id": facts.agent_id, "owner": facts.owner}
+    events: dict[str, list[Any]] = defaultdict(list)
+    for row in _words().records(connection, {**values, "limit": MOST_APPROVALS + 1}):
+        events[row.event].append(row)
+    return Words(events)
 
 
 @cache
-def _newest(event: str, column: str) -> Any:
-    """Return the statement that reads a text of an agent's newest event of a kind. It is made once."""
-    table = schema.metadata.tables[schema.snake_case(event)]
-    return (
-        select(*_place(table), table.c[column].label("text"))
-        .where(table.c.chain_id == bindparam("chain_id"), unindexed(table.c.block_number) <= bindparam("block"))
-        .where(table.c.registry == bindparam("identity"), table.c.agent_id == bindparam("agent_id"))
-        .order_by(*newest_first(table.c))
-        .limit(1)
+def _words() -> Prepared:
+    """Return the statement of `words_at`. It is made once."""
+    texts = ((Registered, "agent_uri"), (URIUpdated, "new_uri"))
+    domains = ((AgentRegistered, "agent_domain"), (AgentUpdated, "agent_domain"))
+    parts = []
+    for event, column in (*texts, *domains):
+        table = schema.EVENT_TABLES[event]
+        newest = (
+            select(*_place(table), _event(event), table.c[column].label("text"))
+            .where(covering(table), table.c.registry == bindparam("identity"))
+            .where(table.c.agent_id == bindparam("agent_id"))
+            .order_by(*newest_first(table.c))
+            .limit(1)
+        )
+        parts.append(select(newest.subquery()))
+    one, all_ = schema.EVENT_TABLES[Approval], schema.EVENT_TABLES[ApprovalForAll]
+    approved = (
+        select(*_place(one), _event(Approval), one.c.account.label("text")).where(
+            *(covering(one), one.c.registry == bindparam("identity"), one.c.agent_id == bindparam("agent_id")),
+            one.c.account != _NOBODY,
+        ),
+        select(*_place(all_), _event(ApprovalForAll), all_.c.operator.label("text")).where(
+            *(covering(all_), all_.c.registry == bindparam("identity"), all_.c.owner == bindparam("owner")),
+            all_.c.is_approved.is_(True),
+        ),
     )
+    return Prepared(union_all(*parts, *(select(it.limit(bindparam("limit")).subquery()) for it in approved)))
+
+
+def _event(event: type[Event]) -> Any:
+    """Return the column that names an event's class."""
+    return literal_column(f"'{event.__name__}'", Text).label("event")
 
 
 def _place(table: Any) -> tuple[Any, ...]:
@@ -206,17 +248,14 @@ def _place(table: Any) -> tuple[Any, ...]:
     return table.c.block_number, table.c.log_index, table.c.block_time, table.c.transaction_hash, table.c.registry
 
 
-@cache
-def _changes() -> Any:
-    """Return the statement that reads the changes of owners and wallets of some agents. It is made once."""
+@lru_cache
+def _changes(size: int) -> Prepared:
+    """Return the statement that reads the changes of owners and wallets of some agents."""
     none = cast(null(), String(42))
 
     def of(table: Table) -> Any:
         return (
-            (table.c.chain_id == bindparam("chain_id"))
-            & (unindexed(table.c.block_number) <= bindparam("block"))
-            & (table.c.registry == bindparam("identity"))
-            & table.c.agent_id.in_(bindparam("agent_ids", expanding=True))
+            covering(table) & (table.c.registry == bindparam("identity")) & one_of("agent_id", table.c.agent_id, size)
         )
 
     parts = [
@@ -239,7 +278,7 @@ def _changes() -> Any:
                 *(none.label("b"), cast(null(), LargeBinary).label("raw")),
             ).where(of(table))
         )
-    return union_all(*parts).limit(bindparam("limit"))
+    return Prepared(union_all(*parts).limit(bindparam("limit")))
 
 
 def _replayed(agent_id: int, rows: Iterable[Row[Any]]) -> AgentFacts:
@@ -279,29 +318,24 @@ def _note(
         facts.wallet_event, facts.wallet_since = evidence, row.block_time
 
 
-def approved_accounts(
-    connection: Connection, moment: Moment, identity: str, facts: AgentFacts
-) -> list[tuple[str, EventEvidence]]:
+def approved_accounts(words: Words) -> list[tuple[str, EventEvidence]]:
     """Return the accounts that an agent's owners approved for it or for all their agents, the newest first.
 
     Args:
-        connection: The connection.
-        moment: The moment.
-        identity: The identity registry.
-        facts: The agent.
+        words: What was said about the agent.
 
     Raises:
         HistoryTooLongError: There are more approvals of one kind than a check reads.
     """
     found: dict[str, tuple[tuple[int, int], EventEvidence]] = {}
-    for name, query, _ in _approvals(moment, identity, facts):
-        rows = connection.execute(query.limit(MOST_APPROVALS + 1)).all()
+    for event in (Approval, ApprovalForAll):
+        rows = words.events.get(event.__name__, ())
         if len(rows) > MOST_APPROVALS:
             raise HistoryTooLongError("approvals of one owner", MOST_APPROVALS)
         for row in rows:
             place = row.block_number, row.log_index
-            if row.account not in found or found[row.account][0] < place:
-                found[row.account] = place, evidence_of(name, row)
+            if row.text not in found or found[row.text][0] < place:
+                found[row.text] = place, evidence_of(event.abi_name, row)
     ordered = sorted(found.items(), key=lambda it: it[1][0], reverse=True)
     return [(account, evidence) for account, (_, evidence) in ordered]
 
@@ -320,28 +354,24 @@ def approved_reviewers(
     """
     given = schema.EVENT_TABLES[NewFeedback]
     found: set[str] = set()
-    for _, query, account in _approvals(moment, identity, facts):
+    for query, account in _approvals(moment, identity, facts):
         of_account = moment.covers(given), given.c.registry.in_(list(registries)), given.c.client_address == account
         found.update(row.account for row in connection.execute(query.where(exists().where(*of_account))))
     return found
 
 
-def _approvals(
-    moment: Moment, identity: str, facts: AgentFacts
-) -> tuple[tuple[str, Select[Any], ColumnElement[Any]], ...]:
-    """Return the queries for both kinds of approvals, each with its event and the column of the approved account."""
+def _approvals(moment: Moment, identity: str, facts: AgentFacts) -> tuple[tuple[Select[Any], ColumnElement[Any]], ...]:
+    """Return the queries for both kinds of approvals, each with the column of the approved account."""
     one, all_ = schema.EVENT_TABLES[Approval], schema.EVENT_TABLES[ApprovalForAll]
     return (
         (
-            "Approval",
-            select(*_place(one), one.c.account.label("account"))
+            select(one.c.account.label("account"))
             .where(moment.covers(one), one.c.registry == identity, one.c.agent_id == facts.agent_id)
             .where(one.c.account != _NOBODY),
             one.c.account,
         ),
         (
-            "ApprovalForAll",
-            select(*_place(all_), all_.c.operator.label("account"))
+            select(all_.c.operator.label("account"))
             .where(moment.covers(all_), all_.c.registry == identity, all_.c.owner == facts.owner)
             .where(all_.c.is_approved.is_(True)),
             all_.c.operator,

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select
-
 from bilateral.bounds import SHARES, scale_of_tag, share_of_scale
-from bilateral.checks.agents import agents_at
 from bilateral.checks.entries import CLIENT
 from bilateral.checks.moments import evidence_of, identity_registries, moment_of, registries
+from bilateral.checks.newest import first_given, given_by, newest_about
 from bilateral.checks.parties import Party, asker_of, find_account, find_agent, is_account
 from bilateral.checks.policy import Policy
-from bilateral.checks.raters import Asker, Question, given_by, judge
-from bilateral.checks.ratings import lines
+from bilateral.checks.raters import Asker, Question, judge
+from bilateral.checks.ratings import Ratings, lines
 from bilateral.checks.reasons import Reasons
 from bilateral.checks.standing import (
     agent_figures,
@@ -27,27 +25,24 @@ from bilateral.checks.standing import (
     split_lines,
 )
 from bilateral.checks.verdicts import Code
-from bilateral.events import ClientRated, NewAuthorizedFeedback, NewFeedback
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
-from bilateral.index import schema
-from bilateral.index.queries.unindexed import newest_first
+from bilateral.index.queries.prepared import spread
 from bilateral.index.summaries import DECIMALS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection
 
     from bilateral.checks.moments import Moment
     from bilateral.checks.seams import BuyerRecord, BuyerRecords, Findings
     from bilateral.checks.verdicts import Check, EventEvidence
 
 _MOST_GIVEN: Final = 1_000
+_MOST_NAMED: Final = 20
 _SHOWN: Final = 3
 _FEW_GIVEN: Final = 5
 """The number of feedbacks from which a client is judged by what it gave."""
-
-_RATED, _GIVEN, _AUTHORIZED = (schema.EVENT_TABLES[it] for it in (ClientRated, NewFeedback, NewAuthorizedFeedback))
 
 
 def check_client(  # noqa: PLR0913  # the seams are separate on purpose
@@ -95,7 +90,7 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         )
         moment, account = party.moment, party.facts.wallet or party.facts.owner
     identity = party.identity if party is not None else _identity_of(connection, moment, for_server)
-    kinds = {} if identity is None else registries(connection, moment, identity)
+    kinds = {} if identity is None else registries(moment, identity)
     asker = None if for_server is None or identity is None else asker_of(connection, moment, identity, for_server)
     accounts = frozenset({account} if account is not None else ()) | _accounts(party)
     figures: dict[str, Any] = {}
@@ -105,8 +100,8 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
     else:
         judge_age(reasons, moment, party.facts)
         others = _judge_agent(connection, reasons, party, kinds, asker, figures)
-    if asker is not None and identity is not None:
-        _judge_relation(connection, reasons, moment, identity, asker, accounts, party)
+    if asker is not None:
+        _judge_relation(reasons, asker, accounts, party)
     record = None if buyers is None or account is None else buyers(connection, moment, account)
     if party is None and account is not None:
         figures |= _judge_account_age(connection, reasons, moment, kinds, account, record)
@@ -135,13 +130,10 @@ def _judge_account_age(  # noqa: PLR0913, PLR0917  # parts of one check
 ) -> dict[str, Any]:
     """Add the reason about the age of an account without an agent: the days since its first feedback or payment."""
     seen: list[tuple[int, EventEvidence | None]] = []
-    for given in (_GIVEN, _AUTHORIZED):
-        query = select(given).where(
-            moment.covers(given), given.c.registry.in_(list(kinds)), given.c.client_address == account
-        )
-        row = connection.execute(query.order_by(given.c.block_number, given.c.log_index).limit(1)).one_or_none()
-        if row is not None:
-            seen.append((row.block_time, evidence_of("NewFeedback", row)))  # both events have this name in Solidity
+    given = {**moment.bounds, "account": account, **spread("registry", list(kinds), len(kinds))}
+    rows = first_given(len(kinds)).records(connection, given) if kinds else []
+    rows.sort(key=attrgetter("kind"))
+    seen += [(row.block_time, evidence_of("NewFeedback", row)) for row in rows]  # so are both events called in Solidity
     if record is not None and record.first_at is not None:
         seen.append((record.first_at, record.first))
     first_at, event = min(seen, key=itemgetter(0), default=(None, None))
@@ -163,7 +155,8 @@ def _judge_agent(  # noqa: PLR0913, PLR0917  # parts of one check
     """Add the reasons about a client that is an agent; return the lines of its ratings with tags of strangers."""
     moment, policy = party.moment, reasons.policy
     own = frozenset(party.facts.accounts)
-    question = Question(moment, party.identity, kinds, party.facts, CLIENT, "", own, policy, asker)
+    ratings = Ratings(connection, moment, kinds, party.agent_id)
+    question = Question(moment, party.identity, kinds, party.facts, CLIENT, "", own, policy, asker, ratings)
     ours = None if asker is None else _rating_by(connection, moment, kinds, party.agent_id, asker)
     if ours is not None:
         evidence = evidence_of("ClientRated", ours)
@@ -177,7 +170,7 @@ def _judge_agent(  # noqa: PLR0913, PLR0917  # parts of one check
             reasons.add(Code.RATED_BY_US, f"Your rating of the client is {ours.rating}.", evidence)
     judgement = judge(connection, question)
     judge_ratings(reasons, judgement)
-    known, others = split_lines(lines(connection, moment, kinds, party.agent_id), policy.tag)
+    known, others = split_lines(lines(ratings), policy.tag)
     figures |= agent_figures(moment, party.facts)
     figures |= {
         "rating": rating_figures(judgement.counted, ""),
@@ -188,49 +181,29 @@ def _judge_agent(  # noqa: PLR0913, PLR0917  # parts of one check
     return others
 
 
-def _rating_by(
-    connection: Connection, moment: Moment, kinds: Mapping[str, str], client_id: int, asker: Asker
-) -> Row[Any] | None:
+def _rating_by(connection: Connection, moment: Moment, kinds: Mapping[str, str], client_id: int, asker: Asker) -> Any:
     """Return the asker's own rating of a client; None if it gave none."""
     if asker.agent_id is None:
         return None
-    query = (
-        select(_RATED)
-        .where(moment.covers(_RATED), _RATED.c.registry.in_(list(kinds)))
-        .where(_RATED.c.client_id == client_id, _RATED.c.server_id == asker.agent_id)
-        .order_by(*newest_first(_RATED.c))
-        .limit(1)
-    )
-    return connection.execute(query).one_or_none()
+    given = {**moment.bounds, "agent_id": client_id, "rater_0": asker.agent_id, "limit": 1}
+    rows = newest_about(CLIENT, len(kinds), 1).records(connection, given | spread("registry", list(kinds), len(kinds)))
+    return next(iter(rows), None)
 
 
 def _raters(connection: Connection, moment: Moment, kinds: Mapping[str, str], client_id: int) -> list[dict[str, Any]]:
     """Return the newest ratings by servers."""
-    query = (
-        select(_RATED)
-        .where(moment.covers(_RATED), _RATED.c.registry.in_(list(kinds)), _RATED.c.client_id == client_id)
-        .order_by(*newest_first(_RATED.c))
-        .limit(20)
-    )
+    given = {**moment.bounds, "agent_id": client_id, "limit": _MOST_NAMED}
+    rows = newest_about(CLIENT, len(kinds), 0).records(connection, given | spread("registry", list(kinds), len(kinds)))
     return [
         {"server": f"{moment.chain_id}:{row.server_id}", "rating": row.rating, "event": evidence_of("ClientRated", row)}
-        for row in connection.execute(query)
+        for row in rows
     ]
 
 
-def _judge_relation(  # noqa: PLR0913, PLR0917  # both sides of a relation
-    connection: Connection,
-    reasons: Reasons,
-    moment: Moment,
-    identity: str,
-    asker: Asker,
-    accounts: frozenset[str],
-    party: Party | None,
-) -> None:
+def _judge_relation(reasons: Reasons, asker: Asker, accounts: frozenset[str], party: Party | None) -> None:
     """Add a reason if the client and the server that asks are or were of one side."""
-    server = {} if asker.agent_id is None else agents_at(connection, moment, identity, [asker.agent_id])
-    sides = [*server.values(), *([] if party is None else [party.facts])]
-    of_server = set(asker.accounts).union(*(facts.accounts for facts in server.values()))
+    sides = [it for it in (asker.facts, None if party is None else party.facts) if it is not None]
+    of_server = set(asker.accounts) | (set() if asker.facts is None else asker.facts.accounts)
     shared = sorted(of_server & (accounts | (set() if party is None else party.facts.accounts)))
     if shared:
         reasons.add(
@@ -240,7 +213,7 @@ def _judge_relation(  # noqa: PLR0913, PLR0917  # both sides of a relation
         )
 
 
-def _judge_given(reasons: Reasons, rows: Sequence[Row[Any]]) -> dict[str, Any]:
+def _judge_given(reasons: Reasons, rows: Sequence[Any]) -> dict[str, Any]:
     """Add the reasons about the feedback that the client gave, and return its figures."""
     shares = []
     for row in rows:
@@ -294,4 +267,4 @@ def _identity_of(connection: Connection, moment: Moment, server: str | int | Non
     """Return the identity registry of the server that asks about an account; else the first one of the chain."""
     if server is not None and not is_account(server):
         return find_agent(connection, server, lambda _: moment).identity
-    return next(iter(identity_registries(connection, moment.chain_id)), None)
+    return next(iter(identity_registries(moment)), None)

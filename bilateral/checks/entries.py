@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from bilateral.bounds import scale_of_tag, share_of_scale
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.moments import AUTHORIZED, OPEN_REGISTRIES
+from bilateral.checks.moments import AUTHORIZED, OPEN_REGISTRIES, covering
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.index import schema
+from bilateral.index.queries.prepared import Prepared
 from bilateral.index.summaries import DECIMALS
 from bilateral.index.text import key_text, padded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from sqlalchemy import Connection, Row, Select, Table
+    from sqlalchemy import Connection
 
     from bilateral.checks.moments import Moment
 
@@ -61,7 +63,7 @@ class Entry:
     rater: str
     value: int
     decimals: int
-    row: Row[Any]
+    row: Any
 
     @property
     def share(self) -> int:
@@ -90,16 +92,14 @@ def entries(
         if kind in OPEN_REGISTRIES:
             found += _open_entries(connection, moment, address, agent_id)
             for table, event, side, subject in (
-                (_CLIENT, "ClientRated", CLIENT, _CLIENT.c.client_id),
-                (_VALIDATOR, "ValidatorRated", VALIDATOR, _VALIDATOR.c.validator_id),
+                (_CLIENT, "ClientRated", CLIENT, "client_id"),
+                (_VALIDATOR, "ValidatorRated", VALIDATOR, "validator_id"),
             ):
-                query = _of_agent(table, moment, address).where(subject == agent_id)
-                for row in _bounded(connection, query):
+                for row in _bounded(connection, moment, address, _of_agent(table.name, subject), agent_id):
                     entry = Entry(event, address, side, "", f"agent {row.server_id}", row.rating, 0, row)
                     found.append(((row.block_number, row.log_index), entry))
         elif kind == AUTHORIZED:
-            query = _of_agent(_AUTHORIZED, moment, address).where(_AUTHORIZED.c.agent_id == agent_id)
-            for row in _bounded(connection, query):
+            for row in _bounded(connection, moment, address, _of_agent(_AUTHORIZED.name, "agent_id"), agent_id):
                 tag = padded_text(bytes(row.tag1))
                 entry = Entry("NewFeedback", address, SERVER, tag, row.client_address, row.score, 0, row)
                 found.append(((row.block_number, row.log_index), entry))
@@ -120,9 +120,9 @@ def entry_tallies(found: Iterable[Entry], side: str, tag: str) -> dict[Rater, tu
     return result
 
 
-_OPEN_COLUMNS: Final = (
+_COLUMNS: Final = (
     *("block_number", "log_index", "block_time", "transaction_hash", "registry", "agent_id", "client_address"),
-    *("feedback_index", "value", "value_decimals", "tag1"),
+    *("feedback_index", "value", "value_decimals", "tag1", "score", "server_id", "rating"),
 )
 
 
@@ -133,14 +133,13 @@ def _open_entries(
 
     A revocation removes the latest feedback with its index, if that still counts, as in the derived tables.
     """
-    given: dict[tuple[str, int], tuple[tuple[int, int], Row[Any]]] = {}
-    history: list[tuple[tuple[int, int], bool, Row[Any]]] = []
+    given: dict[tuple[str, int], tuple[tuple[int, int], Any]] = {}
+    history: list[tuple[tuple[int, int], bool, Any]] = []
     for table, is_revocation in ((_GIVEN, False), (_REVOKED, True)):
-        columns = [table.c[name] for name in _OPEN_COLUMNS if name in table.c]
-        query = _of_agent(table, moment, registry, columns).where(table.c.agent_id == agent_id)
-        history += [((row.block_number, row.log_index), is_revocation, row) for row in _bounded(connection, query)]
+        rows = _bounded(connection, moment, registry, _of_agent(table.name, "agent_id"), agent_id)
+        history += [((row.block_number, row.log_index), is_revocation, row) for row in rows]
     history.sort(key=itemgetter(0))
-    kept: list[tuple[tuple[int, int], Row[Any]]] = []
+    kept: list[tuple[tuple[int, int], Any]] = []
     gone: set[tuple[int, int]] = set()
     for place, is_revocation, row in history:
         key = row.client_address, int(row.feedback_index)
@@ -170,19 +169,25 @@ def _open_entries(
     ]
 
 
-def _of_agent(table: Table, moment: Moment, registry: str, columns: Sequence[Any] | None = None) -> Select[Any]:
-    """Return the query of a registry's events by the block."""
-    query: Select[Any] = select(table) if columns is None else select(*columns)
-    return query.where(moment.covers(table), table.c.registry == registry)
+@cache
+def _of_agent(name: str, subject: str) -> Prepared:
+    """Return the statement that reads the events of a registry about an agent by the block."""
+    table = schema.metadata.tables[name]
+    return Prepared(
+        select(*(table.c[it] for it in _COLUMNS if it in table.c))
+        .where(covering(table), table.c.registry == bindparam("registry"), table.c[subject] == bindparam("agent_id"))
+        .limit(bindparam("limit"))
+    )
 
 
-def _bounded(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:
-    """Return the rows of a query.
+def _bounded(connection: Connection, moment: Moment, registry: str, statement: Prepared, agent_id: int) -> list[Any]:
+    """Return the rows of a statement of `_of_agent`.
 
     Raises:
         HistoryTooLongError: There are too many.
     """
-    rows = connection.execute(query.limit(MOST_ENTRIES + 1)).all()
+    given = {**moment.bounds, "registry": registry, "agent_id": agent_id, "limit": MOST_ENTRIES + 1}
+    rows = statement.records(connection, given)
     if len(rows) > MOST_ENTRIES:
         raise HistoryTooLongError("ratings", MOST_ENTRIES)
     return rows

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import LargeBinary, Text, bindparam, cast, func, literal_column, null, select, union_all
 
 from bilateral.checks.errors import FileNotHeldError
-from bilateral.checks.sights import Sight, sights
+from bilateral.checks.sights import Sight, sight_of, sights
 from bilateral.index.files import schema
 from bilateral.index.files.hosts import domain_uri, file_id_of, secure_host, well_known_uri
 from bilateral.index.files.schema import Kind, State
-from bilateral.index.queries.unindexed import newest_first
+from bilateral.index.queries.prepared import Prepared
+from bilateral.index.queries.unindexed import newest_first, unindexed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
@@ -97,26 +100,19 @@ def registration_of(
     Raises:
         FileNotHeldError: Its content of then was replaced.
     """
-    named = schema.file_reference
-    query = (
-        select(named.c.file_id)
-        .where(named.c.chain_id == moment.chain_id, named.c.registry == identity, named.c.agent_id == agent_id)
-        .where(named.c.kind == Kind.REGISTRATION, named.c.block_number <= moment.block)
-        .order_by(*newest_first(named.c))
-        .limit(1)
-    )
-    file_id = connection.execute(query).scalar_one_or_none()
-    known = {} if file_id is None else sights(connection, moment, {bytes(file_id)})
-    sight = next(iter(known.values()), None)
+    given = {**moment.bounds, "identity": identity, "agent_id": agent_id}
+    row = next(iter(_registration().records(connection, {**given, "files": moment.newest_file})), None)
+    sight = None if row is None else sight_of(row)
     if sight is None or sight.uri != uri:  # the event that set the URI is not scanned yet
         return RegistrationFacts(Sight(0, uri, State.WAITING, None, None, None))
     if sight.state is not State.LOADED or sight.content_hash is None:
         return RegistrationFacts(sight)
-    read = schema.registration_file
-    row = connection.execute(select(read).where(read.c.content_hash == sight.content_hash)).one_or_none()
-    if row is None:
+    if row.held is None:
         raise FileNotHeldError(uri, moment.block)
-    is_confirmed, names_others = _claims(connection, moment, identity, agent_id, sight.content_hash)
+    content = _CONTENT.records(connection, {"content_hash": sight.content_hash})
+    claims = [it for it in content if it.kind == "claim"]
+    domains = sorted((it for it in content if it.kind == "domain"), key=attrgetter("position"))
+    is_confirmed, names_others = _named_by(claims, moment, identity, agent_id)
     return RegistrationFacts(
         sight,
         row.name,
@@ -125,7 +121,7 @@ def registration_of(
         row.x402_support,
         is_confirmed,
         names_others,
-        _domains(connection, moment, (identity, agent_id), sight, is_confirmed=is_confirmed),
+        _domains(connection, moment, (identity, agent_id), sight, domains, is_confirmed=is_confirmed),
     )
 
 
@@ -155,22 +151,75 @@ def registered_domain(
     return _domain(connection, moment, (identity, agent_id), host, sight)
 
 
-def _domains(
-    connection: Connection, moment: Moment, agent: tuple[str, int], registration: Sight, *, is_confirmed: bool
+@cache
+def _registration() -> Prepared:
+    """Return the statement that reads an agent's registration file, and its sight as of a block."""
+    named, seen, table, read = schema.file_reference, schema.file_sight, schema.file, schema.registration_file
+    newest_sight = (
+        select(func.max(seen.c.sight_id))
+        .where(seen.c.file_id == named.c.file_id, seen.c.chain_id == bindparam("chain_id"))
+        .where(seen.c.seen_block <= bindparam("block"), unindexed(seen.c.sight_id) <= bindparam("files"))
+        .correlate(named)
+        .scalar_subquery()
+    )
+    newest = (
+        select(named.c.file_id, newest_sight.label("sight_id"))
+        .where(named.c.chain_id == bindparam("chain_id"), named.c.registry == bindparam("identity"))
+        # A literal, not a parameter: only then do the engines use the partial index.
+        .where(named.c.agent_id == bindparam("agent_id"), named.c.kind == literal_column(f"'{Kind.REGISTRATION}'"))
+        .where(named.c.block_number <= bindparam("block"))
+        .order_by(*newest_first(named.c))
+        .limit(1)
+        .subquery()
+    )
+    return Prepared(
+        select(table.c.uri, seen.c.sight_id, seen.c.state, seen.c.content_hash, seen.c.integrity, seen.c.reason)
+        .add_columns(read.c.name, read.c.description, read.c.active, read.c.x402_support)
+        .add_columns(read.c.content_hash.label("held"))
+        .select_from(
+            newest.join(table, table.c.file_id == newest.c.file_id)
+            .outerjoin(seen, seen.c.sight_id == newest.c.sight_id)
+            .outerjoin(read, read.c.content_hash == seen.c.content_hash)
+        )
+    )
+
+
+def _content() -> Any:
+    """Return the statement that reads the agents that a registration file names, and the domains of its services."""
+    claim, domain = schema.registration_claim, schema.registration_domain
+    claims = select(
+        *(literal_column("'claim'", Text).label("kind"), claim.c.position, claim.c.agent_registry.label("text")),
+        *(claim.c.agent_id, cast(null(), LargeBinary).label("file_id")),
+    ).where(claim.c.content_hash == bindparam("content_hash"))
+    domains = select(
+        *(literal_column("'domain'", Text).label("kind"), domain.c.position, domain.c.host.label("text")),
+        *(cast(null(), claim.c.agent_id.type).label("agent_id"), domain.c.file_id),
+    ).where(domain.c.content_hash == bindparam("content_hash"))
+    return union_all(select(claims.limit(_MOST_CLAIMS).subquery()), domains)
+
+
+_CONTENT: Final = Prepared(_content())
+
+
+def _domains(  # noqa: PLR0913  # the file, its domains, and who it is of
+    connection: Connection,
+    moment: Moment,
+    agent: tuple[str, int],
+    registration: Sight,
+    rows: Sequence[Any],
+    *,
+    is_confirmed: bool,
 ) -> tuple[Domain, ...]:
     """Return the domains of an agent's services, and their word about it."""
-    table = schema.registration_domain
-    query = select(table).where(table.c.content_hash == registration.content_hash).order_by(table.c.position)
-    rows = connection.execute(query).all()
     seen = sights(connection, moment, {bytes(row.file_id) for row in rows})
     home = secure_host(registration.uri)
     found = []
     for row in rows:
-        if row.host == home and is_confirmed:  # ERC-8004: then the domain's own file is not needed
-            found.append(Domain(row.host, is_proven=True, is_denied=False, sight=None))
+        if row.text == home and is_confirmed:  # ERC-8004: then the domain's own file is not needed
+            found.append(Domain(row.text, is_proven=True, is_denied=False, sight=None))
             continue
-        waiting = Sight(0, well_known_uri(row.host), State.WAITING, None, None, None)
-        found.append(_domain(connection, moment, agent, row.host, seen.get(bytes(row.file_id), waiting)))
+        waiting = Sight(0, well_known_uri(row.text), State.WAITING, None, None, None)
+        found.append(_domain(connection, moment, agent, row.text, seen.get(bytes(row.file_id), waiting)))
     return tuple(found)
 
 
@@ -187,13 +236,17 @@ def _claims(
 ) -> tuple[bool, bool]:
     """Return whether a file names an agent, and whether it names any agents."""
     table, held = schema.registration_claim, schema.registration_file
-    rows: list[Any] = list(
-        connection.execute(select(table).where(table.c.content_hash == content_hash).limit(_MOST_CLAIMS)).all()
-    )
+    query = select(table, table.c.agent_registry.label("text")).where(table.c.content_hash == content_hash)
+    rows = connection.execute(query.limit(_MOST_CLAIMS)).all()
     if not rows:
         known = select(held.c.content_hash).where(held.c.content_hash == content_hash)
         if connection.execute(known).first() is None:
             raise FileNotHeldError("", moment.block)
+    return _named_by(rows, moment, identity, agent_id)
+
+
+def _named_by(claims: Sequence[Any], moment: Moment, identity: str, agent_id: int) -> tuple[bool, bool]:
+    """Return whether the claims of a file name an agent, and whether they name any agents."""
     registry = f"eip155:{moment.chain_id}:{identity}"
-    names_it = any(row.agent_registry == registry and row.agent_id == agent_id for row in rows)
-    return names_it, any(row.agent_id is not None for row in rows)
+    names_it = any(row.text == registry and row.agent_id == agent_id for row in claims)
+    return names_it, any(row.agent_id is not None for row in claims)

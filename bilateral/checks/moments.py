@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,12 +11,14 @@ from sqlalchemy import bindparam, select, union_all
 from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, UnknownChainError
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.index import schema
+from bilateral.index.queries.prepared import Prepared
 from bilateral.index.queries.unindexed import unindexed
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Table
 
 DAY: Final = 86_400
+_ANY: Final = 2**63 - 1
 
 IDENTITY: Final = "IdentityRegistry"
 OPEN_REGISTRIES: Final = ("ReputationRegistry", "BidirectionalReputationRegistry")
@@ -37,6 +39,7 @@ class Moment:
         files: The newest sight of a file that counts; None for all up to the block.
         payments: The last block whose payments count; None for all that were known at the block.
         analysis: The newest trust analysis that counts; None for the one of the block.
+        registries: The chain's registries by address: address, kind, and address of the identity registry.
     """
 
     chain_id: int
@@ -47,6 +50,17 @@ class Moment:
     files: int | None = None
     payments: int | None = None
     analysis: int | None = None
+    registries: tuple[tuple[str, str, str | None], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """The parameters of `covering`."""
+        return {"chain_id": self.chain_id, "block": self.block}
+
+    @property
+    def newest_file(self) -> int:
+        """The newest sight of a file that counts: `files`, or the largest number."""
+        return _ANY if self.files is None else self.files
 
     def covers(self, table: Table) -> ColumnElement[bool]:
         """Return the condition that a row of a table of events is of the chain, and not later than the block."""
@@ -84,11 +98,8 @@ def moment_of(  # noqa: PLR0913  # one a source of an answer
         BlockNotHeldError: The block is not indexed.
         OtherHistoryError: A reorganisation replaced the history of the earlier answer.
     """
-    table = schema.chain
-    rows = {
-        row.chain_id: row
-        for row in connection.execute(select(table.c.chain_id, table.c.first_block, table.c.block_number))
-    }
+    found = _CHAINS.records(connection, {})
+    rows = {row.chain_id: row for row in found}
     if chain_id is None and len(rows) == 1:
         (chain_id,) = rows
     row = None if chain_id is None else rows.get(chain_id)
@@ -108,32 +119,35 @@ def moment_of(  # noqa: PLR0913  # one a source of an answer
         files=files,
         payments=payments,
         analysis=analysis,
+        registries=tuple(
+            (it.address, it.kind, it.identity_registry)
+            for it in found
+            if it.chain_id == chain_id and it.address is not None
+        ),
     )
     if history is not None and history != moment.history:
         raise OtherHistoryError(block)
     return moment
 
 
-def registries(connection: Connection, moment: Moment, identity: str) -> dict[str, str]:
+def covering(table: Table) -> ColumnElement[bool]:
+    """Return the condition of `Moment.covers` for a statement that is made once, with the parameters of `bounds`."""
+    return (table.c.chain_id == bindparam("chain_id")) & (unindexed(table.c.block_number) <= bindparam("block"))
+
+
+def registries(moment: Moment, identity: str) -> dict[str, str]:
     """Return the kind of each registry that belongs to an identity registry, by address.
 
     Args:
-        connection: The connection.
         moment: The moment.
         identity: The address of the identity registry.
     """
-    table = schema.registry
-    query = select(table.c.address, table.c.kind).where(
-        table.c.chain_id == moment.chain_id, table.c.identity_registry == identity
-    )
-    return {row.address: row.kind for row in connection.execute(query.order_by(table.c.address))}
+    return {address: kind for address, kind, of in moment.registries if of == identity}
 
 
-def identity_registries(connection: Connection, chain_id: int) -> list[str]:
-    """Return the identity registries of a chain."""
-    table = schema.registry
-    query = select(table.c.address).where(table.c.chain_id == chain_id, table.c.kind == IDENTITY)
-    return list(connection.execute(query.order_by(table.c.address)).scalars())
+def identity_registries(moment: Moment) -> list[str]:
+    """Return the identity registries of the chain."""
+    return [address for address, kind, _ in moment.registries if kind == IDENTITY]
 
 
 @cache
@@ -168,10 +182,17 @@ def _newest_events() -> Any:
     return union_all(*parts)
 
 
-_NEWEST_EVENTS: Final = _newest_events()
+_NEWEST_EVENTS: Final = Prepared(_newest_events())
+
+_CHAINS: Final = Prepared(
+    select(schema.chain.c.chain_id, schema.chain.c.first_block, schema.chain.c.block_number)
+    .add_columns(schema.registry.c.address, schema.registry.c.kind, schema.registry.c.identity_registry)
+    .outerjoin(schema.registry, schema.registry.c.chain_id == schema.chain.c.chain_id)
+    .order_by(schema.registry.c.address)
+)
 
 
 def _last_event(connection: Connection, chain_id: int, block: int) -> Any:
     """Return place, hash and time of the last event by a block; None before the first."""
-    rows = connection.execute(_NEWEST_EVENTS, {"chain_id": chain_id, "block": block}).all()
+    rows = _NEWEST_EVENTS.records(connection, {"chain_id": chain_id, "block": block})
     return max(rows, key=lambda row: (row.block_number, row.log_index), default=None)

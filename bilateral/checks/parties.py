@@ -105,7 +105,7 @@ def find_agent(
     """
     named = named_agent(agent)
     moment = moment_for(named.chain_id)
-    for identity in _identities(connection, moment, named.identity):
+    for identity in _identities(moment, named.identity):
         facts = agents_at(connection, moment, identity, [named.agent_id]).get(named.agent_id)
         if facts is not None:
             return Party(moment, identity, facts)
@@ -123,7 +123,7 @@ def find_account(connection: Connection, moment: Moment, account: str) -> Party 
     Returns:
         The agent; None if the account has no agent in any identity registry of the chain.
     """
-    for identity in _identities(connection, moment, None):
+    for identity in _identities(moment, None):
         found = agents_of_accounts(connection, moment, identity, [account])
         if found:
             facts = min(found.values(), key=lambda it: (it.wallet != account, it.agent_id))
@@ -147,7 +147,8 @@ def asker_of(connection: Connection, moment: Moment, identity: str, asker: str |
     if isinstance(asker, str) and is_account(asker):
         account = checksummed(asker)
         known = agents_of_accounts(connection, moment, identity, [account])
-        return Asker(min(known, default=None), frozenset({account}))
+        agent_id = min(known, default=None)
+        return Asker(agent_id, frozenset({account}), None if agent_id is None else known[agent_id])
     named = named_agent(asker)
     if named.chain_id not in (None, moment.chain_id) or named.identity not in (None, identity):
         raise MalformedIdentifierError(
@@ -156,16 +157,16 @@ def asker_of(connection: Connection, moment: Moment, identity: str, asker: str |
     facts = agents_at(connection, moment, identity, [named.agent_id]).get(named.agent_id)
     if facts is None:
         raise UnknownAgentError(str(asker), moment.block)
-    return Asker(named.agent_id, frozenset(it for it in (facts.owner, facts.wallet) if it is not None))
+    return Asker(named.agent_id, frozenset(it for it in (facts.owner, facts.wallet) if it is not None), facts)
 
 
-def _identities(connection: Connection, moment: Moment, named: str | None) -> list[str]:
+def _identities(moment: Moment, named: str | None) -> list[str]:
     """Return the identity registries to look in.
 
     Raises:
         UnknownChainError: The index has no identity registry of the chain, or another one.
     """
-    known = identity_registries(connection, moment.chain_id)
+    known = identity_registries(moment)
     wanted = known if named is None else [it for it in known if it == named]
     if not wanted:
         raise UnknownChainError(moment.chain_id, [moment.chain_id] if known else [])

@@ -6,17 +6,19 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import exists, select, text
+from sqlalchemy import select, text
 
 from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.checks.agents import agents_at, agents_of_accounts
 from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of
+from bilateral.checks.newest import given_by, newest_about
 from bilateral.checks.proofs import with_payment_proof
 from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tallies, total
-from bilateral.events import ClientRated, FeedbackRevoked, NewFeedback
+from bilateral.events import ClientRated
 from bilateral.index import schema
+from bilateral.index.queries.prepared import size_for, spread
 from bilateral.index.queries.unindexed import newest_first
 from bilateral.index.summaries import DECIMALS
 
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from bilateral.checks.agents import AgentFacts
     from bilateral.checks.moments import Moment
     from bilateral.checks.policy import Policy
+    from bilateral.checks.ratings import Ratings
     from bilateral.checks.verdicts import EventEvidence
 
 MOST_RATERS: Final = 5_000
@@ -37,14 +40,11 @@ MOST_PAST_RATERS: Final = 200
 """Raters whose own lower bounds are computed for an earlier block."""
 
 _MOST_OPINIONS: Final = 1_000
-_ONE_BY_ONE: Final = 8
-"""The most accounts that are asked for one by one."""
-
 _LOOKED_AT: Final = 200
 _SHOWN: Final = 3
 _AT_ONCE: Final = 500
 
-_GIVEN, _REVOKED, _CLIENT = (schema.EVENT_TABLES[event] for event in (NewFeedback, FeedbackRevoked, ClientRated))
+_CLIENT: Final = schema.EVENT_TABLES[ClientRated]
 
 _OF_ACCOUNTS: Final = {
     name: text(
@@ -64,10 +64,12 @@ class Asker:
     Attributes:
         agent_id: Its agent; None without one.
         accounts: Its accounts.
+        facts: The agent as of the block.
     """
 
     agent_id: int | None
     accounts: frozenset[str]
+    facts: AgentFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Question:
         own: The accounts of the agent's own side, whose ratings do not count.
         policy: The policy.
         asker: The side that asks; None if it does not say.
+        ratings: The ratings of the agent.
     """
 
     moment: Moment
@@ -95,6 +98,7 @@ class Question:
     own: frozenset[str]
     policy: Policy
     asker: Asker | None
+    ratings: Ratings
 
 
 @dataclass(frozen=True)
@@ -130,15 +134,15 @@ def judge(connection: Connection, question: Question) -> Judgement:
     listed = _listed(connection, question) if policy.trust.is_set else None
     by_rater: Tallies
     if moment.is_head and policy.maximum_rating_age_days is None and not policy.require_payment_proof:
-        everybody = total(connection, moment, *place)
+        everybody = total(question.ratings, side, question.tag)
         trusted = None if listed is None else listed | _reputable_now(connection, question)
         by_rater = {} if trusted is None else tallies(connection, moment, *place, trusted)
-        own_tallies = tallies(connection, moment, *place, own)
+        own_tallies = tallies(connection, moment, *place, own) if everybody.count else {}
     else:
         since = None
         if policy.maximum_rating_age_days is not None and moment.time is not None:
             since = moment.time - policy.maximum_rating_age_days * DAY
-        found = entries(connection, moment, question.kinds, question.facts.agent_id, since)
+        found = question.ratings.entries_since(since)
         if policy.require_payment_proof and side == SERVER:
             found = with_payment_proof(connection, moment, found, question.facts.accounts)
         by_rater = entry_tallies(found, side, question.tag)
@@ -148,10 +152,11 @@ def judge(connection: Connection, question: Question) -> Judgement:
             reputable = _reputable_now if moment.is_head else _reputable_then
             trusted = listed | reputable(connection, question, by_rater)
         own_tallies = {rater: tally for rater, tally in by_rater.items() if rater[1] in own}
+    counts = counted(by_rater, everybody, own_tallies, trusted)
     return Judgement(
-        counted(by_rater, everybody, own_tallies, trusted),
+        counts,
         trusted,
-        newest_ratings(connection, question, trusted, own),
+        newest_ratings(connection, question, trusted, own) if counts.raters else (),
         newest_ratings(connection, question, own, frozenset()) if own_tallies else (),
     )
 
@@ -201,35 +206,6 @@ def _liked(connection: Connection, question: Question, asker: Asker) -> set[int]
     return {agent_id for agent_id, is_good in opinions.items() if is_good}
 
 
-def given_by(
-    connection: Connection, moment: Moment, registries: Collection[str], accounts: Collection[str], limit: int
-) -> list[Row[Any]]:
-    """Return the newest open feedback that some accounts gave, with `is_revoked`.
-
-    Args:
-        connection: The connection.
-        moment: The moment.
-        registries: The registries.
-        accounts: The accounts.
-        limit: The most rows.
-    """
-    query = (
-        select(_GIVEN, _is_revoked(moment).label("is_revoked"))
-        .where(moment.covers(_GIVEN), _GIVEN.c.registry.in_(list(registries)))
-        .limit(limit)
-    )
-    if len(accounts) > _ONE_BY_ONE:
-        many = query.where(_GIVEN.c.client_address.in_(sorted(accounts))).order_by(*newest_first(_GIVEN.c))
-        return list(connection.execute(many).all())
-    # The index of an account's feedback has blocks, so each query ends after its rows. Of two accounts none would.
-    by_place = query.order_by(_GIVEN.c.block_number.desc(), _GIVEN.c.log_index.desc())
-    found: list[Row[Any]] = []
-    for account in sorted(accounts):
-        found += connection.execute(by_place.where(_GIVEN.c.client_address == account)).all()
-    found.sort(key=lambda row: (row.block_number, row.log_index), reverse=True)
-    return found[:limit]
-
-
 def newest_ratings(
     connection: Connection, question: Question, raters: frozenset[str] | None, but: frozenset[str]
 ) -> tuple[EventEvidence, ...]:
@@ -242,34 +218,22 @@ def newest_ratings(
         but: Raters to leave out.
     """
     moment, agent_id = question.moment, question.facts.agent_id
-    table = _GIVEN if question.side == SERVER else _CLIENT
     kinds = [address for address, kind in question.kinds.items() if kind in OPEN_REGISTRIES]
-    query = select(table).where(moment.covers(table), table.c.registry.in_(kinds))
-    few = None if raters is None or len(raters) > _AT_ONCE else sorted(raters)
-    if question.side == SERVER:
-        query = query.where(table.c.agent_id == agent_id, table.c.tag1 == question.tag, ~_is_revoked(moment))
-        query = query if few is None else query.where(table.c.client_address.in_(few))
-    else:
-        query = query.where(table.c.client_id == agent_id)
-        query = query if few is None else query.where(table.c.server_id.in_([int(rater[6:]) for rater in few]))
+    few: list[Any] | None = None if raters is None or len(raters) > _AT_ONCE else sorted(raters)
+    if few is not None and question.side == CLIENT:
+        few = [int(rater[6:]) for rater in few]
+    if not kinds or few == []:
+        return ()
+    size = 0 if few is None else size_for(few)
+    given = {**moment.bounds, "agent_id": agent_id, "tag": question.tag, "limit": _LOOKED_AT}
+    given |= spread("registry", kinds, len(kinds))
+    statement = newest_about(question.side, len(kinds), size)
     found = []
-    by_place = (table.c.block_number.desc(), table.c.log_index.desc())  # the index of an agent's feedback has blocks
-    newest = query.order_by(*(by_place if question.side == SERVER else newest_first(table.c))).limit(_LOOKED_AT)
-    for row in connection.execute(newest):
+    for row in statement.records(connection, given | spread("rater", few or [], size)):
         rater = row.client_address if question.side == SERVER else f"agent {row.server_id}"
         if (raters is None or rater in raters) and rater not in but:
             found.append(evidence_of("NewFeedback" if question.side == SERVER else "ClientRated", row))
     return tuple(found[:_SHOWN])
-
-
-def _is_revoked(moment: Moment) -> Any:
-    """Return the condition that a feedback is revoked as of a block."""
-    given, revoked = _GIVEN, _REVOKED
-    is_later = (revoked.c.block_number > given.c.block_number) | (
-        (revoked.c.block_number == given.c.block_number) & (revoked.c.log_index > given.c.log_index)
-    )
-    key = ("registry", "agent_id", "client_address", "feedback_index")
-    return exists().where(moment.covers(revoked), *(revoked.c[name] == given.c[name] for name in key), is_later)
 
 
 def _reputable_now(connection: Connection, question: Question, by_rater: Tallies | None = None) -> frozenset[str]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from bilateral.bounds import SHARES, lower_bound, scale_of_tag
-from bilateral.checks.entries import CLIENT, SERVER, VALIDATOR, Rater, entries
+from bilateral.checks.entries import CLIENT, SERVER, VALIDATOR, Entry, Rater, entries
 from bilateral.index import schema
+from bilateral.index.queries.prepared import Prepared, one_of, size_for, spread
 from bilateral.index.summaries import DECIMALS
 
 if TYPE_CHECKING:
@@ -94,34 +96,88 @@ class Counted:
         return self.share_sum * 100 < minimum * self.raters * SHARES
 
 
-def lines(connection: Connection, moment: Moment, kinds: Mapping[str, str], agent_id: int) -> list[Line]:
-    """Return the ratings of an agent by registry, side and tag, those with the most raters first.
+@dataclass(frozen=True)
+class Ratings:
+    """The ratings of an agent, read once when they are asked for.
 
-    Args:
+    Attributes:
         connection: The connection.
         moment: The moment.
         kinds: The registries of the agent's identity registry with their kinds.
         agent_id: The agent.
+    """
+
+    connection: Connection
+    moment: Moment
+    kinds: Mapping[str, str]
+    agent_id: int
+
+    @cached_property
+    def summaries(self) -> Sequence[Any]:
+        """The sums by registry, side and tag, at the head."""
+        addresses = list(self.kinds)
+        given = {"chain_id": self.moment.chain_id, "agent_id": self.agent_id}
+        statement = _summaries(len(addresses))
+        return statement.records(self.connection, given | spread("registry", addresses, len(addresses)))
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """The ratings one by one. Many are refused with HistoryTooLongError."""
+        return entries(self.connection, self.moment, self.kinds, self.agent_id)
+
+    def entries_since(self, since: int | None) -> list[Entry]:
+        """Return the ratings one by one, from a time on."""
+        return [it for it in self.entries if since is None or it.row.block_time >= since]
+
+
+@lru_cache
+def _summaries(registries: int) -> Prepared:
+    """Return the statement that reads the sums of an agent in some registries."""
+    table = schema.summary
+    # A row has a method `count`, so the column takes another name.
+    columns = (table.c.registry, table.c.side, table.c.tag, table.c.count.label("number"))
+    return Prepared(
+        select(*columns, table.c.counterparts, table.c.value_sum, table.c.share_sum).where(
+            table.c.chain_id == bindparam("chain_id"),
+            one_of("registry", table.c.registry, registries),
+            table.c.agent_id == bindparam("agent_id"),
+        )
+    )
+
+
+@lru_cache
+def _tallies(registries: int, accounts: int) -> Prepared:
+    """Return the statement that reads the entries of some accounts about an agent."""
+    table = schema.counterpart
+    return Prepared(
+        select(table.c.registry, table.c.account, table.c.count.label("number"), table.c.share_sum).where(
+            table.c.chain_id == bindparam("chain_id"),
+            one_of("registry", table.c.registry, registries),
+            *(table.c[name] == bindparam(name) for name in ("agent_id", "side", "tag")),
+            one_of("account", table.c.account, accounts),
+        )
+    )
+
+
+def lines(ratings: Ratings) -> list[Line]:
+    """Return the ratings of an agent by registry, side and tag, those with the most raters first.
+
+    Args:
+        ratings: The ratings.
 
     Raises:
         HistoryTooLongError: The block is an earlier one, and there are too many ratings.
     """
     found: list[Line] = []
-    if moment.is_head:
-        table = schema.summary
-        query = (
-            select(table, table.c.count.label("number"))
-            .where(table.c.chain_id == moment.chain_id, table.c.registry.in_(list(kinds)))
-            .where(table.c.agent_id == agent_id)
-        )
+    if ratings.moment.is_head:
         found += [
             _line(row.registry, row.side, row.tag, (row.number, row.counterparts, row.value_sum, row.share_sum))
-            for row in connection.execute(query)
+            for row in ratings.summaries
         ]
     else:
         sums: dict[tuple[str, str, str], list[int]] = defaultdict(lambda: [0, 0])
         raters: dict[tuple[str, str, str], dict[str, tuple[int, int]]] = defaultdict(dict)
-        for entry in entries(connection, moment, kinds, agent_id):
+        for entry in ratings.entries:
             key = entry.registry, entry.side, entry.tag
             sums[key][0] += 1
             sums[key][1] += entry.value * 10 ** (DECIMALS - entry.decimals)
@@ -154,14 +210,15 @@ def tallies(  # noqa: PLR0913, PLR0917  # the coordinates of a summary
         tag: The tag.
         raters: The raters.
     """
-    table = schema.counterpart
     found: dict[Rater, tuple[int, int]] = {}
-    wanted = sorted(raters)
+    wanted, addresses = sorted(raters), list(kinds)
+    given = {"chain_id": moment.chain_id, "agent_id": agent_id, "side": side, "tag": tag}
+    given |= spread("registry", addresses, len(addresses))
     for start in range(0, len(wanted), _AT_ONCE):
-        query = _of_subject(table, moment, kinds, agent_id, side, tag).where(
-            table.c.account.in_(wanted[start : start + _AT_ONCE])
-        )
-        found |= {(row.registry, row.account): (row.number, row.share_sum) for row in connection.execute(query)}
+        part = wanted[start : start + _AT_ONCE]
+        statement = _tallies(len(addresses), size := size_for(part))
+        rows = statement.records(connection, given | spread("account", part, size))
+        found |= {(row.registry, row.account): (row.number, row.share_sum) for row in rows}
     return found
 
 
@@ -176,11 +233,9 @@ def all_tallies(  # noqa: PLR0913, PLR0917  # the coordinates of a summary, and 
     return {(row.registry, row.account): (row.number, row.share_sum) for row in rows}
 
 
-def total(  # noqa: PLR0913, PLR0917  # the coordinates of a summary
-    connection: Connection, moment: Moment, kinds: Mapping[str, str], agent_id: int, side: str, tag: str
-) -> Counted:
+def total(ratings: Ratings, side: str, tag: str) -> Counted:
     """Return the ratings by everybody at the head."""
-    rows = connection.execute(_of_subject(schema.summary, moment, kinds, agent_id, side, tag)).all()
+    rows = [row for row in ratings.summaries if row.side == side and row.tag == tag]
     return Counted(
         sum(row.number for row in rows), sum(row.counterparts for row in rows), sum(row.share_sum for row in rows)
     )

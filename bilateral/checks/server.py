@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.checks.agents import approved_accounts, approved_reviewers, domain_at, uri_at
+from bilateral.checks.agents import approved_accounts, approved_reviewers, words_at
 from bilateral.checks.entries import SERVER
 from bilateral.checks.files import newest_sight, registered_domain, registration_of
 from bilateral.checks.moments import moment_of, registries
+from bilateral.checks.newest import given_by
 from bilateral.checks.parties import asker_of, find_agent
 from bilateral.checks.policy import Policy
-from bilateral.checks.raters import Question, given_by, judge
-from bilateral.checks.ratings import lines
+from bilateral.checks.raters import Question, judge
+from bilateral.checks.ratings import Ratings, lines
 from bilateral.checks.reasons import Reasons
 from bilateral.checks.standing import (
     agent_figures,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from bilateral.checks.agents import Words
     from bilateral.checks.files import Domain, RegistrationFacts
     from bilateral.checks.parties import Party
     from bilateral.checks.seams import Findings
@@ -100,21 +102,23 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         lambda chain: moment_of(connection, chain, at_block, history=history, files=files, analysis=analysis),
     )
     moment, identity, facts = party.moment, party.identity, party.facts
-    kinds = registries(connection, moment, identity)
+    kinds = registries(moment, identity)
     _judge_wallet(reasons, party, payment)
     judge_age(reasons, moment, facts)
-    registration = _judge_file(connection, reasons, party, payment)
-    domains, domain = _judge_domains(connection, reasons, party, registration)
-    approved = _judge_approvals(connection, reasons, party, kinds)
+    words = words_at(connection, moment, identity, facts)
+    registration = _judge_file(connection, reasons, party, words, payment)
+    domains, domain = _judge_domains(connection, reasons, party, words, registration)
+    approved = _judge_approvals(connection, reasons, party, words, kinds)
     asker = None if for_client is None else asker_of(connection, moment, identity, for_client)
     own = frozenset(facts.accounts | approved)
-    question = Question(moment, identity, kinds, facts, SERVER, reasons.policy.tag, own, reasons.policy, asker)
+    ratings = Ratings(connection, moment, kinds, party.agent_id)
+    question = Question(moment, identity, kinds, facts, SERVER, reasons.policy.tag, own, reasons.policy, asker, ratings)
     judgement = judge(connection, question)
     judge_ratings(reasons, judgement)
     validations = judge_validations(connection, reasons, moment, kinds, party.agent_id)
     accounts = sorted({it for it in (facts.owner, facts.wallet) if it is not None})
     found, analysed = judge_findings(connection, reasons, moment, findings, accounts)
-    known, others = split_lines(lines(connection, moment, kinds, party.agent_id), reasons.policy.tag)
+    known, others = split_lines(lines(ratings), reasons.policy.tag)
     figures: dict[str, Any] = {
         **agent_figures(moment, facts),
         "pay_to": None if payment is None else checksummed(payment.pay_to),
@@ -166,10 +170,10 @@ def _judge_wallet(reasons: Reasons, party: Party, payment: Payment | None) -> No
 
 
 def _judge_file(
-    connection: Connection, reasons: Reasons, party: Party, payment: Payment | None
+    connection: Connection, reasons: Reasons, party: Party, words: Words, payment: Payment | None
 ) -> RegistrationFacts | None:
     """Add the reasons about the registration file, and return it."""
-    uri, event = uri_at(connection, party.moment, party.identity, party.agent_id)
+    uri, event = words.uri
     if not uri:
         reasons.add(Code.NO_FILE, "The agent names no registration file.", event)
         return None
@@ -207,7 +211,7 @@ def _judge_content(reasons: Reasons, facts: RegistrationFacts, payment: Payment 
 
 
 def _judge_domains(
-    connection: Connection, reasons: Reasons, party: Party, registration: RegistrationFacts | None
+    connection: Connection, reasons: Reasons, party: Party, words: Words, registration: RegistrationFacts | None
 ) -> tuple[tuple[Domain, ...], str]:
     """Add the reasons about the agent's domains: those of its services, and its registered one.
 
@@ -217,7 +221,7 @@ def _judge_domains(
         The domains, and the text of the registered one.
     """
     place = connection, party.moment, party.identity, party.agent_id
-    text, event = domain_at(*place)
+    text, event = words.domain
     registered = registered_domain(*place, text) if text else None
     of_services = () if registration is None else registration.domains
     own = None if registration is None else registration.sight.evidence
@@ -249,16 +253,17 @@ def _judge_domain(reasons: Reasons, domain: Domain, where: str, evidence: FileEv
         reasons.add(Code.DOMAIN_UNPROVEN, sentence, evidence)
 
 
-def _judge_approvals(connection: Connection, reasons: Reasons, party: Party, kinds: Mapping[str, str]) -> set[str]:
+def _judge_approvals(
+    connection: Connection, reasons: Reasons, party: Party, words: Words, kinds: Mapping[str, str]
+) -> set[str]:
     """Add the reasons about accounts that the owner approved, and return these accounts.
 
     An approved account cannot give feedback, so an approval can suppress a review (docs/security.md).
     """
-    place = (connection, party.moment, party.identity, party.facts)
-    approved = approved_accounts(*place)
+    approved = approved_accounts(words)
     strangers = [(account, event) for account, event in approved if account not in party.facts.accounts]
     if len(strangers) > _ONE_BY_ONE:
-        known = approved_reviewers(*place, kinds)
+        known = approved_reviewers(connection, party.moment, party.identity, party.facts, kinds)
         reviewers = [it for it in strangers if it[0] in known]
     else:
         reviewers = [it for it in strangers if given_by(connection, party.moment, list(kinds), [it[0]], 1)]

@@ -75,11 +75,11 @@ def sights(connection: Connection, moment: Moment, file_ids: Collection[bytes]) 
             .where(table.c.file_id.in_(part))
         )
         for row in connection.execute(query):
-            found[bytes(row.file_id)] = _sight(row)
+            found[bytes(row.file_id)] = sight_of(row)
     return found
 
 
-def _sight(row: Any) -> Sight:
+def sight_of(row: Any) -> Sight:
     """Return the sight of a row; its columns are NULL if there is none."""
     if row.sight_id is None:
         return Sight(0, row.uri, State.WAITING, None, None, None)

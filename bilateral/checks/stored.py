@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, select
+from sqlalchemy import and_, bindparam, select
 
 from bilateral.checks.errors import FindingsNotHeldError
 from bilateral.checks.moments import event_names
@@ -13,6 +13,7 @@ from bilateral.checks.verdicts import EventEvidence
 from bilateral.index import schema as events
 from bilateral.index.analysis import schema
 from bilateral.index.analysis.schema import Part
+from bilateral.index.queries.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 _MOST_FINDINGS: Final = 5
 _SHOWN: Final = 3
+_MADE: Final = schema.analysis.c
+_ANALYSES: Final = Prepared(
+    select(_MADE.identity_registry, _MADE.block_number, _MADE.run, _MADE.seen_block)
+    .add_columns(_MADE.first_run, _MADE.first_seen_block)
+    .where(_MADE.chain_id == bindparam("chain_id"))
+)
 
 
 def stored_findings(connection: Connection, moment: Moment, accounts: Sequence[str]) -> FoundFindings:
@@ -66,9 +73,8 @@ def _analyses(connection: Connection, moment: Moment) -> dict[str, int]:
     Raises:
         FindingsNotHeldError: A later analysis replaced one of the moment.
     """
-    made = schema.analysis
     used: dict[str, int] = {}
-    for row in connection.execute(select(made).where(made.c.chain_id == moment.chain_id)):
+    for row in _ANALYSES.records(connection, {"chain_id": moment.chain_id}):
         last = row.run if moment.analysis is None else moment.analysis
         # An analysis of a database from before these columns counts from the last block that it saw.
         seen, first_seen = (row.block_number if it is None else it for it in (row.seen_block, row.first_seen_block))

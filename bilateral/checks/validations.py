@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
-from bilateral.checks.moments import VALIDATION, evidence_of
+from bilateral.checks.moments import VALIDATION, covering, evidence_of
 from bilateral.checks.verdicts import Code
 from bilateral.events import ValidationResponse
 from bilateral.index import schema
+from bilateral.index.queries.prepared import Prepared, one_of, size_for, spread
 from bilateral.index.queries.unindexed import newest_first
 
 if TYPE_CHECKING:
@@ -42,16 +44,12 @@ def judge_validations(
     """
     policy = reasons.policy
     addresses = [address for address, kind in kinds.items() if kind == VALIDATION]
-    query = (
-        select(_ANSWERS)
-        .where(moment.covers(_ANSWERS), _ANSWERS.c.registry.in_(addresses), _ANSWERS.c.agent_id == agent_id)
-        .order_by(*newest_first(_ANSWERS.c))
-        .limit(_MOST_ANSWERS)
-    )
-    if policy.validators:
-        query = query.where(_ANSWERS.c.validator_address.in_(policy.validators))
+    validators = sorted(policy.validators)
+    given = {**moment.bounds, "agent_id": agent_id, **spread("registry", addresses, len(addresses))}
+    given |= spread("validator", validators, size_for(validators))
+    statement = _newest_answers(len(addresses), size_for(validators) if validators else 0)
     last: dict[tuple[str, bytes], Any] = {}
-    for row in connection.execute(query):
+    for row in statement.records(connection, given) if addresses else ():
         last.setdefault((row.registry, bytes(row.request_hash)), row)
     answers = list(last.values())
     mean = None if not answers else Decimal(sum(row.response for row in answers) * 100 // len(answers)) / 100
@@ -68,5 +66,22 @@ def judge_validations(
             f"Validators answered {mean} of 100 on average; the policy asks for {policy.minimum_validation}.",
             *evidence,
         )
-    validators = len({row.validator_address for row in answers})
-    return {"count": len(answers), "validators": validators, "mean": mean}
+    answering = len({row.validator_address for row in answers})
+    return {"count": len(answers), "validators": answering, "mean": mean}
+
+
+@lru_cache
+def _newest_answers(registries: int, validators: int) -> Prepared:
+    """Return the statement that reads the newest answers in some registries, by some validators; 0 for all."""
+    answers = _ANSWERS.c
+    names = ("registry", "block_number", "log_index", "transaction_hash", "request_hash", "response")
+    query = (
+        select(*(answers[name] for name in names), answers.validator_address)
+        .where(covering(_ANSWERS), one_of("registry", answers.registry, registries))
+        .where(answers.agent_id == bindparam("agent_id"))
+        .order_by(*newest_first(answers))
+        .limit(_MOST_ANSWERS)
+    )
+    if validators:
+        query = query.where(one_of("validator", answers.validator_address, validators))
+    return Prepared(query)

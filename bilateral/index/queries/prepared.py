@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy import bindparam, false
 from sqlalchemy.exc import DBAPIError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sqlalchemy import Connection, Dialect, SelectBase
+    from sqlalchemy import ColumnElement, Connection, Dialect, SelectBase
     from sqlalchemy.sql.compiler import SQLCompiler
 
     Convert = Callable[[Any], Any]
@@ -28,17 +30,48 @@ def plan_by_values(connection: Connection) -> None:
         connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_custom_plan")
 
 
+def size_for(values: Sequence[Any]) -> int:
+    """Return how many parameters a list gets: the next power of two, so that lists make few statements."""
+    return 1 << max(0, len(values) - 1).bit_length()
+
+
+def one_of(name: str, column: ColumnElement[Any], size: int) -> ColumnElement[bool]:
+    """Return the condition that a column has one of some values, each a parameter of its own. See `spread`.
+
+    Args:
+        name: The name of the list.
+        column: The column.
+        size: The number of parameters.
+    """
+    if not size:
+        return false()
+    return column.in_([bindparam(f"{name}_{place}", type_=column.type) for place in range(size)])
+
+
+def spread(name: str, values: Sequence[Any], size: int) -> dict[str, Any]:
+    """Return the parameters of `one_of`. The last value is repeated if there are more; no value finds no row.
+
+    Args:
+        name: The name of the list.
+        values: The values, at most `size`.
+        size: The number of parameters.
+    """
+    last = values[-1] if values else None
+    return {f"{name}_{place}": values[place] if place < len(values) else last for place in range(size)}
+
+
 class Prepared:
     """A statement whose changing values are parameters by name. It is compiled once for each kind of database.
 
     Args:
-        statement: The statement. It has no parameter for a list (`IN`), whose text depends on the length.
+        statement: The statement. It has no parameter for a list (`IN`), whose text depends on the length: see `one_of`.
     """
 
     def __init__(self, statement: SelectBase) -> None:
         """See the class."""
         self._statement = statement
         self._compiled: dict[str, _Compiled] = {}
+        self._record: Any = None
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         """Return all rows, with the values that the types of the columns make.
@@ -56,6 +89,12 @@ class Prepared:
         if compiled is None:
             compiled = self._compiled[dialect.name] = _Compiled(self._statement, dialect)
         return compiled.rows(connection, values)
+
+    def records(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
+        """Return all rows, whose values have the names of their columns. See `all`."""
+        if self._record is None:
+            self._record = namedtuple("Record", self._statement.selected_columns.keys())
+        return list(map(self._record._make, self.all(connection, values)))
 
     def first(self, connection: Connection, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """Return the first row of a statement that finds few, or None. See `all`."""
