@@ -27,7 +27,7 @@ from bilateral.events import (
     URIUpdated,
 )
 from bilateral.index import schema
-from bilateral.index.queries.prepared import Prepared, one_of, size_for, spread
+from bilateral.index.queries.prepared import Prepared, at_most, one_of, size_for, spread
 from bilateral.index.queries.unindexed import newest_first
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def agents_at(
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
         size = size_for(part)
-        values = {**moment.bounds, "identity": identity, **spread("agent_id", part, size), "limit": MOST_CHANGES + 1}
+        values = {**moment.bounds, "identity": identity, **spread("agent_id", part, size)}
         changes += _changes(size).records(connection, values)
         if len(changes) > MOST_CHANGES:
             raise HistoryTooLongError("changes of owners and wallets", MOST_CHANGES)
@@ -135,7 +135,7 @@ def agents_of_accounts(
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
         size = size_for(part)
-        values = {**moment.bounds, "identity": identity, "limit": MOST_CHANGES + 1, **spread("account", part, size)}
+        values = {**moment.bounds, "identity": identity, **spread("account", part, size)}
         values |= spread("wallet", [bytes.fromhex(account[2:]) for account in part], size)
         candidates.update(int(agent_id) for (agent_id,) in _of_accounts(size).all(connection, values))
         if len(candidates) > MOST_CHANGES:
@@ -150,7 +150,7 @@ def _of_accounts(size: int) -> Prepared:
 
     def of(table: Table, *conditions: ColumnElement[bool]) -> Any:
         found = select(table.c.agent_id).where(covering(table), table.c.registry == bindparam("identity"), *conditions)
-        return select(found.limit(bindparam("limit")).subquery())
+        return select(found.limit(at_most(MOST_CHANGES + 1)).subquery())
 
     value = _METADATA.c.metadata_value
     is_address = func.length(value) == literal_column(str(_ADDRESS_BYTES))
@@ -221,7 +221,7 @@ def _words() -> Prepared:
             .where(covering(table), table.c.registry == bindparam("identity"))
             .where(table.c.agent_id == bindparam("agent_id"))
             .order_by(*newest_first(table.c))
-            .limit(1)
+            .limit(at_most(1))
         )
         parts.append(select(newest.subquery()))
     one, all_ = schema.EVENT_TABLES[Approval], schema.EVENT_TABLES[ApprovalForAll]
@@ -278,7 +278,7 @@ def _changes(size: int) -> Prepared:
                 *(none.label("b"), cast(null(), LargeBinary).label("raw")),
             ).where(of(table))
         )
-    return Prepared(union_all(*parts).limit(bindparam("limit")))
+    return Prepared(union_all(*parts).limit(at_most(MOST_CHANGES + 1)))
 
 
 def _replayed(agent_id: int, rows: Iterable[Row[Any]]) -> AgentFacts:

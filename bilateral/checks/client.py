@@ -185,15 +185,19 @@ def _rating_by(connection: Connection, moment: Moment, kinds: Mapping[str, str],
     """Return the asker's own rating of a client; None if it gave none."""
     if asker.agent_id is None:
         return None
-    given = {**moment.bounds, "agent_id": client_id, "rater_0": asker.agent_id, "limit": 1}
-    rows = newest_about(CLIENT, len(kinds), 1).records(connection, given | spread("registry", list(kinds), len(kinds)))
+    given = {**moment.bounds, "agent_id": client_id, "rater_0": asker.agent_id}
+    rows = newest_about(CLIENT, len(kinds), 1, 1).records(
+        connection, given | spread("registry", list(kinds), len(kinds))
+    )
     return next(iter(rows), None)
 
 
 def _raters(connection: Connection, moment: Moment, kinds: Mapping[str, str], client_id: int) -> list[dict[str, Any]]:
     """Return the newest ratings by servers."""
-    given = {**moment.bounds, "agent_id": client_id, "limit": _MOST_NAMED}
-    rows = newest_about(CLIENT, len(kinds), 0).records(connection, given | spread("registry", list(kinds), len(kinds)))
+    given = {**moment.bounds, "agent_id": client_id}
+    rows = newest_about(CLIENT, len(kinds), 0, _MOST_NAMED).records(
+        connection, given | spread("registry", list(kinds), len(kinds))
+    )
     return [
         {"server": f"{moment.chain_id}:{row.server_id}", "rating": row.rating, "event": evidence_of("ClientRated", row)}
         for row in rows

@@ -14,7 +14,7 @@ from bilateral.checks.sights import Sight, sight_of, sights
 from bilateral.index.files import schema
 from bilateral.index.files.hosts import domain_uri, file_id_of, secure_host, well_known_uri
 from bilateral.index.files.schema import Kind, State
-from bilateral.index.queries.prepared import Prepared
+from bilateral.index.queries.prepared import Prepared, at_most
 from bilateral.index.queries.unindexed import newest_first, unindexed
 
 if TYPE_CHECKING:
@@ -101,12 +101,13 @@ def registration_of(
         FileNotHeldError: Its content of then was replaced.
     """
     given = {**moment.bounds, "identity": identity, "agent_id": agent_id}
-    row = next(iter(_registration().records(connection, {**given, "files": moment.newest_file})), None)
-    sight = None if row is None else sight_of(row)
+    rows = _registration().records(connection, {**given, "files": moment.newest_file})
+    sight = sight_of(rows[0]) if rows else None
     if sight is None or sight.uri != uri:  # the event that set the URI is not scanned yet
         return RegistrationFacts(Sight(0, uri, State.WAITING, None, None, None))
     if sight.state is not State.LOADED or sight.content_hash is None:
         return RegistrationFacts(sight)
+    row = rows[0]
     if row.held is None:
         raise FileNotHeldError(uri, moment.block)
     content = _CONTENT.records(connection, {"content_hash": sight.content_hash})
@@ -169,7 +170,7 @@ def _registration() -> Prepared:
         .where(named.c.agent_id == bindparam("agent_id"), named.c.kind == literal_column(f"'{Kind.REGISTRATION}'"))
         .where(named.c.block_number <= bindparam("block"))
         .order_by(*newest_first(named.c))
-        .limit(1)
+        .limit(at_most(1))
         .subquery()
     )
     return Prepared(
@@ -195,7 +196,7 @@ def _content() -> Any:
         *(literal_column("'domain'", Text).label("kind"), domain.c.position, domain.c.host.label("text")),
         *(cast(null(), claim.c.agent_id.type).label("agent_id"), domain.c.file_id),
     ).where(domain.c.content_hash == bindparam("content_hash"))
-    return union_all(select(claims.limit(_MOST_CLAIMS).subquery()), domains)
+    return union_all(select(claims.limit(at_most(_MOST_CLAIMS)).subquery()), domains)
 
 
 _CONTENT: Final = Prepared(_content())

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select, union_all
 from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, UnknownChainError
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.index import schema
-from bilateral.index.queries.prepared import Prepared
+from bilateral.index.queries.prepared import Prepared, at_most
 from bilateral.index.queries.unindexed import unindexed
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _newest_events() -> Any:
             select(*columns)
             .where(table.c.chain_id == bindparam("chain_id"), table.c.block_number <= bindparam("block"))
             .order_by(table.c.block_number.desc(), table.c.log_index.desc())
-            .limit(1)
+            .limit(at_most(1))
             .subquery()
         )
         parts.append(select(newest))

@@ -11,7 +11,7 @@ from bilateral.checks.entries import SERVER
 from bilateral.checks.moments import covering
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback
 from bilateral.index import schema
-from bilateral.index.queries.prepared import Prepared, one_of, size_for, spread
+from bilateral.index.queries.prepared import Prepared, at_most, one_of, size_for, spread
 from bilateral.index.queries.unindexed import newest_first
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ def given_by(
         limit: The most rows.
     """
     addresses = list(registries)
-    given = {**moment.bounds, "limit": limit, **spread("registry", addresses, len(addresses))}
+    given = {**moment.bounds, **spread("registry", addresses, len(addresses))}
     wanted = sorted(accounts)
     if len(wanted) > _ONE_BY_ONE:
         size = size_for(wanted)
-        return _given_by(len(addresses), size).records(connection, given | spread("account", wanted, size))
+        return _given_by(len(addresses), size, limit).records(connection, given | spread("account", wanted, size))
     # The index of an account's feedback has blocks, so each query ends after its rows. Of two accounts none would.
-    statement = _given_by(len(addresses), 1)
+    statement = _given_by(len(addresses), 1, limit)
     found: list[Any] = []
     for account in wanted:
         found += statement.records(connection, {**given, "account_0": account})
@@ -57,7 +57,7 @@ def given_by(
 
 
 @lru_cache
-def _given_by(registries: int, accounts: int) -> Prepared:
+def _given_by(registries: int, accounts: int, limit: int) -> Prepared:
     """Return the statement that reads the newest open feedback of some accounts in some registries."""
     given = _GIVEN.c
     by_place = (given.block_number.desc(), given.log_index.desc())
@@ -68,20 +68,21 @@ def _given_by(registries: int, accounts: int) -> Prepared:
         .where(covering(_GIVEN), one_of("registry", given.registry, registries))
         .where(one_of("account", given.client_address, accounts))
         .order_by(*(by_place if accounts == 1 else newest_first(given)))
-        .limit(bindparam("limit"))
+        .limit(at_most(limit))
     )
 
 
 @lru_cache
-def newest_about(side: str, registries: int, raters: int) -> Prepared:
+def newest_about(side: str, registries: int, raters: int, limit: int) -> Prepared:
     """Return the statement that reads the newest ratings of an agent by some raters; 0 for all.
 
-    Its parameters: those of `covering`, `agent_id`, `limit`, for a server `tag`, and the lists `registry` and `rater`.
+    Its parameters: those of `covering`, `agent_id`, for a server `tag`, and the lists `registry` and `rater`.
 
     Args:
         side: The agent's part, `server` or `client`.
         registries: The number of registries.
         raters: The number of parameters for raters.
+        limit: The most rows.
     """
     table, is_server = (_GIVEN, True) if side == SERVER else (_CLIENT, False)
     rater = table.c.client_address if is_server else table.c.server_id
@@ -95,7 +96,7 @@ def newest_about(side: str, registries: int, raters: int) -> Prepared:
     if raters:
         query = query.where(one_of("rater", rater, raters))
     by_place = (table.c.block_number.desc(), table.c.log_index.desc())  # the index of an agent's feedback has blocks
-    return Prepared(query.order_by(*(by_place if is_server else newest_first(table.c))).limit(bindparam("limit")))
+    return Prepared(query.order_by(*(by_place if is_server else newest_first(table.c))).limit(at_most(limit)))
 
 
 def _is_revoked() -> Any:
@@ -125,7 +126,7 @@ def first_given(registries: int) -> Prepared:
             .where(covering(table), one_of("registry", table.c.registry, registries))
             .where(table.c.client_address == bindparam("account"))
             .order_by(table.c.block_number, table.c.log_index)
-            .limit(1)
+            .limit(at_most(1))
         )
         parts.append(select(query.subquery()))
     return Prepared(union_all(*parts))

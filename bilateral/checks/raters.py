@@ -225,9 +225,9 @@ def newest_ratings(
     if not kinds or few == []:
         return ()
     size = 0 if few is None else size_for(few)
-    given = {**moment.bounds, "agent_id": agent_id, "tag": question.tag, "limit": _LOOKED_AT}
+    given = {**moment.bounds, "agent_id": agent_id, "tag": question.tag}
     given |= spread("registry", kinds, len(kinds))
-    statement = newest_about(question.side, len(kinds), size)
+    statement = newest_about(question.side, len(kinds), size, _LOOKED_AT)
     found = []
     for row in statement.records(connection, given | spread("rater", few or [], size)):
         rater = row.client_address if question.side == SERVER else f"agent {row.server_id}"

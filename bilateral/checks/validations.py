@@ -12,7 +12,7 @@ from bilateral.checks.moments import VALIDATION, covering, evidence_of
 from bilateral.checks.verdicts import Code
 from bilateral.events import ValidationResponse
 from bilateral.index import schema
-from bilateral.index.queries.prepared import Prepared, one_of, size_for, spread
+from bilateral.index.queries.prepared import Prepared, at_most, one_of, size_for, spread
 from bilateral.index.queries.unindexed import newest_first
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _newest_answers(registries: int, validators: int) -> Prepared:
         .where(covering(_ANSWERS), one_of("registry", answers.registry, registries))
         .where(answers.agent_id == bindparam("agent_id"))
         .order_by(*newest_first(answers))
-        .limit(_MOST_ANSWERS)
+        .limit(at_most(_MOST_ANSWERS))
     )
     if validators:
         query = query.where(one_of("validator", answers.validator_address, validators))

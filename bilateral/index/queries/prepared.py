@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, false
+from sqlalchemy import bindparam, false, literal_column
 from sqlalchemy.exc import DBAPIError
 
 if TYPE_CHECKING:
@@ -28,6 +28,17 @@ def plan_by_values(connection: Connection) -> None:
     """
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_custom_plan")
+
+
+def at_most(count: int) -> ColumnElement[Any]:
+    """Return the limit of a statement, written into its text.
+
+    For a limit that is a parameter, PostgreSQL expects a tenth of all rows, and so makes a new plan for each run.
+
+    Args:
+        count: The most rows.
+    """
+    return literal_column(str(int(count)))
 
 
 def size_for(values: Sequence[Any]) -> int:
@@ -71,7 +82,7 @@ class Prepared:
         """See the class."""
         self._statement = statement
         self._compiled: dict[str, _Compiled] = {}
-        self._record: Any = None
+        self._make: Callable[[tuple[Any, ...]], Any] | None = None
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
         """Return all rows, with the values that the types of the columns make.
@@ -92,9 +103,11 @@ class Prepared:
 
     def records(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
         """Return all rows, whose values have the names of their columns. See `all`."""
-        if self._record is None:
-            self._record = namedtuple("Record", self._statement.selected_columns.keys())
-        return list(map(self._record._make, self.all(connection, values)))
+        if self._make is None:
+            columns = self._statement.selected_columns.keys()
+            record: Any = namedtuple("record", columns)  # type: ignore[misc]  # made of columns
+            self._make = record._make
+        return list(map(self._make, self.all(connection, values)))
 
     def first(self, connection: Connection, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """Return the first row of a statement that finds few, or None. See `all`."""
