@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, func, literal_column, select, text
 from bilateral.events import NewFeedback
 from bilateral.index import schema
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
-from bilateral.index.queries.prepared import Prepared
+from bilateral.index.queries.prepared import Prepared, at_most, one_of, size_for, spread
 from bilateral.index.readers import Reader
 
 FEEDBACK = schema.EVENT_TABLES[NewFeedback]
@@ -32,6 +32,31 @@ def test_rows_have_the_values_of_their_columns(api_reader):
             assert prepared.all(connection, {"agent": agent, "unused": 1}) == [tuple(row) for row in expected]
             assert prepared.first(connection, {"agent": agent}) == (tuple(expected[0]) if expected else None)
         assert {type(it) for it in prepared.first(connection, {"agent": 1})} >= {int, str, bytes}
+
+
+@pytest.mark.parametrize(("count", "size"), [(0, 1), (1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (500, 512)])
+def test_lists_get_a_power_of_two_of_parameters(count, size):
+    assert size_for(range(count)) == size
+
+
+@pytest.mark.parametrize("agents", [(), (1,), (1, 2), (1, 2, 2**255), (1, 2, 3, 4, 5)], ids=len)
+def test_lists_find_what_they_name(api_reader, agents):
+    size = size_for(agents)
+    query = select(FEEDBACK.c.agent_id, FEEDBACK.c.client_address).order_by(
+        FEEDBACK.c.block_number, FEEDBACK.c.log_index
+    )
+    prepared = Prepared(query.where(one_of("agent", FEEDBACK.c.agent_id, size)).limit(at_most(50)))
+    with api_reader.connect() as connection:
+        expected = connection.execute(query.where(FEEDBACK.c.agent_id.in_(agents)).limit(50)).all()
+        found = prepared.records(connection, spread("agent", agents, size))
+    assert [(row.agent_id, row.client_address) for row in found] == [tuple(row) for row in expected]
+    assert bool(found) == bool(agents)
+
+
+def test_a_list_without_parameters_finds_nothing(api_reader):
+    nothing = Prepared(select(FEEDBACK.c.tag1).where(one_of("agent", FEEDBACK.c.agent_id, 0)))
+    with api_reader.connect() as connection:
+        assert nothing.records(connection, spread("agent", (), 0)) == []
 
 
 def test_a_missing_parameter_is_a_mistake_of_the_caller(api_reader):
