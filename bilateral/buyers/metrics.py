@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, case, func, literal, null, select, text, tuple_, union_all
+from sqlalchemy import BigInteger, String, bindparam, case, column, func, literal, null, select, text, tuple_, union_all
 
 from bilateral.buyers.score import half_up
 from bilateral.index.payments.accounts import Wallets
@@ -170,15 +170,20 @@ def _statement(*, with_messages: bool) -> Prepared:
     )
 
 
-_REVIEWS: Final = text(
-    """
+_REVIEWS: Final = Prepared(
+    text(
+        f"""
     SELECT registry.identity_registry, given.agent_id, given.value, given.value_decimals
     FROM feedback given
     JOIN registry ON registry.chain_id = given.chain_id AND registry.address = given.registry
     WHERE given.chain_id = :chain_id AND given.client_address = :buyer AND given.tag1 = 'starred'
       AND given.block_number <= :until AND (NOT given.is_revoked OR given.revoked_block > :until)
-    ORDER BY given.block_number DESC, given.log_index DESC LIMIT :most
-    """
+    ORDER BY given.block_number DESC, given.log_index DESC LIMIT {MOST_REVIEWS}
+    """  # noqa: S608  # a number of ours
+    )
+    .bindparams(bindparam("chain_id", type_=BigInteger), bindparam("until", type_=BigInteger))
+    .bindparams(bindparam("buyer", type_=String))
+    .columns(*(column(name) for name in ("identity_registry", "agent_id", "value", "value_decimals")))
 )
 
 
@@ -186,7 +191,7 @@ def _add_reviews_on_chain(
     connection: Connection, given: Mapping[str, Any], paying: Mapping[str, Any], found: Mapping[Seller, Dealings]
 ) -> None:
     """Add the buyer's unrevoked feedback with a scale of 0 to 100, the newest first, one a payment."""
-    rows = connection.execute(_REVIEWS, {**given, "most": MOST_REVIEWS}).all()
+    rows = _REVIEWS.all(connection, given)
     reviewed = {(registry, _integer(agent_id)) for registry, agent_id, _, _ in rows}
     paid = _paid_agents(connection, paying, reviewed - {seller for seller, it in found.items() if it.payments})
     for registry, agent_id, value, decimals in rows:

@@ -18,7 +18,7 @@ from bilateral.buyers.records import Number, dollars, iso, rounded
 from bilateral.events import Anchored, FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested, RoleTaken
 from bilateral.index import schema
 from bilateral.index.payments.schema import buyer_anchor
-from bilateral.index.queries.prepared import Prepared
+from bilateral.index.queries.prepared import Prepared, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -100,7 +100,7 @@ def _newest(table: Table, key: Iterable[Any], *columns: Any, most: int = MOST_EV
         select(*columns)
         .where(table.c.chain_id == bindparam("chain_id"), table.c.registry == bindparam("registry"), *key)
         .order_by(table.c.block_number.desc(), table.c.log_index.desc())
-        .limit(most)
+        .limit(at_most(most))
     )
 
 
