@@ -185,8 +185,15 @@ def signed_part(payload: Mapping[str, Any]) -> tuple[str, Mapping[str, Any] | No
 
 
 def is_ambiguous(payload: Mapping[str, Any]) -> bool:
-    """Tell whether a payment has two authorizations, of which a facilitator would settle one."""
-    return sum(name in payload for name in SIGNED_PARTS) > 1
+    """Tell whether a payment may be another one for a facilitator than for us.
+
+    It has two authorizations, of which a facilitator would settle one; or its account or its nonce is not text:
+    a facilitator takes 1000, 1000.5 and 1000.9 for one nonce.
+    """
+    _, signed = signed_part(payload)
+    if signed is None:
+        return sum(name in payload for name in SIGNED_PARTS) > 1
+    return not all(isinstance(signed.get(name), str) for name in ("from", "nonce"))
 
 
 def payer_of(payload: Mapping[str, Any]) -> str | None:

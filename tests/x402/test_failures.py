@@ -173,6 +173,20 @@ def test_payment_with_two_authorizations_takes_no_money(shop, buyer, stranger, t
     assert token.functions.balanceOf(buyer.address).call() == 10**9
 
 
+@pytest.mark.parametrize("name", ["authorization", "permit2Authorization"])
+@pytest.mark.parametrize("change", [{"nonce": 1000}, {"nonce": 1000.9}, {"nonce": True}, {"from": 7}])
+def test_payment_whose_account_or_nonce_is_not_text_takes_no_money(shop, buyer, token, name, change):
+    """The facilitator would take many numbers for one nonce, and the application would run for each."""
+
+    def write(payload):
+        payload.payload[name] = payload.payload.pop("authorization") | change
+        return payload
+
+    response = httpx.get(shop + "/weather", headers=payment_for(shop + "/weather", buyer, change=write))
+    assert (response.status_code, refusal(response)) == (402, "ambiguous_payment")
+    assert token.functions.balanceOf(buyer.address).call() == 10**9
+
+
 def test_payment_of_version_1_is_answered_with_402(shop, buyer, token):
     headers = payment_for(shop + "/weather", buyer)
     response = httpx.get(shop + "/weather", headers={"X-PAYMENT": headers["PAYMENT-SIGNATURE"]})

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from bilateral.x402.answers import KeptAnswer, KeptAnswers, payment_of, request_of
-from bilateral.x402.payments import payer_of
+from bilateral.x402.payments import is_ambiguous, payer_of
 from bilateral.x402.reservations import Reservations, payment_key
 
 NETWORK, ASSET = "eip155:8453", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
@@ -85,6 +85,20 @@ def test_every_writing_of_an_authorization_has_one_key(name):
             assert payment_key(NETWORK, ASSET, {name: {"from": account, "nonce": other}}) == key
     for other in ("0x" + "ce" * 31, "1001", "?", ""):
         assert payment_key(NETWORK, ASSET, {name: {"from": PAYER, "nonce": other}}) != key
+
+
+@pytest.mark.parametrize("name", NONCES)
+@pytest.mark.parametrize("nonce", [1000, 1000.0, 1000.9, True, None, [], ...], ids=str)
+def test_nonce_that_is_not_text_is_ambiguous(name, nonce):
+    """A facilitator takes the whole part of a number, and an empty text for a nonce that is missing."""
+    signed = {"from": PAYER} if nonce is ... else {"from": PAYER, "nonce": nonce}
+    assert is_ambiguous({name: signed})
+    assert is_ambiguous({name: {"from": nonce, "nonce": "1000"}})
+    assert not is_ambiguous({name: {"from": PAYER, "nonce": "1000"}})
+
+
+def test_payment_of_another_scheme_is_not_ambiguous():
+    assert not is_ambiguous({"transaction": "AQ=="})
 
 
 def test_payment_with_two_authorizations_is_of_nobody():
