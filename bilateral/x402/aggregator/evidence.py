@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 _WORD: Final = 32
 _SIGNATURE_DIGITS: Final = 128
+"""The digits of a key's signature without its last byte."""
+
 _RETRY_SECONDS: Final = 5
 
 
@@ -314,6 +316,8 @@ def _feedback_file(loader: Loader, submission: Submission) -> Operation[bool]:
     except MalformedDocumentError as error:
         raise invalid("sponsored.feedbackURI", f"the feedback file is malformed: {error}") from None
     for name, found, expected in _fields_of(file, submission):
+        if found is None:
+            raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is missing or malformed")
         if found != expected:
             raise invalid("sponsored.feedbackURI", f"{name} of the feedback file is not that of this message")
     return True
@@ -335,10 +339,10 @@ def _fields_of(file: FeedbackFile, submission: Submission) -> list[tuple[str, An
     ]
 
 
-def _signatures(file: FeedbackFile, submission: Submission) -> list[tuple[str, str, str]]:
+def _signatures(file: FeedbackFile, submission: Submission) -> list[tuple[str, str | None, str]]:
     """Return the names of both signatures in a feedback file, their values there, and those here.
 
-    Their last byte does not count: it is written as 0, 1, 27 or 28, or left out.
+    The last byte of a key's signature does not count: it is written as 0, 1, 27 or 28, or left out.
     """
     proof = file.proof_of_interaction
     if proof is None:
@@ -347,12 +351,20 @@ def _signatures(file: FeedbackFile, submission: Submission) -> list[tuple[str, s
         names, found = ("agentSignature", "reviewerSignature"), (proof.agent_signature, proof.reviewer_signature)
     expected = (submission.agent_signature, submission.reviewer_signature)
     return [
-        (name, _digits(text)[:_SIGNATURE_DIGITS], signature.hex()[:_SIGNATURE_DIGITS])
+        (name, *_comparable(_digits(text), signature.hex()))
         for name, text, signature in zip(names, found, expected, strict=True)
     ]
 
 
-def _signed_hash(file: FeedbackFile, submission: Submission) -> tuple[str, str, str]:
+def _comparable(there: str | None, here: str) -> tuple[str | None, str]:
+    """Return two signatures without their last byte if both may be a key's, and whole if not: contracts read it."""
+    digits = _SIGNATURE_DIGITS
+    if there is not None and {len(there), len(here)} <= {digits, digits + 2}:
+        return there[:digits], here[:digits]
+    return there, here
+
+
+def _signed_hash(file: FeedbackFile, submission: Submission) -> tuple[str, str | None, str]:
     """Return the name of the hash in a feedback file, its value there, and its value here."""
     proof, data = file.proof_of_interaction, submission.data_hash
     if proof is None or data is None:
@@ -368,6 +380,6 @@ def _account(text: str | None) -> AccountId | None:
         return None
 
 
-def _digits(text: str | None) -> str:
-    """Return hexadecimal digits in one form."""
-    return (text or "").lower().removeprefix("0x")
+def _digits(text: str | None) -> str | None:
+    """Return hexadecimal digits in one form; None if there are none."""
+    return text.lower().removeprefix("0x") if text else None

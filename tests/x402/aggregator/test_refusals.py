@@ -14,6 +14,7 @@ from bilateral.client import Client
 from bilateral.documents import DataUriStore, RegistrationFile
 from bilateral.identifiers import GlobalAgentId
 from bilateral.x402 import Ed25519Key, Secp256k1Key, add_signer, client_message_hash, retire_signer
+from bilateral.x402.aggregator import evidence
 from bilateral.x402.aggregator.messages import Bodies
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator
@@ -256,6 +257,26 @@ def test_feedback_file_of_another_feedback(refused, review, field, value):
     refusal = refused(review().with_file(**{field: value}), Code.INVALID_PAYLOAD)
     assert refusal.details["field"] == "sponsored.feedbackURI"
     assert field in str(refusal)
+
+
+@pytest.mark.parametrize("field", ["agentSignature", "clientSignature", "interactionHash"])
+def test_feedback_file_without_a_signature_or_hash(refused, review, field):
+    refusal = refused(review().with_file(**{field: None}), Code.INVALID_PAYLOAD)
+    assert f"{field} of the feedback file is missing" in str(refusal)
+
+
+def test_signature_of_a_key_in_a_feedback_file_has_no_tail(refused, review):
+    asked = review()
+    assert "clientSignature" in str(
+        refused(asked.with_file(clientSignature=asked.client_signature.hex() + "00"), Code.INVALID_PAYLOAD)
+    )
+
+
+def test_last_byte_counts_in_signatures_of_contracts_only():
+    key, contract = "12" * 64, "12" * 200
+    assert len({evidence._comparable(key + end, key + "1b") for end in ("", "00", "1b", "1c")}) == 1
+    for there, here in ((contract + "00", contract + "01"), (key + "1b00", key + "1b"), (key, key + "1b00")):
+        assert evidence._comparable(there, here) == (there, here)
 
 
 def test_key_that_was_retired_since_the_payment_still_proves_it(idle, review, own_agent, selling_client):
