@@ -203,12 +203,13 @@ class _Body:
         if not piece:
             return
         self.size += len(piece)
-        if not self._first:
+        if self._whole is None and not self._first:
             self._first = piece
             return
         if self._whole is None:
             self._whole = BytesIO()
             self._whole.write(self._first)
+            self._first = b""
         self._whole.write(piece)  # frees each piece at once, so that the next one takes its memory
 
     @property

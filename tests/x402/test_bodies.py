@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bilateral.x402 import BodyTooLargeError, UnsupportedBodyError
+from bilateral.x402.asgi import _Body
 from bilateral.x402.bodies import decode_body
 
 BODY = b"It snows in Oslo. " * 100
@@ -81,3 +82,19 @@ def test_bomb_is_not_unpacked(encoding):
     bomb = ENCODERS[encoding](bytes(20_000_000))
     with pytest.raises(BodyTooLargeError):
         decode_body(bomb, encoding, limit=1000)
+
+
+def test_pieces_of_a_body_are_freed_when_they_are_joined():
+    freed = []
+
+    class Piece(bytes):
+        def __del__(self):
+            freed.append(bytes(self))
+
+    body = _Body()
+    body.add(Piece(b"snow "))
+    assert (body.joined, freed) == (b"snow ", [])
+    for piece in (b"in ", b"", b"Oslo"):
+        body.add(Piece(piece))
+    assert (body.joined, body.size) == (b"snow in Oslo", 12)
+    assert sorted(freed) == sorted([b"snow ", b"in ", b"", b"Oslo"])
