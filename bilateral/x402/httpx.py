@@ -22,7 +22,7 @@ from x402.http import x402HTTPClientSync
 from x402.http.clients.httpx import PaymentError, x402AsyncTransport
 
 from bilateral.x402.errors import LostAnswerError
-from bilateral.x402.transports import PAYMENT, RESULT, is_body_lost, paid_request, price_problem
+from bilateral.x402.transports import RESULT, is_body_lost, paid_request, payment_among, price_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,9 +88,9 @@ class _Recording(httpx.AsyncBaseTransport):
         self._inner = inner
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        sent = request.extensions.get(_SENT)
-        if isinstance(sent, list) and PAYMENT in request.headers:
-            sent.append(request.headers[PAYMENT])
+        sent, payment = request.extensions.get(_SENT), payment_among(request.headers)
+        if isinstance(sent, list) and payment:
+            sent.append(payment)
         response = await self._inner.handle_async_request(request)
         problem = _price_problem(request, response)
         if problem is not None:
@@ -112,9 +112,9 @@ class _Verifying(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         await request.aread()  # it may have to be sent again
         _state_length(request)
-        sent: list[str] = []
+        sent: list[dict[str, str]] = []
         request.extensions = {**request.extensions, _SENT: sent}
-        is_again = PAYMENT in request.headers
+        is_again = bool(payment_among(request.headers))
         try:
             # The SDK would pay once more for a payment that is refused.
             transport = self._recording if is_again else self._paying
@@ -144,8 +144,9 @@ class _VerifyingSync(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.read()  # it may have to be sent again
         _state_length(request)
-        if PAYMENT in request.headers:
-            return self._verified(request, request.headers[PAYMENT], request, is_again=True)
+        payment = payment_among(request.headers)
+        if payment:
+            return self._verified(request, payment, request, is_again=True)
         response = self._transport.handle_request(request)
         problem = _price_problem(request, response)
         if problem is not None:
@@ -153,7 +154,7 @@ class _VerifyingSync(httpx.BaseTransport):
             raise PaymentError(problem)
         if response.status_code != httpx.codes.PAYMENT_REQUIRED:
             return response
-        sent: list[str] = []
+        sent: list[dict[str, str]] = []
         try:
             response.read()
             required = self._http.get_payment_required_response(response.headers.get, _json(response))
@@ -177,7 +178,7 @@ class _VerifyingSync(httpx.BaseTransport):
         self._transport.close()
 
     def _pay(
-        self, request: httpx.Request, required: PaymentRequired | PaymentRequiredV1, sent: list[str]
+        self, request: httpx.Request, required: PaymentRequired | PaymentRequiredV1, sent: list[dict[str, str]]
     ) -> httpx.Response:
         """Send a request with a payment, and once more if a hook recovers a failed one.
 
@@ -190,20 +191,19 @@ class _VerifyingSync(httpx.BaseTransport):
         while True:
             payment = self._client.create_payment_payload(required)
             headers = self._http.encode_payment_signature_header(payment)
-            if PAYMENT in headers:
-                sent.append(headers[PAYMENT])
+            sent.append(payment_among(headers))
             response = self._transport.handle_request(_again(request, headers))
             result = self._http.process_payment_result(payment, response.headers.get, response.status_code)
             if is_recovered or not result.recovered:
                 break
             response.close()
             is_recovered = True
-        return self._verified(request, headers.get(PAYMENT), response)
+        return self._verified(request, sent[-1], response)
 
     def _verified(
         self,
         request: httpx.Request,
-        sent: str | None,
+        sent: dict[str, str],
         answer: httpx.Response | httpx.Request,
         *,
         is_again: bool = False,
@@ -226,7 +226,7 @@ class _VerifyingSync(httpx.BaseTransport):
 
 def _price_problem(request: httpx.Request, response: httpx.Response) -> str | None:
     """Return the reason not to pay for a request; None if it was paid, or its price can be read."""
-    return None if PAYMENT in request.headers else price_problem(response.status_code, response.headers)
+    return None if payment_among(request.headers) else price_problem(response.status_code, response.headers)
 
 
 def _json(response: httpx.Response) -> Any:
@@ -252,28 +252,31 @@ def _again(request: httpx.Request, headers: dict[str, str]) -> httpx.Request:
 
 
 @contextmanager
-def _losing(request: httpx.Request, payment: str | None) -> Iterator[None]:
+def _losing(request: httpx.Request, payment: dict[str, str]) -> Iterator[None]:
     """Name the loss of an answer that was paid for."""
     try:
         yield
     except httpx.TransportError as error:
-        raise _lost(request, payment or "", error) from error
+        raise _lost(request, payment, error) from error
 
 
-def _lost(request: httpx.Request, payment: str, error: Exception) -> LostAnswerError:
+def _lost(request: httpx.Request, payment: dict[str, str], error: Exception) -> LostAnswerError:
     """Return the error of a lost answer."""
-    headers = {name: value for name, value in request.headers.items() if name != "host"} | {PAYMENT: payment}
+    headers = {name: value for name, value in request.headers.items() if name != "host"} | payment
     problem = str(error) or type(error).__name__
     return LostAnswerError(request.method, str(request.url), headers, request.content, problem)
 
 
 def _paid(
-    payment: str | None, request: httpx.Request, response: httpx.Response, raw: bytes, *, is_again: bool
+    payment: dict[str, str], request: httpx.Request, response: httpx.Response, raw: bytes, *, is_again: bool
 ) -> PaidRequest | None:
     """Return a paid request for the verifier; None if nothing was paid."""
     target = f"{request.method} {request.url}"
     is_lost = is_again and is_body_lost(response.status_code, raw)
-    return paid_request(payment, target, request.headers, request.content, response.headers, raw, is_body_lost=is_lost)
+    headers, status = response.headers, response.status_code
+    return paid_request(
+        payment, target, request.headers, request.content, headers, raw, status=status, is_body_lost=is_lost
+    )
 
 
 def _answer(response: httpx.Response, raw: bytes, verification: Verification | None) -> httpx.Response:

@@ -15,7 +15,7 @@ from requests.adapters import HTTPAdapter
 from x402.http.clients.requests import PaymentError, x402HTTPAdapter
 
 from bilateral.x402.errors import LostAnswerError
-from bilateral.x402.transports import PAYMENT, is_body_lost, paid_request, price_problem
+from bilateral.x402.transports import is_body_lost, paid_request, payment_among, price_problem
 
 if TYPE_CHECKING:
     from x402 import x402ClientSync
@@ -52,7 +52,7 @@ def verification_of(response: requests.Response) -> Verification | None:
     return cast("Verification | None", getattr(response, _RESULT, None))
 
 
-_SENT: Final[ContextVar[list[str] | None]] = ContextVar("bilateral_x402_sent", default=None)
+_SENT: Final[ContextVar[list[dict[str, str]] | None]] = ContextVar("bilateral_x402_sent", default=None)
 """The payments that were sent for the request of this context."""
 
 
@@ -61,11 +61,11 @@ class _Recording(HTTPAdapter):
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         """Send a request. Raise the SDK's `PaymentError` for a price that cannot be read strictly."""
-        sent = _SENT.get()
-        if sent is not None and PAYMENT in request.headers:
-            sent.append(str(request.headers[PAYMENT]))
+        sent, payment = _SENT.get(), payment_among(request.headers)
+        if sent is not None and payment:
+            sent.append({name: str(value) for name, value in payment.items()})
         response = super().send(request, *arguments, **options)
-        problem = None if PAYMENT in request.headers else price_problem(response.status_code, response.headers)
+        problem = None if payment else price_problem(response.status_code, response.headers)
         if problem is not None:
             response.close()
             raise PaymentError(problem)
@@ -91,7 +91,7 @@ class _Verifying(HTTPAdapter):
         """Send a request, pay if it must be paid, and check the proof."""
         body = _whole_body(request)
         headers = {str(name): str(value) for name, value in request.headers.items()}
-        is_again, sent = PAYMENT in request.headers, list[str]()
+        is_again, sent = bool(payment_among(request.headers)), list[dict[str, str]]()
         token = _SENT.set(sent)
         try:
             send = self._paying.send_again if is_again else self._paying.send
@@ -99,9 +99,8 @@ class _Verifying(HTTPAdapter):
             content = response.content
         except (PaymentError, requests.RequestException) as error:
             if sent:
-                payment, problem = {PAYMENT: sent[-1]}, str(error) or type(error).__name__
-                url = request.url or ""
-                raise LostAnswerError(request.method or "", url, headers | payment, body, problem) from error
+                url, problem = request.url or "", str(error) or type(error).__name__
+                raise LostAnswerError(request.method or "", url, headers | sent[-1], body, problem) from error
             raise
         finally:
             _SENT.reset(token)
@@ -112,6 +111,7 @@ class _Verifying(HTTPAdapter):
             body,
             {name: value for name, value in response.headers.items() if name.lower() != "content-encoding"},
             content,  # requests has decoded it
+            status=response.status_code,
             is_body_lost=is_again and is_body_lost(response.status_code, content),
         )
         if paid is not None:

@@ -22,8 +22,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PAYMENT: Final = "PAYMENT-SIGNATURE"
+PAYMENT_1: Final = "X-PAYMENT"
+"""The header of a payment in version 1 of x402, to which some servers keep."""
 
 _PAYMENT_REQUIRED: Final = HTTPStatus.PAYMENT_REQUIRED
+
+
+def payment_among(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the header that pays, by its name; nothing if no header does.
+
+    Args:
+        headers: The request's headers. Their names may have any case if the mapping finds them in any.
+    """
+    return next(({name: headers[name]} for name in (PAYMENT, PAYMENT_1) if name in headers), {})
 
 
 def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
@@ -42,37 +53,43 @@ def price_problem(status: int, headers: Mapping[str, str]) -> str | None:
 
 
 def paid_request(  # noqa: PLR0913, PLR0917  # the parts of one exchange over HTTP
-    payment: str | None,
+    payment: Mapping[str, str] | str | None,
     target: str,
     request_headers: Mapping[str, str],
     request: bytes,
     response_headers: Mapping[str, str],
     response: bytes,
     *,
+    status: int = HTTPStatus.OK,
     is_body_lost: bool = False,
 ) -> PaidRequest | None:
     """Put together a paid request for `Verifier.verify`.
 
     Args:
-        payment: `PAYMENT-SIGNATURE` as it was sent; None if nothing was paid.
+        payment: `PAYMENT-SIGNATURE` as it was sent, or the header by its name; None if nothing was paid.
         target: Method and URL.
         request_headers: The request's headers, whatever the case of the names.
         request: The request's body as it was sent.
         response_headers: The response's headers; without `Content-Encoding` if the body is decoded already.
         response: The response's body.
+        status: The response's status.
         is_body_lost: True if the server has kept the proof of the answer only, see `is_body_lost`.
 
     Returns:
         The paid request; None if nothing was paid, or the payment was not taken.
     """
-    sent = decode_header(payment)
+    headers = {PAYMENT: payment} if isinstance(payment, str) else (payment or {})
     answered = {name.lower(): value for name, value in response_headers.items()}
-    if sent is None or ("payment-response" not in answered and "payment-required" in answered):
+    is_old = PAYMENT_1 in headers
+    settlement = answered.get("x-payment-response" if is_old else "payment-response")
+    is_refused = status == _PAYMENT_REQUIRED if is_old else "payment-required" in answered
+    sent = decode_header(next(iter(headers.values()), None))
+    if sent is None or (settlement is None and is_refused):
         return None
     encoding = {name.lower(): value for name, value in request_headers.items()}.get("content-encoding", "")
     return PaidRequest(
         payment=sent,
-        settlement=decode_header(answered.get("payment-response")),
+        settlement=decode_header(settlement),
         request=_decoded(request, encoding) or b"",
         response=None if is_body_lost else _decoded(response, answered.get("content-encoding", "")),
         target=target,

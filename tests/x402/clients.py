@@ -34,9 +34,9 @@ class Buyer(NamedTuple):
 
 
 @contextmanager
-def by_httpx(account, trusted):
+def by_httpx(account, trusted, required=True):
     with Verifier(trusted) as verifier:
-        client = protect_client(paying_client(account, x402ClientSync), verifier)
+        client = protect_client(paying_client(account, x402ClientSync), verifier, required=required)
         with httpx.Client(transport=verifying_sync_transport(client, verifier), timeout=SECONDS) as http:
             yield Buyer(
                 lambda url, body: http.post(url, content=body),
@@ -46,10 +46,10 @@ def by_httpx(account, trusted):
 
 
 @contextmanager
-def by_httpx_with_a_loop(account, trusted):
+def by_httpx_with_a_loop(account, trusted, required=True):
     with asyncio.Runner() as runner:
         verifier = AsyncVerifier(trusted)
-        client = protect_client(paying_client(account, x402Client), verifier)
+        client = protect_client(paying_client(account, x402Client), verifier, required=required)
         http = httpx.AsyncClient(transport=verifying_transport(client, verifier), timeout=SECONDS)
         try:
             yield Buyer(
@@ -63,9 +63,9 @@ def by_httpx_with_a_loop(account, trusted):
 
 
 @contextmanager
-def by_requests(account, trusted):
+def by_requests(account, trusted, required=True):
     with Verifier(trusted) as verifier:
-        client = protect_client(paying_client(account, x402ClientSync), verifier)
+        client = protect_client(paying_client(account, x402ClientSync), verifier, required=required)
         with verifying_session(client, verifier) as session:
             yield Buyer(
                 lambda url, body: session.post(url, data=body, timeout=SECONDS),
