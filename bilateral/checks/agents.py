@@ -322,7 +322,7 @@ def approved_accounts(words: Words) -> list[tuple[str, EventEvidence]]:
     """Return the accounts that an agent's owners approved for it or for all their agents, the newest first.
 
     Args:
-        words: What was said about the agent.
+        words: The words about the agent.
 
     Raises:
         HistoryTooLongError: There are more approvals of one kind than a check reads.
