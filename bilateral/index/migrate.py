@@ -30,6 +30,7 @@ def upgrade_within(connection: Connection, revision: str = "head") -> str | None
         The version before.
     """
     if connection.dialect.name == "postgresql":
+        connection.execute(text("SET LOCAL lock_timeout = 0"))  # another process may migrate for minutes
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _ADVISORY_LOCK})
     before = stored_revision(connection)
     require_known_revision(before)

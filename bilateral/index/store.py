@@ -17,6 +17,7 @@ from bilateral.index.activity import ActivityTable
 from bilateral.index.agents import IDENTITY_EVENTS, AgentTables
 from bilateral.index.analysis.storage import forget_blocks
 from bilateral.index.cursor_locks import own_cursor
+from bilateral.index.database import wait_for_locks
 from bilateral.index.derived import Journal, undo
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.files.references import forget_references
@@ -197,6 +198,7 @@ class ChainStore:
         """
         chain = schema.chain
         with self._engine.begin() as connection:
+            wait_for_locks(connection)  # an analysis that is being stored holds its tables
             rows = rows_of(connection)
             floor = self._lock(connection, cursor)
             # The latest blocks come out first, so that the tables go through states that the chain had.

@@ -262,7 +262,8 @@ def _losing(request: httpx.Request, payment: dict[str, str]) -> Iterator[None]:
 
 def _lost(request: httpx.Request, payment: dict[str, str], error: Exception) -> LostAnswerError:
     """Return the error of a lost answer."""
-    headers = {name: value for name, value in request.headers.items() if name != "host"} | payment
+    left_out = {"host", *(name.lower() for name in payment)}  # httpx writes names small
+    headers = {name: value for name, value in request.headers.items() if name not in left_out} | payment
     problem = str(error) or type(error).__name__
     return LostAnswerError(request.method, str(request.url), headers, request.content, problem)
 

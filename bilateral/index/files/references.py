@@ -245,8 +245,10 @@ class ReferenceScan:
         named = {it.file_id for it in found if (it.row["block_number"], it.row["log_index"]) not in known}
         hosted = {file_id for file_id, row in new.items() if row["host"] is not None and file_id in named}
         domains = domain_files([(new[file_id]["kind"], outcome) for file_id, outcome in outcomes.items()], now)
+        hosts = {row["host"] for row in (*new.values(), *domains)} - {None}
         # Transactions that lock hosts, files and contents do it in this order, so none waits for another in a circle.
-        wake_hosts(connection, {row["host"] for row in (*(new[it] for it in hosted), *domains)}, now)
+        # The hosts of known files are locked too: fetches write the same claims of payments.
+        wake_hosts(connection, hosts, now)
         rows = {row["file_id"]: row for row in (*new.values(), *domains)}
         insert_new(connection, schema.file, [rows[file_id] for file_id in sorted(rows)])
         wake_files(connection, hosted, now)
