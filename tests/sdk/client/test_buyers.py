@@ -328,5 +328,4 @@ def test_a_hash_has_32_bytes(field):
 def test_a_signature_with_a_small_recovery_id_is_passed_as_tokens_want_it():
     address = "0x" + "11" * 20
     payment = SignedPayment(address, address, 1, 0, 1, bytes(32), bytes(64) + b"\1", address)
-    assert payment.arguments[6] == 28
-    assert payment.arguments[7:] == (bytes(32), bytes(32), address)
+    assert payment.arguments[6:] == (address, 28, bytes(32), bytes(32))
