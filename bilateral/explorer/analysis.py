@@ -217,7 +217,7 @@ def cluster_page(connection: Connection, chain_id: int, identity: str, cluster: 
         cluster: The number of the cluster.
 
     Returns:
-        The content; None if there is no such cluster.
+        The content; None if the cluster has no accounts.
     """
     found = cluster_accounts(connection, chain_id, identity, cluster)
     if not found:

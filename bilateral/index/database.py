@@ -193,16 +193,6 @@ def snapshot(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def wait_for_locks(connection: Connection) -> None:
-    """Wait as long as it takes for the locks of a transaction: other workers of the index hold some for minutes.
-
-    Args:
-        connection: The connection, in a transaction.
-    """
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
-
-
 def _prepare_postgresql(engine: Engine) -> None:
     """Wait as long for another program's lock as on SQLite, if neither URL nor server names a time."""
 

@@ -9,6 +9,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import text
 
+from bilateral.index.lock_waits import wait_for_locks
 from bilateral.index.revisions import require_known_revision, stored_revision
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def upgrade_within(connection: Connection, revision: str = "head") -> str | None
         The version before.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SET LOCAL lock_timeout = 0"))  # another process may migrate for minutes
+        wait_for_locks(connection)  # another process may migrate for minutes
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _ADVISORY_LOCK})
     before = stored_revision(connection)
     require_known_revision(before)

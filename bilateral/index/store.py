@@ -17,12 +17,12 @@ from bilateral.index.activity import ActivityTable
 from bilateral.index.agents import IDENTITY_EVENTS, AgentTables
 from bilateral.index.analysis.storage import forget_blocks
 from bilateral.index.cursor_locks import own_cursor
-from bilateral.index.database import wait_for_locks
 from bilateral.index.derived import Journal, undo
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.files.references import forget_references
 from bilateral.index.files.sights import move_sights
 from bilateral.index.history import stored_batches
+from bilateral.index.lock_waits import wait_for_locks
 from bilateral.index.partitions import create_partitions
 from bilateral.index.payments.rollback import forget_payments_after
 from bilateral.index.rows import Rows, rows_of

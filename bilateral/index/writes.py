@@ -31,7 +31,7 @@ class Writes:
 
         Args:
             key: The primary key.
-            former: The row as the table holds it; None if there is none.
+            former: The row as the table holds it; None if it holds no such row.
             row: The row as it shall be; None for none.
         """
         if row is None:

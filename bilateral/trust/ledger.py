@@ -6,7 +6,7 @@ All detectors read opinions, so they see every table through one shape.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -110,11 +110,6 @@ class Ledger:
         return _Coding(tables, steps).ledger()
 
 
-_SLACK: Final = 0.0
-"""The time in seconds that an account may act before its first money comes. There is none: otherwise a stranger could
-send money to an account that acts without gas of its own, right after it acts, and so seem to be its funder."""
-
-
 class _Coding:
     """The steps from tables to a ledger."""
 
@@ -163,7 +158,8 @@ class _Coding:
         founder = holdings.at(agent_numbers, np.full(count, -np.inf), owner)
         paid_at, registered = floats(payments["ts"]), floats(agents["ts"])[self.agent_order]
         acts = ((src, sent_at), (opinions.rater, opinions.ts), (payer, paid_at), (founder, registered))
-        late = funded_at > _first_act(acts, accounts) + _SLACK
+        # Right after an account acts without gas of its own, a stranger may send it money, to seem its funder.
+        late = funded_at > _first_act(acts, accounts)
         funder[late], funded_at[late], funded_with[late] = -1, np.nan, np.nan
         return Ledger(
             addresses=self.addresses,

@@ -119,7 +119,8 @@ class LostAnswerError(ReputationExtensionError):
     settled at most once: by that request, if the server did not take it before. The answer has its verification:
 
     - If the server has kept its proof only, the status is 410, and the check `interaction_hash` is unchecked.
-    - If the server still works on the request, or cannot fetch answers again, the status is 402, and there is none.
+    - If the server still works on the request, or cannot fetch answers again, the status is 402, and the answer
+      has no verification.
     - If the answer gets lost again, this error is raised again.
 
     Cancelling a request (a timeout of `asyncio`, an interrupt of the program) does not raise it.

@@ -37,7 +37,7 @@ def statements(ledger):
     seen = []
 
     @event.listens_for(ledger.engine, "checkout")
-    def trace(connection, *_):  # SQLAlchemy tells nothing of statements that are compiled once
+    def trace(connection, *_):  # Prepared statements bypass the events of SQLAlchemy
         connection.set_trace_callback(seen.append)
 
     yield seen

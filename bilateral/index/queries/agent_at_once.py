@@ -33,7 +33,7 @@ def agent_at_once(
 
     Returns:
         The columns of the agent, those of its registration file, and the rows of its services, capabilities, metadata
-        and summaries, each None without any; None if there is no such agent.
+        and summaries. Each kind without rows is None. All is None if the index does not know the agent.
     """
     listed = {f"registry_{place}": address for place, address in enumerate(registries)}
     return _statement(columns, len(registries)).first(connection, {**values, **listed})

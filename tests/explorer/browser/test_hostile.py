@@ -48,7 +48,7 @@ def broken(window, paths, status=200):
     found = []
     for path in paths:
         window.open(path, status)
-        for name in ("phone", "laptop"):  # what fits into these fits into a wide one
+        for name in ("phone", "laptop"):  # a wide window has more room than these
             window.page.set_viewport_size(SIZES[name])
             found += [(path, name, it) for it in window.overflow()]
     return found
