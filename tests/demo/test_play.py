@@ -69,7 +69,7 @@ def test_the_page_of_the_living_demo_changes_and_an_interruption_ends_all_of_it(
 
     first = eventually(latest)
     eventually(lambda: latest()[0] != first[0])
-    assert "Weather Oracle" in httpx.get(f"{url}/", timeout=30).text
+    eventually(lambda: "Weather Oracle" in httpx.get(f"{url}/", timeout=30).text)  # files are fetched in their own time
     paid = eventually(lambda: [it for it in latest() if it["tag"] == "x402-resource-delivered"])
     path = f"/31337/ratings/{paid[0]['block']}-{paid[0]['log_index']}"
 

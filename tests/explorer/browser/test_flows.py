@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from playwright.sync_api import expect
+
 from tests.api.world import ERIN
 
 
@@ -17,16 +19,16 @@ def test_a_person_searches_gates_opens_an_agent_and_follows_a_rating_to_its_tran
     page.get_by_role("button", name="Search", exact=True).click()
     page.wait_for_url(f"{site}/search?q=weather&side=server&tag=starred&clients=2")
     page.get_by_role("link", name="Weather Oracle").click()
-    assert page.locator("h1").inner_text() == "Weather Oracle"
+    expect(page.locator("h1")).to_have_text("Weather Oracle")
     page.get_by_role("region", name="Feedback by clients").get_by_role("link").last.click()
-    assert re.fullmatch(r".*/31337/ratings/\d+-\d+", page.url)
+    page.wait_for_url(re.compile(r".*/31337/ratings/\d+-\d+$"))
     content = page.request.get(f"{page.url}.json").json()
-    assert page.get_by_text(content["feedback"]["transaction"]).is_visible()
+    expect(page.get_by_text(content["feedback"]["transaction"])).to_be_visible()
 
 
 def test_a_search_that_nothing_fulfils_says_so(watched):
     page = watched().open("/search?tag=starred&clients=1000")
-    assert page.get_by_text("No agent fulfils all of these conditions").is_visible()
+    expect(page.get_by_text("No agent fulfils all of these conditions")).to_be_visible()
     page = watched().open("/search?lower_bound=high")
     assert 'lower_bound "high" is not a number' in page.get_by_role("alert").inner_text()
 
@@ -37,8 +39,8 @@ def test_a_person_compares_two_agents(watched, site):
     page.get_by_label("Second agent").fill("31337:2")
     page.get_by_role("button", name="Compare").click()
     page.wait_for_url(f"{site}/compare?first=31337%2F1&second=31337%3A2")
-    assert page.get_by_role("link", name="Weather Oracle").is_visible()
-    assert page.get_by_role("link", name="Translator").is_visible()
+    expect(page.get_by_role("link", name="Weather Oracle")).to_be_visible()
+    expect(page.get_by_role("link", name="Translator")).to_be_visible()
 
 
 def test_a_person_walks_through_the_graph_by_keyboard(watched):
@@ -46,7 +48,7 @@ def test_a_person_walks_through_the_graph_by_keyboard(watched):
     page.wait_for_selector("#graph[data-drawn]")
     page.locator("#graph").focus()
     page.keyboard.press("ArrowRight")
-    assert re.match(r".+: rated by \d+, rates \d+", page.locator("#chosen").inner_text())
+    expect(page.locator("#chosen")).to_have_text(re.compile(r".+: rated by \d+, rates \d+"))
     for key in ("ArrowUp", "ArrowLeft", "+", "-", "0", "Escape", "ArrowDown"):
         page.keyboard.press(key)
     with page.expect_navigation():
@@ -76,7 +78,7 @@ def test_a_person_uses_the_keyboard_only(watched, site):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
     page.keyboard.press("Enter")
-    assert page.url.endswith("#main")
+    page.wait_for_url(f"{site}/#main")
     page.keyboard.press("/")
     page.keyboard.type(ERIN.address)
     page.keyboard.press("Enter")
@@ -88,7 +90,7 @@ def test_a_person_uses_the_keyboard_only(watched, site):
             break
     with page.expect_navigation():
         page.keyboard.press("Enter")
-    assert page.url == f"{site}/31337/5"
+    page.wait_for_url(f"{site}/31337/5")
 
 
 def test_an_identifier_is_copied(watched):
@@ -112,14 +114,14 @@ def test_latest_ratings_are_renewed(watched):
 def test_pages_are_complete_without_javascript(watched):
     window = watched(java_script_enabled=False)
     page = window.open("/31337/1")
-    assert page.get_by_role("img", name="Raters by their mean").is_visible()
+    expect(page.get_by_role("img", name="Raters by their mean")).to_be_visible()
     assert not page.get_by_role("button", name="Switch between light and dark").is_visible()
     page.get_by_role("link", name="Open the graph").click()
-    assert page.get_by_text("The graph needs JavaScript; the table below says the same.").is_visible()
+    expect(page.get_by_text("The graph needs JavaScript; the table below says the same.")).to_be_visible()
     page.goto("/search")
     page.get_by_label("Words, an id").fill("painter")
     page.get_by_role("button", name="Search", exact=True).click()
-    assert page.get_by_role("link", name="Image Painter").is_visible()
+    expect(page.get_by_role("link", name="Image Painter")).to_be_visible()
 
 
 def test_every_page_names_a_picture_that_exists(watched, site):
@@ -138,10 +140,10 @@ def test_a_person_follows_a_figure_to_its_ratings_and_a_payment_to_its_proof(wat
     page.get_by_role("link", name="5 ratings").click()
     page.wait_for_url(f"{evidence_site}/base/1/ratings?tag=starred")
     page.get_by_role("region", name="Ratings").get_by_role("link", name="✓ paid $1.50").click()
-    assert page.url.endswith("#payment")
-    assert page.get_by_text("Proven: the client paid this agent, as the chain shows").is_visible()
+    page.wait_for_url("**#payment")
+    expect(page.get_by_text("Proven: the client paid this agent, as the chain shows")).to_be_visible()
     page.get_by_role("link", name="What this means").click()
-    assert page.url == f"{evidence_site}/method#payment"
+    page.wait_for_url(f"{evidence_site}/method#payment")
 
 
 def test_a_person_fills_a_second_gate_by_keyboard_and_shares_its_path(watched, evidence_site):
@@ -151,5 +153,5 @@ def test_a_person_fills_a_second_gate_by_keyboard_and_shares_its_path(watched, e
     page.get_by_label("Tag, gate 2").fill("starred")
     page.keyboard.press("Enter")
     page.wait_for_url(f"{evidence_site}/search?side=server&tag_2=starred")
-    assert page.get_by_label("Tag, gate 2").is_visible()
+    expect(page.get_by_label("Tag, gate 2")).to_be_visible()
     assert page.get_by_role("region", name="Agents").get_by_role("row").count() == 2
