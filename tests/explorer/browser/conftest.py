@@ -6,11 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import pytest
+from playwright.sync_api import expect
 
 from bilateral.api.settings import ApiSettings
 from scripts._browser import running_browser
 from tests.api.world import served
 from tests.explorer.browser.watched import Watched
+
+expect.set_options(timeout=30_000)  # milliseconds, as long as Playwright waits for everything else
 
 
 @cache
