@@ -19,7 +19,8 @@ def paired_nonces(
     the pairs are right in both orders. Each authorization is of one transfer at most. A transfer without one that
     stands before a use and its transfer takes neither.
 
-    Give every transfer of the account. Otherwise a transfer without an authorization may get that of a missing one.
+    Give every transfer of each group that `unsure_groups` returns. Otherwise a transfer without an authorization may
+    get that of a missing one.
 
     Args:
         transfers: The places of the logs. A place is a group, which says all that both logs must have in common
@@ -36,3 +37,17 @@ def paired_nonces(
                 found[group, index] = left.pop(neighbour)
                 break
     return found
+
+
+def unsure_groups(transfers: Iterable[tuple[G, int]], used: Mapping[tuple[G, int], bytes]) -> set[G]:
+    """Return the groups in which a missing transfer could change the pairs of the given ones, see `paired_nonces`.
+
+    A transfer takes the use after it, if there is one. A missing transfer after that use could have a better claim to
+    it. Every other pair is the same, whatever is missing.
+
+    Args:
+        transfers: The places of the transfers that are known.
+        used: The nonces by the places of all uses of their groups.
+    """
+    known = set(transfers)
+    return {group for group, index in known if (group, index + 1) in used and (group, index + 2) not in known}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations, product
+
 import pytest
 from eth_utils.crypto import keccak
 
-from bilateral.authorizations import paired_nonces
+from bilateral.authorizations import paired_nonces, unsure_groups
 from bilateral.identifiers import checksummed
 from bilateral.index.payments.transfers import TokenTransfer, with_nonces
 from bilateral.node.running import StepRunner
@@ -125,6 +127,20 @@ def test_transfers_are_paired_with_their_neighbours(case):
     transfers, used_at, expected = PAIRS[case]
     found = paired_nonces([("", it) for it in transfers], {("", at): nonce.encode() for at, nonce in used_at.items()})
     assert found == {("", at): nonce.encode() for at, nonce in expected.items()}
+
+
+def test_known_transfers_of_a_sure_group_are_paired_as_among_all():
+    """Try every row of up to seven logs, and every choice of the transfers that are known."""
+    sure = 0
+    for kinds in (it for length in range(1, 8) for it in product(("use", "transfer", "other"), repeat=length)):
+        uses = {("", at): b"%d" % at for at, kind in enumerate(kinds) if kind == "use"}
+        places = [("", at) for at, kind in enumerate(kinds) if kind == "transfer"]
+        all_pairs = paired_nonces(places, uses)
+        for known in (it for size in range(len(places)) for it in combinations(places, size)):
+            if not unsure_groups(known, uses):
+                sure += 1
+                assert paired_nonces(known, uses) == {place: all_pairs[place] for place in known if place in all_pairs}
+    assert sure > 1000
 
 
 def test_authorization_of_another_group_belongs_to_no_transfer_here():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from eth_utils.crypto import keccak
 
-from bilateral.authorizations import paired_nonces
+from bilateral.authorizations import paired_nonces, unsure_groups
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.identifiers import checksummed
 from bilateral.index.errors import EndpointLiesError
@@ -15,7 +15,7 @@ from bilateral.index.logs import LogEntry, address_of, bytes_of, grouped, hash_o
 from bilateral.index.source import Source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from bilateral.index.endpoint import Endpoint
     from bilateral.index.logs import BlockLogs
@@ -33,6 +33,12 @@ _ACCOUNTS: Final = 500
 """Accounts to ask for at once: what most public endpoints allow."""
 
 _WORD: Final = 32
+
+Authorizations: TypeAlias = "Mapping[tuple[int, int], tuple[bytes, str, str, bytes]]"
+"""Transaction, token, account and nonce of authorizations, by block and index of the log."""
+
+_Group: TypeAlias = tuple[int, bytes, str, str]
+"""Block, transaction, token and account: what a transfer and the use of its authorization have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,24 @@ class TransferSource(Source):
                     way[it.place] = it
         return tuple([way[place] for place in sorted(way)] for way in found)
 
-    def authorizations(
-        self, accounts: Collection[str], first: int, last: int
-    ) -> dict[tuple[int, int], tuple[bytes, str, str, bytes]]:
+    def sent(self, accounts: Collection[str], first: int, last: int) -> list[TokenTransfer]:
+        """Return all transfers from some accounts, in the order of the chain.
+
+        Args:
+            accounts: The accounts, in checksum form.
+            first: The first block.
+            last: The last block.
+
+        Raises:
+            EndpointRefusesError, EndpointLiesError, MalformedNodeAnswerError: See `transfers`.
+        """
+        ordered, found = sorted(accounts), {}
+        for start in range(0, len(ordered), _ACCOUNTS):
+            topics = [[TRANSFER_TOPIC], _topics(ordered[start : start + _ACCOUNTS])]
+            found |= {it.place: it for it in self._read_transfers(topics, first, last)}
+        return [found[place] for place in sorted(found)]
+
+    def authorizations(self, accounts: Collection[str], first: int, last: int) -> Authorizations:
         """Return the authorizations that some accounts' transfers used.
 
         Args:
@@ -200,24 +221,44 @@ def _account(topic: str) -> str:
     return known
 
 
+def unsure_senders(transfers: Sequence[TokenTransfer], used: Authorizations) -> set[str]:
+    """Return the senders whose other transfers are needed to say which authorizations the given ones used.
+
+    Args:
+        transfers: The transfers that are known.
+        used: The authorizations, see `TransferSource.authorizations`.
+    """
+    return {sender for *_, sender in unsure_groups(_places(transfers), _uses(used))}
+
+
 def with_nonces(
-    transfers: Sequence[TokenTransfer], used: Mapping[tuple[int, int], tuple[bytes, str, str, bytes]]
+    transfers: Sequence[TokenTransfer], used: Authorizations, others: Iterable[TokenTransfer] = ()
 ) -> list[TokenTransfer]:
     """Return transfers with the nonces of their authorizations, see `paired_nonces`.
 
     Args:
         transfers: The transfers.
         used: The authorizations, see `TransferSource.authorizations`.
+        others: All transfers of the senders that `unsure_senders` returns.
     """
-    places = [((it.block_number, it.transaction_hash, it.token, it.sender), it.log_index) for it in transfers]
-    uses = {
-        ((block, transaction, token, account), index): nonce
-        for (block, index), (transaction, token, account, nonce) in used.items()
-    }
-    nonces = paired_nonces(places, uses)
+    places = _places(transfers)
+    nonces = paired_nonces({*places, *_places(others)}, _uses(used))
     return [
         _replaced(it, nonces[place]) if place in nonces else it for it, place in zip(transfers, places, strict=True)
     ]
+
+
+def _places(transfers: Iterable[TokenTransfer]) -> list[tuple[_Group, int]]:
+    """Return the places of transfers, as they are paired."""
+    return [((it.block_number, it.transaction_hash, it.token, it.sender), it.log_index) for it in transfers]
+
+
+def _uses(used: Authorizations) -> dict[tuple[_Group, int], bytes]:
+    """Return the nonces of authorizations by their places, as they are paired."""
+    return {
+        ((block, transaction, token, account), index): nonce
+        for (block, index), (transaction, token, account, nonce) in used.items()
+    }
 
 
 def _replaced(it: TokenTransfer, nonce: bytes) -> TokenTransfer:

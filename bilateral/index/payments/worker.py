@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.index.errors import ChainChangedError, CursorMovedError
-from bilateral.index.payments.transfers import TransferSource, with_nonces
+from bilateral.index.payments.transfers import TransferSource, unsure_senders, with_nonces
 from bilateral.index.reading import ENDPOINT_FAILURES
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ class PaymentFollower:
         payers = {it.sender for it in paid if it.amount > 0}
         if payers:
             first, last = paid[0].block_number, paid[-1].block_number
-            paid = with_nonces(paid, source.authorizations(payers, first, last))
+            used = source.authorizations(payers, first, last)
+            unsure = unsure_senders(paid, used)
+            paid = with_nonces(paid, used, source.sent(unsure, first, last) if unsure else ())
         self._require(source, due)
         return self._store.append(due, paid, returned)
 
