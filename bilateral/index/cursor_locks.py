@@ -7,6 +7,9 @@ block would then lack what the note says was known before it.
 A worker that moves the cursor owns the lock from its last statements to its commit. A worker that makes a note holds it
 from its last statements to its commit, together with others. Neither waits for anything else meanwhile, so no two wait
 for each other in a circle. SQLite has one writer at a time, and needs no lock.
+
+Answers say the number of the newest sight that they used. Sights of other files with smaller numbers must be stored by
+then, so that the answer can be given again. A lock makes sights of all workers commit in the order of their numbers.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 _FIRST: Final = 8004 << 48
 """The lock of chain 0. Advisory locks have numbers of 63 bits, which all programs of a database share."""
 
+_SIGHTS: Final = _FIRST - 1
+"""The lock of the numbers of sights."""
+
 _CHAINS: Final = 1 << 48
 
 
@@ -33,6 +39,16 @@ def own_cursor(connection: Connection, chain_id: int) -> None:
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _FIRST + chain_id % _CHAINS}).one()
+
+
+def number_sights(connection: Connection) -> None:
+    """Wait for the numbers that others give to sights. The next ones wait for the end of the transaction.
+
+    Args:
+        connection: The connection, in a transaction that holds no cursor yet, and that is about to end.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _SIGHTS}).one()
 
 
 def hold_cursors(connection: Connection) -> None:

@@ -24,15 +24,15 @@ from tests.index.conftest import CHAIN_ID
 from tests.index.payments.world import TOKEN
 
 START, NEXT, LAST = (Block(number, bytes([number]) * 32, 0) for number in (6, 7, 8))
-FILE_ID = b"\1" * 32
+FILE_ID, OTHER_FILE_ID = b"\1" * 32, b"\2" * 32
 
 
-def add_file(engine):
+def add_file(engine, file_id=FILE_ID, log_index=0):
     """Store a file that an event of the chain names."""
     numbers = dict.fromkeys(("found_at", "attempts", "failures", "refresh_seconds"), 0)
-    file = {"file_id": FILE_ID, "kind": Kind.FEEDBACK, "uri": "https://agent.example", "state": State.FAILED}
-    place = {"chain_id": CHAIN_ID, "block_number": 6, "log_index": 0}
-    reference = {"kind": Kind.FEEDBACK, "registry": "0x", "agent_id": 1, "file_id": FILE_ID}
+    file = {"file_id": file_id, "kind": Kind.FEEDBACK, "uri": "https://agent.example", "state": State.FAILED}
+    place = {"chain_id": CHAIN_ID, "block_number": 6, "log_index": log_index}
+    reference = {"kind": Kind.FEEDBACK, "registry": "0x", "agent_id": 1, "file_id": file_id}
     with engine.begin() as connection:
         connection.execute(insert(files.file).values(**file, **numbers))
         connection.execute(insert(files.file_reference).values(**place, **reference))
@@ -107,6 +107,35 @@ def test_note_waits_for_a_cursor_that_moves(engine, note):
         with waiting(engine, in_transaction(engine, write)):
             transaction.commit()
     assert noted() == 7
+
+
+def test_sights_are_stored_in_the_order_of_their_numbers(engine, store):
+    store.begin(START)
+    for index, file_id in enumerate((FILE_ID, OTHER_FILE_ID)):
+        add_file(engine, file_id, index)
+    with engine.connect() as connection:
+        transaction = connection.begin()
+        note_sights(connection, [FILE_ID])
+        with waiting(engine, in_transaction(engine, lambda other: note_sights(other, [OTHER_FILE_ID]))):
+            with snapshot(engine) as reader:
+                assert reader.execute(select(files.file_sight.c.sight_id)).all() == []
+            transaction.commit()
+    with snapshot(engine) as reader:
+        query = select(files.file_sight.c.file_id).order_by(files.file_sight.c.sight_id)
+        assert [bytes(it) for it in reader.execute(query).scalars()] == [FILE_ID, OTHER_FILE_ID]
+
+
+def test_refresh_that_finds_nothing_new_waits_for_no_other_sight(engine, store):
+    store.begin(START)
+    for index, file_id in enumerate((FILE_ID, OTHER_FILE_ID)):
+        add_file(engine, file_id, index)
+    with engine.begin() as connection:
+        note_sights(connection, [FILE_ID])
+    with engine.connect() as connection, snapshot(engine) as other:
+        transaction = connection.begin()
+        note_sights(connection, [OTHER_FILE_ID])
+        note_sights(other, [FILE_ID])
+        transaction.rollback()
 
 
 def test_rollback_moves_a_note_that_was_not_stored_when_it_began(engine, store):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import and_, case, exists, func, insert, literal_column, or_, select, update
 
-from bilateral.index.cursor_locks import hold_cursors
+from bilateral.index.cursor_locks import hold_cursors, number_sights
 from bilateral.index.files import schema
 from bilateral.index.files.schema import State
 from bilateral.index.schema import chain
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _AT_ONCE: Final = 500
+_STATE: Final = ("state", "content_hash", "integrity", "reason")
+_COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
 
 
 def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
@@ -30,9 +32,7 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
         connection: The connection, in the transaction that stores the files and their references. It is about to end.
         file_ids: The files.
     """
-    wanted = sorted(file_ids)
-    if wanted:
-        hold_cursors(connection)
+    wanted, is_held = sorted(file_ids), False
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
         named, known = schema.registration_domain, schema.file
@@ -42,7 +42,14 @@ def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
             .where(known.c.file_id.in_(part))
         )
         ids = {*part, *(bytes(it) for it in connection.execute(domains).scalars())}
-        connection.execute(_insert_changes(sorted(ids)))
+        changes = _changes(sorted(ids))
+        if connection.execute(changes.limit(1)).first() is None:
+            continue  # most refreshes find what is known: they need not wait for each other
+        if not is_held:
+            number_sights(connection)
+            hold_cursors(connection)
+            is_held = True
+        connection.execute(insert(schema.file_sight).from_select(_COLUMNS, changes))
 
 
 def move_sights(connection: Connection, chain_id: int, block: int) -> None:
@@ -60,8 +67,8 @@ def move_sights(connection: Connection, chain_id: int, block: int) -> None:
     connection.execute(update(table).where(later).values(seen_block=block + 1))
 
 
-def _insert_changes(file_ids: Collection[bytes]) -> Any:
-    """Return the statement that inserts the states of files which differ from their last sights, for their chains."""
+def _changes(file_ids: Collection[bytes]) -> Any:
+    """Return the statement that selects the states of files which differ from their last sights, for their chains."""
     seen, table, all_ = schema.file_sight, schema.file, schema.file_sight.alias("all_sights")
     last = (
         select(func.max(all_.c.sight_id))
@@ -69,18 +76,16 @@ def _insert_changes(file_ids: Collection[bytes]) -> Any:
         .correlate(table, chain)
         .scalar_subquery()
     )
-    columns = ("state", "content_hash", "integrity", "reason")
     is_same = exists().where(
-        seen.c.sight_id == last, *(seen.c[name].is_not_distinct_from(table.c[name]) for name in columns)
+        seen.c.sight_id == last, *(seen.c[name].is_not_distinct_from(table.c[name]) for name in _STATE)
     )
-    rows = (
-        select(chain.c.chain_id, table.c.file_id, chain.c.block_number, *(table.c[name] for name in columns))
+    return (
+        select(chain.c.chain_id, table.c.file_id, chain.c.block_number, *(table.c[name] for name in _STATE))
         .select_from(table)
         .join(chain, literal_column("1") == literal_column("1"))
         .where(table.c.file_id.in_(file_ids), table.c.state != State.WAITING, _is_of_chain(), ~is_same)
         .order_by(table.c.file_id, chain.c.chain_id)
     )
-    return insert(seen).from_select(["chain_id", "file_id", "seen_block", *columns], rows)
 
 
 def _is_of_chain() -> Any:
