@@ -34,6 +34,7 @@ from bilateral.index.files.rows import (
     REPLACED,
     columns_of,
     delete_unused_content,
+    kind_literal,
     store_content,
     wake_files,
     wake_hosts,
@@ -82,7 +83,7 @@ class _Found:
     Attributes:
         row: Its columns but for the file.
         kind: The kind of the file.
-        uri: The file's URI; empty if an agent gave up its file.
+        uri: The file's URI; empty if an agent gave up its file or its domain.
         expected_hash: The hash that the event gives; None without one.
     """
 
@@ -191,9 +192,9 @@ class ReferenceScan:
                 uri, given = row[len(place)], None if hash_column is None else bytes(row[-1])
                 if kind is Kind.DOMAIN:
                     uri = domain_uri(uri)
-                if uri or kind is Kind.REGISTRATION:
+                if uri or kind in REPLACED:
                     at = dict(zip(place, row, strict=False))
-                    found.append(_Found(at, kind, uri, None if given == _NO_HASH else given))
+                    found.append(_Found(at, kind, uri or "", None if given == _NO_HASH else given))
         return found
 
     def _decoded(self, found: Iterable[_Found]) -> tuple[dict[bytes, dict[str, Any]], dict[bytes, Outcome]]:
@@ -316,7 +317,7 @@ def _wake_former(connection: Connection, chain_id: int, block: int) -> None:
         former = (
             select(table.c.file_id, table.c.host)
             .join(named, named.c.file_id == table.c.file_id)
-            .where(of_chain, named.c.registry == registry, named.c.agent_id == agent_id, named.c.kind == kind)
+            .where(of_chain, named.c.registry == registry, named.c.agent_id == agent_id, named.c.kind == kind_literal(Kind(kind)))
             .where(named.c.block_number <= block, table.c.host.is_not(None))
             .order_by(named.c.block_number.desc(), named.c.log_index.desc())
             .limit(1)

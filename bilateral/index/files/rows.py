@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import bindparam, case, delete, exists, or_, select, update
+from sqlalchemy import String, bindparam, case, delete, exists, literal_column, or_, select, update
 
 from bilateral.index.files import schema
 from bilateral.index.files.loading import Failed, Loaded
@@ -101,17 +101,26 @@ def wake_files(connection: Connection, file_ids: Iterable[bytes], now: float) ->
 def is_outdated(connection: Connection, file_id: bytes) -> bool:
     """Return True if no event that still counts names a file: it is collected, or its agents have other URIs now."""
     named, later = schema.file_reference.alias("named"), schema.file_reference.alias("later")
-    key = ("chain_id", "registry", "agent_id", "kind")
+    key = ("chain_id", "registry", "agent_id")
     is_later = or_(
         later.c.block_number > named.c.block_number,
         (later.c.block_number == named.c.block_number) & (later.c.log_index > named.c.log_index),
     )
-    replaced: ColumnElement[bool] = exists().where(*(later.c[it] == named.c[it] for it in key), is_later)
-    counts = or_(named.c.kind.not_in(REPLACED), ~replaced)
-    query = select(named.c.file_id).where(named.c.file_id == file_id, counts).limit(1)
+    same_agent = [later.c[it] == named.c[it] for it in key]
+    # The engines use the index of a kind only if the kind is a literal.
+    replaced = [
+        (named.c.kind == kind) & exists().where(later.c.kind == kind_literal(kind), *same_agent, is_later)
+        for kind in REPLACED
+    ]
+    query = select(named.c.file_id).where(named.c.file_id == file_id, ~or_(*replaced)).limit(1)
     domain = schema.registration_domain
     of_domain = select(domain.c.file_id).where(domain.c.file_id == file_id).limit(1)
     return connection.execute(query).first() is None and connection.execute(of_domain).first() is None
+
+
+def kind_literal(kind: Kind) -> ColumnElement[str]:
+    """Return a kind as a literal of SQL."""
+    return literal_column(f"'{kind}'", String)
 
 
 def set_file(connection: Connection, file_id: bytes, values: dict[str, Any], lease: bytes | None = None) -> bool:

@@ -127,13 +127,14 @@ file_reference: Final = Table(
     PrimaryKeyConstraint("chain_id", "block_number", "log_index"),
 )
 Index("file_reference_by_file", file_reference.c.file_id)
-_IS_REGISTRATION: Final = text(f"kind = '{Kind.REGISTRATION}'")
-Index(
-    "file_reference_by_agent",
-    *(file_reference.c[name] for name in ("chain_id", "registry", "agent_id", "block_number", "log_index")),
-    sqlite_where=_IS_REGISTRATION,
-    postgresql_where=_IS_REGISTRATION,
-)
+for _kind, _name in ((Kind.REGISTRATION, "file_reference_by_agent"), (Kind.DOMAIN, "file_reference_of_domain")):
+    _is_of_kind = text(f"kind = '{_kind}'")
+    Index(
+        _name,
+        *(file_reference.c[name] for name in ("chain_id", "registry", "agent_id", "block_number", "log_index")),
+        sqlite_where=_is_of_kind,
+        postgresql_where=_is_of_kind,
+    )
 
 file_scan: Final = Table(
     "file_scan",

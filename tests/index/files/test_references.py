@@ -8,7 +8,9 @@ import random
 import threading
 import time
 
+import pytest
 from sqlalchemy import select, text
+from sqlalchemy.event import listen, remove
 
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
@@ -151,6 +153,64 @@ def test_a_domain_that_an_agent_left_counts_no_more_until_the_event_is_removed(s
     story.roll_back(1)
     assert outdated() == [False, True]
     assert {it["file_id"]: it["next_at"] < 2**40 for it in story.rows(schema.file)} == {a: True, b: False}
+
+
+def test_domain_that_an_agent_gave_up_is_fetched_no_more_until_the_event_is_removed(story):
+    story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
+    story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"", OWNER))
+    story.scan_all()
+    assert story.fetch() is None
+    with story.engine.begin() as connection:
+        assert is_outdated(connection, file_id_of(Kind.DOMAIN, domain_uri("a.example"), None))
+    story.roll_back(1)
+    lease = story.queue.claim()
+    assert lease.uri == domain_uri("a.example")
+
+
+def test_older_index_learns_which_domains_were_given_up(story):
+    story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
+    story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"a.example/x", OWNER))
+    story.block()
+    story.scan_all()
+    found = story.rows(schema.file_reference)
+    with story.engine.begin() as connection:
+        connection.execute(schema.file_reference.delete().where(schema.file_reference.c.file_id.is_(None)))
+        connection.execute(text("DROP INDEX file_reference_of_domain"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '0018'"))
+    with story.engine.begin() as connection:
+        assert upgrade_within(connection) == "0018"
+        assert connection.execute(select(schema.file_scan.c.block_number)).scalar_one() == 1
+    story.scan_all()
+    assert story.rows(schema.file_reference) == found
+    assert [it["file_id"] is None for it in found] == [False, True]
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # PostgreSQL plans by the number of rows
+@pytest.mark.parametrize("index", ["file_reference_by_agent", "file_reference_of_domain"])
+def test_files_of_one_agent_are_found_by_an_index(story, index):
+    statements = []
+
+    def note(_connection, _cursor, statement, parameters, *_):
+        if "file_reference" in statement:
+            statements.append((statement, parameters))
+
+    story.block(*registered("https://a.example/agent.json"))
+    story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
+    story.block(*registered("https://b.example/agent.json"))
+    story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"b.example", OWNER))
+    story.scan_all()
+    listen(story.engine, "before_cursor_execute", note)
+    with story.engine.connect() as connection:
+        is_outdated(connection, file_id_of(Kind.DOMAIN, domain_uri("a.example"), None))
+    story.roll_back(2)
+    remove(story.engine, "before_cursor_execute", note)
+    with story.engine.connect() as connection:
+        plans = [
+            " ".join(row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters))
+            for statement, parameters in statements
+            if statement.startswith("SELECT")
+        ]
+    assert sum(f"USING INDEX {index} (chain_id=? AND registry=? AND agent_id=?" in it for it in plans) == 2, plans
 
 
 def test_a_file_whose_event_came_back_is_not_collected_and_not_fetched_again(story, server):
