@@ -9,17 +9,19 @@ This is the one seam between the engines. A row is a tuple in the order of the t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError
 
 from bilateral.index.columns import WideInteger, python_integer, sqlite_integer
 from bilateral.index.schema import PARTITIONED_TABLES, partition_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Dialect, Table
 
@@ -44,7 +46,8 @@ class Rows(ABC):
     def _fetched(self, query: str) -> list[Row]:
         """Return the rows of a query, as the driver gives them."""
         driver: Any = self._connection.connection.driver_connection
-        rows: list[Row] = driver.execute(query).fetchall()
+        with _sqlalchemy_errors(self._connection, query):
+            rows: list[Row] = driver.execute(query).fetchall()
         return rows
 
     def of_blocks(self, table: Table, chain_id: int, first: int, last: int) -> list[Row]:
@@ -131,6 +134,20 @@ class Rows(ABC):
 def rows_of(connection: Connection) -> Rows:
     """Return the access to rows for the engine of a connection."""
     return SqliteRows(connection) if connection.dialect.name == "sqlite" else PostgresRows(connection)
+
+
+@contextmanager
+def _sqlalchemy_errors(connection: Connection, statement: str) -> Iterator[None]:
+    """Raise the errors of the driver, when it is used without SQLAlchemy, as SQLAlchemy does.
+
+    Raises:
+        DBAPIError: The driver's error.
+    """
+    base = connection.dialect.loaded_dbapi.Error
+    try:
+        yield
+    except base as problem:
+        raise DBAPIError.instance(statement, None, problem, base, dialect=connection.dialect) from problem
 
 
 def picker(table: Table, *names: str) -> Callable[[Row], Any]:
@@ -302,7 +319,8 @@ class PostgresRows(Rows):
         driver: Any = self._connection.connection.driver_connection
         types = [_binary_type(table, column) for column in columns]
         statement = f'COPY "{name}" ({_names(columns)}) FROM STDIN (FORMAT BINARY)'
-        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+        errors = _sqlalchemy_errors(self._connection, statement)
+        with errors, driver.cursor() as cursor, cursor.copy(statement) as copy:
             copy.set_types(types)
             write = copy.write_row
             for row in rows:

@@ -23,6 +23,7 @@ from tests.postgres import administer, running_postgres
 
 CHAIN_ID = 31337
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
+OWN_TABLES = pytest.mark.parametrize("database_url", ["sqlite", "own postgresql"], indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -99,7 +100,13 @@ def postgres_template(postgres):
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request, tmp_path):
-    """The URL of an index without rows, on each engine."""
+    """The URL of an index without rows, on each engine.
+
+    A test that changes the tables or their version says `OWN_TABLES`: other tests share those of PostgreSQL.
+    """
+    if request.param == "own postgresql":
+        yield request.getfixturevalue("fresh_postgres")
+        return
     if request.param == "sqlite":
         path = tmp_path / "index.sqlite"
         shutil.copy(request.getfixturevalue("sqlite_template"), path)

@@ -14,10 +14,16 @@ def make_schema(url, name):
     return make_url(with_driver(url)).update_query_dict(options).render_as_string(hide_password=False)
 
 
-def empty_schema(url):
-    """Delete the rows of all tables of a schema, but for the version of the tables."""
+def empty_schema(url, lock_timeout="30s"):
+    """Delete the rows of all tables of a schema, but for the version of the tables.
+
+    Args:
+        url: The URL of the schema.
+        lock_timeout: The longest wait for a transaction that a test left open. Then this fails.
+    """
     engine = create_engine(url, poolclass=NullPool)
     with engine.begin() as connection:
+        connection.execute(text(f"SET LOCAL lock_timeout = '{lock_timeout}'"))
         connection.execute(text("SET LOCAL session_replication_role = replica"))  # without a look at foreign keys
         connection.execute(
             text("""

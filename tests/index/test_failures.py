@@ -6,12 +6,14 @@ import json
 import resource
 import sqlite3
 import subprocess
-from contextlib import closing
+from contextlib import closing, contextmanager
 
+import pgserver
 import pytest
 from sqlalchemy import make_url, text, update
 
 from bench.index.generator import ADDRESSES
+from bilateral.events import NewFeedback
 from bilateral.index import schema
 from bilateral.index.database import connect_engine, open_database
 from bilateral.index.migrate import upgrade_within
@@ -47,9 +49,9 @@ def postgres_url(postgres_template):
 def is_whole(run, event_chain, record, database):  # noqa: F811  # fixtures
     """Check that a further run completes the index, and that its rows are what the chain says."""
 
-    def check():
-        assert run()[0] == 0
-        arguments = ("--rpc-url", event_chain.url, "--deployment", record, "--database", database)
+    def check(of=database):
+        assert run(into=of)[0] == 0
+        arguments = ("--rpc-url", event_chain.url, "--deployment", record, "--database", of)
         code, shown, _ = bilateral("verify", *arguments, "--json")
         (found,) = json.loads(shown)["endpoints"]
         assert (code, found["missing"], found["stale"]) == (0, [], [])
@@ -98,6 +100,65 @@ def test_a_full_disk_ends_the_run_and_the_next_one_completes_it(run, database, i
     assert code == 11
     assert "the disk of the database is full, or does not work: free some space, and start again" in told
     is_whole()
+
+
+LARGEST_FILE = 16 * 2**20
+"""The size of a file of the write-ahead log. A smaller limit would stop the server itself."""
+
+
+@contextmanager
+def postgres_on(folder, largest_file=resource.RLIM_INFINITY):
+    """Run a PostgreSQL, and yield its URL.
+
+    Args:
+        folder: Its folder. It stays, with its tables.
+        largest_file: The size at which the system lets none of its files grow, in bytes.
+    """
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, before[1]))  # the server inherits it
+    try:
+        server = pgserver.get_server(folder, cleanup_mode="stop")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with server:
+        yield server.get_uri()
+
+
+def fill(url):
+    """Make the file of a table as large as it may get. Nothing of it is left but the room that it takes."""
+    engine = connect_engine(url)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("ALTER SYSTEM SET autovacuum = off"))  # it would find the room
+    table = schema.partition_name(schema.EVENT_TABLES[NewFeedback], CHAIN_ID)
+    names = ", ".join(it.name for it in schema.EVENT_TABLES[NewFeedback].c if it.name not in ("log_index", "tag1"))
+    with engine.begin() as connection:
+        connection.execute(
+            text(f"""
+                INSERT INTO {table} ({names}, log_index, tag1)
+                SELECT {names}, number, repeat('x', 1500)
+                FROM (SELECT * FROM {table} LIMIT 1) AS row, generate_series(1000, 12000) AS number
+            """)  # noqa: S608  # names of the package
+        )
+        connection.execute(text(f"DELETE FROM {table} WHERE log_index >= 1000"))  # noqa: S608  # as above
+        size = connection.execute(text(f"SELECT pg_relation_size('{table}')")).scalar_one()  # noqa: S608  # as above
+    engine.dispose()
+    assert size > LARGEST_FILE
+
+
+def test_a_full_disk_of_postgresql_ends_the_run_and_the_next_one_completes_it(
+    run, is_whole, event_chain, generator, tmp_path
+):
+    with postgres_on(tmp_path / "server") as url:
+        assert run(into=url)[0] == 0
+        fill(url)
+    event_chain.mine(generator.logs(300))
+    with postgres_on(tmp_path / "server", LARGEST_FILE) as url:
+        code, told = run(into=url)
+        assert code == 11
+        assert "the disk of the database is full, or does not work: free some space, and start again" in told
+        assert "could not extend file" in told
+    with postgres_on(tmp_path / "server") as url:
+        is_whole(url)
 
 
 def test_a_locked_database_is_named_and_nothing_is_lost(run, database, is_whole):  # noqa: F811  # a fixture

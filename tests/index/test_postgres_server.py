@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import OperationalError
 
+from tests.index.schemas import empty_schema
 from tests.postgres import VARIABLE, running_postgres, with_driver
 
 
@@ -27,3 +30,12 @@ def test_named_server_gets_a_database_of_its_own_and_loses_it_again(tmp_path, mo
             assert name not in before
         assert set(asked(server, "SELECT datname FROM pg_database")) == before
     assert not folder.exists()  # no server was started
+
+
+def test_a_transaction_that_a_test_left_open_fails_the_next_one_instead_of_stopping_it(postgres_template):
+    engine = create_engine(postgres_template)
+    with engine.begin() as connection:
+        connection.execute(text("LOCK TABLE chain"))
+        with pytest.raises(OperationalError, match="lock timeout"):
+            empty_schema(postgres_template, lock_timeout="50ms")
+    engine.dispose()

@@ -23,7 +23,7 @@ from bilateral.index.migrate import upgrade_within
 from bilateral.index.schema import EVENT_TABLES
 from bilateral.index.search.schema import payment_claim
 from bilateral.index.status import chain_statuses
-from tests.index.conftest import CHAIN_ID
+from tests.index.conftest import CHAIN_ID, OWN_TABLES
 from tests.index.files.conftest import OWNER, feedback_given, registered, registration, uri_updated
 
 
@@ -114,6 +114,7 @@ def test_domain_of_a_removed_agent_stays_for_the_services_of_another(story):
     assert domains() == [a]
 
 
+@OWN_TABLES
 def test_older_index_finds_the_domains_of_blocks_that_it_scanned(story):
     story.block(*registered("https://c.example/agent.json"))
     story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
@@ -167,6 +168,7 @@ def test_domain_that_an_agent_gave_up_is_fetched_no_more_until_the_event_is_remo
     assert lease.uri == domain_uri("a.example")
 
 
+@OWN_TABLES
 def test_older_index_learns_which_domains_were_given_up(story):
     story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
     story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"a.example/x", OWNER))
