@@ -140,7 +140,7 @@ def fill(url):
             """)  # noqa: S608  # names of the package
         )
         connection.execute(text(f"DELETE FROM {table} WHERE log_index >= 1000"))  # noqa: S608  # as above
-        size = connection.execute(text(f"SELECT pg_relation_size('{table}')")).scalar_one()  # noqa: S608  # as above
+        size = connection.execute(text(f"SELECT pg_relation_size('{table}')")).scalar_one()
     engine.dispose()
     assert size > LARGEST_FILE
 

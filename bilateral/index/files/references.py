@@ -317,7 +317,12 @@ def _wake_former(connection: Connection, chain_id: int, block: int) -> None:
         former = (
             select(table.c.file_id, table.c.host)
             .join(named, named.c.file_id == table.c.file_id)
-            .where(of_chain, named.c.registry == registry, named.c.agent_id == agent_id, named.c.kind == kind_literal(Kind(kind)))
+            .where(
+                of_chain,
+                named.c.registry == registry,
+                named.c.agent_id == agent_id,
+                named.c.kind == kind_literal(Kind(kind)),
+            )
             .where(named.c.block_number <= block, table.c.host.is_not(None))
             .order_by(named.c.block_number.desc(), named.c.log_index.desc())
             .limit(1)

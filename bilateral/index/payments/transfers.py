@@ -124,7 +124,8 @@ class TransferSource(Source):
         Raises:
             EndpointRefusesError, EndpointLiesError, MalformedNodeAnswerError: See `transfers`.
         """
-        ordered, found = sorted(accounts), {}
+        found: dict[tuple[int, int], TokenTransfer] = {}
+        ordered = sorted(accounts)
         for start in range(0, len(ordered), _ACCOUNTS):
             topics = [[TRANSFER_TOPIC], _topics(ordered[start : start + _ACCOUNTS])]
             found |= {it.place: it for it in self._read_transfers(topics, first, last)}

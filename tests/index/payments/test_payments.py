@@ -60,7 +60,8 @@ def test_a_payment_goes_to_the_wallet_at_its_place_of_the_chain(world, engine, c
             [used(ALICE, bytes(32), OTHER_TOKEN), transfer(ALICE, SELLER, 5)], id="authorized in another token"
         ),
         pytest.param(
-            [transfer(ALICE, SELLER, 5), used(ALICE, bytes(32)), transfer(ALICE, BOB, 5)], id="authorized for a stranger"
+            [transfer(ALICE, SELLER, 5), used(ALICE, bytes(32)), transfer(ALICE, BOB, 5)],
+            id="authorized for a stranger",
         ),
         pytest.param(
             [used(ALICE, bytes(32), OTHER_TOKEN), transfer(ALICE, SELLER, 5, OTHER_TOKEN)], id="token not allowed"
