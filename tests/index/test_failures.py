@@ -125,7 +125,7 @@ def postgres_on(folder, largest_file=resource.RLIM_INFINITY):
 
 
 def fill(url):
-    """Make the file of a table as large as it may get. Nothing of it is left but the room that it takes."""
+    """Make the file of a table larger than the limit, by rows that are deleted again."""
     engine = connect_engine(url)
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("ALTER SYSTEM SET autovacuum = off"))  # it would find the room
