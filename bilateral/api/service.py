@@ -10,9 +10,11 @@ from anyio import to_thread
 
 from bilateral.api.metrics import Metrics
 from bilateral.explorer.network import RecentNetworks
+from bilateral.index.database import default_url
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
 from bilateral.index.queries.registries import AgentKey, Registries, agent_key, read_registries
 from bilateral.index.readers import Reader
+from bilateral.index.single_statements import SingleStatements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +48,7 @@ class Service:
         settings: The settings.
         reader: The database.
         metrics: The figures for Prometheus.
+        statements: Runs single statements in the event loop. None on SQLite.
         networks: The networks of the web pages that were made a moment ago.
     """
 
@@ -58,7 +61,7 @@ class Service:
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         is_sqlite = self.reader.dialect == "sqlite"
         self._short = Reader(settings.database, seconds=seconds, connections=1, is_brief=True) if is_sqlite else None
-        self._single = None if is_sqlite else _single_reader(settings)
+        self.statements = None if is_sqlite else _single_statements(settings)
         self.networks = RecentNetworks()
         self._registries = Registries({})
         self._registries_until = 0.0
@@ -90,14 +93,6 @@ class Service:
                 pass  # other requests must not wait for this one
         return await self.read_aside(query, *arguments, **options)
 
-    async def read_once(
-        self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs
-    ) -> T:
-        """Run a query that is one statement on PostgreSQL, for callers that are `async`. See `read_briefly`."""
-        if self._single is None:
-            return await self.read_briefly(query, *arguments, **options)
-        return await to_thread.run_sync(partial(self._single.read, query, *arguments, **options))
-
     def registries(self) -> Registries:
         """Return the registries that are indexed."""
         if time.monotonic() > self._registries_until:
@@ -128,15 +123,15 @@ class Service:
 
     def close(self) -> None:
         """Close the connections."""
-        for reader in (self.reader, self._short, self._single):
+        for reader in (self.reader, self._short, self.statements):
             if reader is not None:
                 reader.close()
 
 
-def _single_reader(settings: ApiSettings) -> Reader:
-    """Return the reader for single statements. Its connections are few: each such statement is short."""
+def _single_statements(settings: ApiSettings) -> SingleStatements:
+    """Return what runs single statements. Its connections are few: each such statement is short."""
     connections = min(_SINGLE_CONNECTIONS, settings.connections)
-    return Reader(settings.database, seconds=settings.query_seconds, connections=connections, is_single=True)
+    return SingleStatements(settings.database or default_url(), seconds=settings.query_seconds, connections=connections)
 
 
 def service_of(request: HTTPConnection) -> Service:

@@ -30,16 +30,16 @@ _BRIEF: Final = "bilateral_is_brief"
 _STEPS: Final = 5_000
 """The steps of SQLite's machine between two looks at the clock: some hundred microseconds."""
 
-_CANCELED: Final = "57014"
+CANCELED: Final = "57014"
 """PostgreSQL's code for a statement that took too long."""
 
 _SHORTENED: Final = 0.9
 """The part of a time limit below which the server learns the time that is left. Each time costs a round trip."""
 
-_SHORT: Final = ("jit = off", "max_parallel_workers_per_gather = 0")
+_SHORT: Final = ("SET jit = off", "SET max_parallel_workers_per_gather = 0")
 """Settings of PostgreSQL for short queries. To compile one, or to share it out, takes longer than it."""
 
-_PREPARED: Final = 500
+PREPARED: Final = 500
 """The statements that each connection to PostgreSQL keeps prepared."""
 
 _CACHE_KIB: Final = 16 * 1024
@@ -58,7 +58,6 @@ class Reader:
         seconds: The time limit of a visit: of all its statements together.
         connections: The largest number of connections at once.
         is_brief: True if visits hold up other requests, see `require_patience`.
-        is_single: True if each visit runs one statement. PostgreSQL then needs no transaction around it.
 
     Raises:
         InvalidArgumentError: The URL is malformed, or of another database.
@@ -74,11 +73,10 @@ class Reader:
         seconds: float = 2.0,
         connections: int = 8,
         is_brief: bool = False,
-        is_single: bool = False,
     ) -> None:
         """See the class."""
         self.seconds = seconds
-        self._engine = _engine(url, seconds, connections, is_brief=is_brief, is_single=is_single)
+        self._engine = _engine(url, seconds, connections, is_brief=is_brief)
         try:
             with self._engine.connect() as connection:
                 revision = stored_revision(connection)
@@ -97,23 +95,30 @@ class Reader:
         return self._engine.dialect.name
 
     @contextmanager
-    def connect(self) -> Iterator[Connection]:
+    def connect(self, spent: float = 0.0) -> Iterator[Connection]:
         """Lend a connection, in a transaction that only reads.
 
+        The time limit counts from here: also the wait for a connection, and the work between statements.
+
+        Args:
+            spent: The seconds of the limit that the caller has used before.
+
         Raises:
-            QueryTimeoutError: The statements took too long.
+            QueryTimeoutError: The visit took too long.
             ReadersBusyError: No connection became free in time.
             DatabaseUnavailableError: The database does not answer.
         """
+        deadline = time.monotonic() + self.seconds - spent
         try:
             with self._engine.connect() as connection:
+                connection.connection.info["deadline"] = deadline
                 yield connection
                 connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
         except PoolTimeoutError:
             raise ReadersBusyError from None
         except DBAPIError as problem:
             said = str(problem.orig)
-            if said == "interrupted" or getattr(problem.orig, "sqlstate", None) == _CANCELED:
+            if said == "interrupted" or getattr(problem.orig, "sqlstate", None) == CANCELED:
                 raise QueryTimeoutError(self.seconds) from None
             raise unavailable(problem) from None
 
@@ -151,7 +156,7 @@ def require_patience(connection: Connection) -> None:
         raise QueryTimeoutError(0)
 
 
-def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool, is_single: bool) -> Engine:
+def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool) -> Engine:
     """Make an engine whose connections only read."""
     try:
         parsed = make_url(url or default_url())
@@ -163,9 +168,8 @@ def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool
     if backend == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
     options = {_BRIEF: is_brief}
-    isolation: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"} if is_single and backend == "postgresql" else {}
     engine = create_engine(
-        parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options, **isolation
+        parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options
     )
     (_prepare_sqlite if backend == "sqlite" else _prepare_postgresql)(engine, seconds)
     return engine
@@ -185,42 +189,52 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
             f"mmap_size = {_MAPPED_BYTES}",
         ):
             connection.execute(f"PRAGMA {pragma}")
-        record.info["deadline"] = float("inf")
+        record.info["deadline"] = float("inf")  # until a visit begins
         connection.set_progress_handler(lambda: time.monotonic() > record.info["deadline"], _STEPS)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        lent = connection.connection
-        lent.info["deadline"] = time.monotonic() + seconds
-        lent.driver_connection.execute("BEGIN")  # type: ignore[union-attr]  # it is of sqlite3
+        connection.connection.driver_connection.execute("BEGIN")  # type: ignore[union-attr]  # it is of sqlite3
+
+
+def session_settings(seconds: float) -> tuple[str, ...]:
+    """Return the statements that make a connection to PostgreSQL one that only reads, and ends what takes too long.
+
+    Args:
+        seconds: The time limit of a statement.
+    """
+    milliseconds = max(1, int(seconds * 1000))
+    return (
+        "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        f"SET statement_timeout = {milliseconds}",
+        f"SET idle_in_transaction_session_timeout = {10 * milliseconds}",
+        *_SHORT,
+    )
 
 
 def _prepare_postgresql(engine: Engine, seconds: float) -> None:
     """Forbid writing, and let the server end what takes too long."""
-    milliseconds = max(1, int(seconds * 1000))
 
     @event.listens_for(engine, "connect")
-    def set_up(connection: Any, _: Any) -> None:
+    def set_up(connection: Any, record: Any) -> None:
+        record.info["deadline"] = float("inf")  # until a visit begins
         with connection.cursor() as cursor:
-            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            cursor.execute(f"SET statement_timeout = {milliseconds}")
-            cursor.execute(f"SET idle_in_transaction_session_timeout = {10 * milliseconds}")
-            for setting in _SHORT:
-                cursor.execute(f"SET {setting}")
-        connection.prepared_max = _PREPARED
+            for setting in session_settings(seconds):
+                cursor.execute(setting)
+        connection.prepared_max = PREPARED
         connection.commit()
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        connection.connection.info["limits"] = (time.monotonic() + seconds, seconds)
+        connection.connection.info["limit"] = seconds
 
     @event.listens_for(engine, "before_cursor_execute")
     def shorten(connection: Connection, cursor: Any, *_: Any) -> None:
         """Give a later statement the time that is left. Statements of short visits keep the limit that is set."""
-        deadline, limit = connection.connection.info["limits"]
-        left = deadline - time.monotonic()
+        info = connection.connection.info
+        left = info["deadline"] - time.monotonic()
         if left <= 0:
             raise QueryTimeoutError(seconds)
-        if left < limit * _SHORTENED:
-            connection.connection.info["limits"] = (deadline, left)
+        if left < info["limit"] * _SHORTENED:
+            info["limit"] = left
             cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")

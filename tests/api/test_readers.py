@@ -63,8 +63,15 @@ def test_time_limit_is_of_all_statements_of_a_visit_together(make_reader):
     if reader.dialect == "postgresql":
         with make_reader(seconds=60, connections=1).connect() as connection:
             assert connection.execute(text("SHOW statement_timeout")).scalar_one() in ("1min", "60s")
-            connection.connection.info["limits"] = (time.monotonic() + 0.4, 60)
+            connection.connection.info["deadline"] = time.monotonic() + 0.4
             assert int(connection.execute(text("SHOW statement_timeout")).scalar_one()[:-2]) <= 400
+
+
+def test_time_before_the_first_statement_counts(make_reader):
+    reader = make_reader(seconds=60.0)
+    with pytest.raises(QueryTimeoutError, match="longer than 60 seconds"), reader.connect(spent=60.0) as connection:
+        connection.execute(text(ENDLESS[reader.dialect]))
+    assert reader.read(chains)
 
 
 def test_more_readers_than_connections_are_told_to_try_again(make_reader):

@@ -14,7 +14,7 @@ from bilateral.api.service import service_of
 from bilateral.api.shortcuts import Shortcut
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
-from bilateral.index.queries.agents import Agent, agent
+from bilateral.index.queries.agents import Agent, agent, agent_of
 from bilateral.index.queries.authorized import AuthorizedFeedback, authorized_feedback_of
 from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
 from bilateral.index.queries.feedback import Response as FeedbackResponse
@@ -54,7 +54,10 @@ async def _agent_json(service: Service, match: Match[str], query: bytes) -> byte
         return None
     key = agent_key(await service.registries_briefly(), match[1])
     newest = int(asked[1] or 0)
-    found = await (service.read_briefly(agent, key, newest) if newest else service.read_once(agent, key))
+    if service.statements is None or newest:
+        found = await service.read_briefly(agent, key, newest)
+    else:
+        found = await agent_of(service.statements, key)
     if found is None:
         raise not_found("agent", key.id)
     return adapter(Agent).dump_json(found)

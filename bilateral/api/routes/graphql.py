@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from http import HTTPStatus
 from typing import Annotated, Any, Final
 
@@ -77,9 +78,11 @@ def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
         detail = f"the body is not a GraphQL request in JSON: {problem}"
         raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_body", detail) from None
+    began = time.monotonic()
     try:
         checked = Checked(GraphqlRequest(posted.query, posted.variables or {}, posted.operationName))
-        return service.read(checked.answer, registries, chain_id)
+        with service.reader.connect(spent=time.monotonic() - began) as connection:
+            return checked.answer(connection, registries, chain_id)
     except GraphQLError as problem:
         return _errors(problem)
     except QueryTimeoutError as problem:

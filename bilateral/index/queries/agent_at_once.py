@@ -15,28 +15,9 @@ from bilateral.index.queries.prepared import Prepared
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection, ScalarSelect, Select
+    from sqlalchemy import ScalarSelect, Select
 
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
-
-
-def agent_at_once(
-    connection: Connection, values: dict[str, Any], registries: Sequence[str], columns: Columns
-) -> tuple[Any, ...] | None:
-    """Return the row of an agent, with what belongs to it as lists.
-
-    Args:
-        connection: A database of PostgreSQL.
-        values: The agent: `chain`, `identity`, `agent`.
-        registries: The registries of its ratings.
-        columns: The columns.
-
-    Returns:
-        The columns of the agent, those of its registration file, and the rows of its services, capabilities, metadata
-        and summaries. Each kind without rows is None. All is None if the index does not know the agent.
-    """
-    listed = {f"registry_{place}": address for place, address in enumerate(registries)}
-    return _statement(columns, len(registries)).first(connection, {**values, **listed})
 
 
 class Columns:
@@ -58,8 +39,17 @@ class Columns:
 
 
 @cache
-def _statement(columns: Columns, registries: int) -> Prepared:
-    """Return the statement for an agent with a number of registries."""
+def agent_statement(columns: Columns, registries: int) -> Prepared:
+    """Return the statement for an agent, with what belongs to it as lists.
+
+    Its parameters are the agent (`chain`, `identity`, `agent`), and the registries of its ratings (`registry_0`, …).
+    Its row has the columns of the agent, those of its registration file, and the rows of its services, capabilities,
+    metadata and summaries. Each kind without rows is None. There is no row if the index does not know the agent.
+
+    Args:
+        columns: The columns.
+        registries: The number of registries.
+    """
     agent = schema.agent.c
     view = table("agent_registration", *(column(name) for name in (*_KEY, "content_hash", *columns.view)))
     is_of_agent = and_(*(view.c[name] == agent[name] for name in _KEY))

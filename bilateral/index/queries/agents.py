@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, column, func, select, table
 
 from bilateral.index import schema
 from bilateral.index.files import schema as files
-from bilateral.index.queries.agent_at_once import Columns, agent_at_once
+from bilateral.index.queries.agent_at_once import Columns, agent_statement
 from bilateral.index.queries.feedback import Feedback, feedback_of
 from bilateral.index.queries.prepared import Prepared
 from bilateral.index.queries.values import Wide
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from bilateral.index.queries.registries import AgentKey
+    from bilateral.index.single_statements import SingleStatements
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,9 +358,30 @@ _AT_ONCE: Final = Columns(_COLUMNS, _VIEW_COLUMNS, _SUMMARY_COLUMNS, MAX_ENTRIES
 
 def _at_once(connection: Connection, key: AgentKey, newest: int) -> Agent | None:
     """Return an agent by one statement, and its newest feedback by another one for each registry."""
-    row = agent_at_once(connection, _parameters(key), key.registries, _AT_ONCE)
+    row = agent_statement(_AT_ONCE, len(key.registries)).first(connection, _all_parameters(key))
     if row is None:
         return None
+    return _agent(key, row, feedback_of(connection, key, limit=newest).items if newest else ())
+
+
+async def agent_of(statements: SingleStatements, key: AgentKey) -> Agent | None:
+    """Return an agent without feedback, for callers that are `async`. See `agent`.
+
+    Args:
+        statements: The database.
+        key: The agent.
+    """
+    row = await statements.first(agent_statement(_AT_ONCE, len(key.registries)), _all_parameters(key))
+    return None if row is None else _agent(key, row, ())
+
+
+def _all_parameters(key: AgentKey) -> dict[str, Any]:
+    """Return an agent and its registries as the parameters of `agent_statement`."""
+    return {**_parameters(key), **{f"registry_{place}": address for place, address in enumerate(key.registries)}}
+
+
+def _agent(key: AgentKey, row: Sequence[Any], newest: tuple[Feedback, ...]) -> Agent:
+    """Return an agent by its row of `agent_statement`."""
     own, file = row[: len(_COLUMNS)], row[len(_COLUMNS) : -4]
     services, capabilities, entries, rated = ((it or ()) for it in row[-4:])
     values: tuple[Any, ...] = (
@@ -372,6 +394,6 @@ def _at_once(connection: Connection, key: AgentKey, newest: int) -> Agent | None
         tuple(
             RatingSummary(*it[:5], *(None if figure is None else float(figure) for figure in it[5:])) for it in rated
         ),
-        feedback_of(connection, key, limit=newest).items if newest else (),
+        newest,
     )
     return Agent(*values)

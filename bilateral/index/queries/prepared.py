@@ -81,7 +81,7 @@ class Prepared:
     def __init__(self, statement: SelectBase) -> None:
         """See the class."""
         self._statement = statement
-        self._compiled: dict[str, _Compiled] = {}
+        self._compiled: dict[str, Compiled] = {}
         self._make: Callable[[tuple[Any, ...]], Any] | None = None
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
@@ -95,11 +95,18 @@ class Prepared:
             KeyError: A parameter is missing.
             DBAPIError: The database failed, as for statements of SQLAlchemy.
         """
-        dialect = connection.dialect
+        return self.compiled(connection.dialect).rows(connection, values)
+
+    def compiled(self, dialect: Dialect) -> Compiled:
+        """Return the statement as the driver of one kind of database takes it.
+
+        Args:
+            dialect: The kind.
+        """
         compiled = self._compiled.get(dialect.name)
         if compiled is None:
-            compiled = self._compiled[dialect.name] = _Compiled(self._statement, dialect)
-        return compiled.rows(connection, values)
+            compiled = self._compiled[dialect.name] = Compiled(self._statement, dialect)
+        return compiled
 
     def records(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
         """Return all rows, whose values have the names of their columns. See `all`."""
@@ -115,12 +122,21 @@ class Prepared:
         return rows[0] if rows else None
 
 
-class _Compiled:
-    """A statement as the driver of one kind of database takes it."""
+class Compiled:
+    """A statement as the driver of one kind of database takes it.
+
+    Args:
+        statement: The statement.
+        dialect: The kind.
+
+    Attributes:
+        text: The text.
+    """
 
     def __init__(self, statement: SelectBase, dialect: Dialect) -> None:
+        """See the class."""
         compiled: SQLCompiler = statement.compile(dialect=dialect)
-        self._text = compiled.string
+        self.text = compiled.string
         self._places = compiled.positiontup
         self._types = [column.type for column in statement.selected_columns]
         self._constants: dict[str, Any] = {}
@@ -135,23 +151,50 @@ class _Compiled:
         # psycopg otherwise begins to prepare a statement when it was sent five times.
         self._options = {"prepare": True} if dialect.name == "postgresql" else {}
 
-    def rows(self, connection: Connection, asked: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
-        if not connection.in_transaction():
-            connection.begin()  # sets the time limit, and ends with the visit
+    def parameters(self, asked: Mapping[str, Any]) -> Any:
+        """Return the parameters as the driver takes them.
+
+        Args:
+            asked: The values by name.
+
+        Raises:
+            KeyError: One is missing.
+        """
         given = dict(self._constants)
         for name, convert in self._asked:
             given[name] = asked[name] if convert is None else convert(asked[name])
+        return given if self._places is None else [given[name] for name in self._places]
+
+    def rows(self, connection: Connection, asked: Mapping[str, Any]) -> Sequence[tuple[Any, ...]]:
+        """Run the statement. See `Prepared.all`.
+
+        Args:
+            connection: The database.
+            asked: The values by name.
+        """
+        if not connection.in_transaction():
+            connection.begin()  # ends with the visit
         cursor = connection.connection.cursor()
         try:
-            values = given if self._places is None else [given[name] for name in self._places]
-            cursor.execute(self._text, values, **self._options)
-            rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
-            if self._converts is None:
-                self._converts = self._processors(connection.dialect, cursor.description)
+            cursor.execute(self.text, self.parameters(asked), **self._options)
+            return self.converted(cursor.fetchall(), connection.dialect, cursor.description)
         except connection.dialect.loaded_dbapi.Error as problem:
-            raise DBAPIError(self._text, None, problem) from problem
+            raise DBAPIError(self.text, None, problem) from problem
         finally:
             cursor.close()
+
+    def converted(
+        self, rows: Sequence[tuple[Any, ...]], dialect: Dialect, description: Any
+    ) -> Sequence[tuple[Any, ...]]:
+        """Return rows with the values that the types of the columns make.
+
+        Args:
+            rows: The rows of the driver.
+            dialect: The kind of database.
+            description: The columns, as the driver tells them.
+        """
+        if self._converts is None:
+            self._converts = self._processors(dialect, description)
         if not self._converts:
             return rows
         converted = []

@@ -7,6 +7,7 @@ Gates are the way to ask for agents that accounts one trusts have rated.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,17 +16,17 @@ from sqlalchemy import and_, func, select
 from bilateral.index.files import schema as files
 from bilateral.index.files.schema import State
 from bilateral.index.queries.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
-from bilateral.index.queries.prepared import plan_by_values
+from bilateral.index.queries.prepared import Prepared, one_of, plan_by_values, size_for, spread
 from bilateral.index.queries.search_filters import AgentSearch, Gate, Order
-from bilateral.index.queries.search_gates import prepare, ratings, source
-from bilateral.index.queries.search_plans import among, find
+from bilateral.index.queries.search_gates import is_of_summaries, passes, prepare, ratings, source, summaries
+from bilateral.index.queries.search_plans import find
 from bilateral.index.queries.search_words import Matcher
 from bilateral.index.queries.values import Wide as WideValue
 from bilateral.index.schema import agent, chain, registry
 from bilateral.index.search.schema import agent_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection, Row
 
@@ -33,6 +34,8 @@ _SHOWN: Final = 300
 """Characters of a description that a search shows."""
 
 _KEY: Final = ("chain_id", "identity_registry", "agent_id")
+
+_CHAINS: Final = Prepared(select(chain.c.chain_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +120,7 @@ def search_agents(
     prepare(connection)
     plan_by_values(connection)
     terms = Matcher(connection).terms(search.words)
-    chains = search.chains or tuple(connection.execute(select(chain.c.chain_id)).scalars())
+    chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
     if terms is None or not chains:
         return Page((), None)
     rows = find(connection, search, terms, chains, place, limit + 1)
@@ -135,7 +138,26 @@ def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any
     """Return for each agent of a page what the search shows of it, and its ratings for the first gate."""
     if not rows:
         return []
-    wanted = [(row.chain_id, row.identity_registry, row.agent_id) for row in rows]
+    wanted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
+    values, sizes = _listed(_KEY, zip(*wanted, strict=True))
+    found = {tuple(row[:3]): row for row in _shown(*sizes).records(connection, values)}
+    passed = _passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
+    return [(found[it], passed.get(it)) for it in wanted]
+
+
+def _listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
+    """Return lists of values as parameters of a prepared statement, and the number of parameters of each."""
+    values, sizes = {}, []
+    for name, entries in zip(names, lists, strict=True):
+        different = sorted(set(entries))
+        sizes.append(size_for(different))
+        values.update(spread(name, different, sizes[-1]))
+    return values, sizes
+
+
+@lru_cache
+def _shown(*sizes: int) -> Prepared:
+    """Return the statement for what a search shows of agents, whose chains, registries and ids are lists."""
     current = and_(*(agent_file.c[name] == agent.c[name] for name in _KEY))
     file, read = files.file, files.registration_file
     is_loaded = and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
@@ -151,26 +173,40 @@ def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any
         read.c.active,
         read.c.x402_support,
     )
-    found = {tuple(row[:3]): row for row in connection.execute(shown.select_from(tables).where(*among(agent, wanted)))}
-    passed = _passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
-    return [(found[it], passed.get(it)) for it in wanted]
+    asked = (one_of(name, agent.c[name], size) for name, size in zip(_KEY, sizes, strict=True))
+    return Prepared(shown.select_from(tables).where(*asked))
+
+
+@lru_cache
+def _addresses(chains: int, identities: int) -> Prepared:
+    """Return the statement for the registries of ratings that belong to some identity registries."""
+    known = registry.c
+    asked = (
+        one_of("chain_id", known.chain_id, chains),
+        one_of("identity_registry", known.identity_registry, identities),
+    )
+    return Prepared(select(known.address).where(*asked).distinct())
 
 
 def _passed(
     connection: Connection, gate: Gate, order: Order, wanted: Sequence[tuple[int, str, int]]
 ) -> dict[tuple[int, str, int], Rating]:
     """Return the best ratings for a gate of some agents."""
-    columns = source(gate).c
-    chains, identities, ids = (sorted(set(values)) for values in zip(*wanted, strict=True))
-    known = registry.c
-    related = select(known.address).where(known.chain_id.in_(chains), known.identity_registry.in_(identities))
-    addresses = connection.execute(related.distinct()).scalars().all()
-    # With the registries, the rows are found by their key.
-    conditions = (columns.chain_id.in_(chains), columns.registry.in_(addresses), columns.agent_id.in_(ids))
-    rows = connection.execute(ratings(gate, *conditions))
+    values, (most_chains, most_identities, most_ids) = _listed(_KEY, zip(*wanted, strict=True))
+    addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
+    if is_of_summaries(gate):
+        listed, (most_registries,) = _listed(["registry"], [addresses])
+        values |= {**listed, "side": gate.side, "tag": gate.tag}
+        rows = summaries(most_chains, most_registries, most_ids).all(connection, values)
+        found = [row for row in rows if passes(gate, *row[5:])]
+    else:
+        # With the registries, the rows are found by their key.
+        columns = source(gate).c
+        chains, _, ids = (sorted(set(column)) for column in zip(*wanted, strict=True))
+        conditions = (columns.chain_id.in_(chains), columns.registry.in_(addresses), columns.agent_id.in_(ids))
+        found = [tuple(row) for row in connection.execute(ratings(gate, *conditions))]
     best_of: dict[tuple[int, str, int], Rating] = {}
-    for chain_id, identity, agent_id, *values in rows:
-        address, tag, count, counterparts, mean, bound = values
+    for chain_id, identity, agent_id, address, tag, count, counterparts, mean, bound in found:
         rating = Rating(
             address, tag, int(count), int(counterparts), float(mean), None if bound is None else float(bound)
         )

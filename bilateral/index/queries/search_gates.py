@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import Float, and_, case, cast, exists, func, literal, or_, select, table
+from sqlalchemy import Float, and_, bindparam, case, cast, exists, func, literal, or_, select, table
 from sqlalchemy import column as named_column
 
 from bilateral.bounds import QUANTILE, SHARES, scale_of_tag
+from bilateral.index.queries.prepared import Prepared, one_of
 from bilateral.index.queries.search_filters import Order, Payment
 from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.schema import agent, counterpart, registry, summary
@@ -75,6 +77,53 @@ def source(gate: Gate) -> Table:
     if gate.payment is not None:
         return payment_claim
     return counterpart if gate.reviewers else summary
+
+
+def is_of_summaries(gate: Gate) -> bool:
+    """Return True for a gate of the ratings by all under one tag: they are summed up already."""
+    return source(gate) is summary and gate.tag is not None
+
+
+@lru_cache
+def summaries(chains: int, registries: int, agents: int) -> Prepared:
+    """Return the statement for the ratings by all, as `ratings` gives them: of some agents, for one `side` and `tag`.
+
+    Args:
+        chains: The number of parameters for the chains, see `one_of`: `chain_id`.
+        registries: The number for the registries: `registry`.
+        agents: The number for the agents: `agent_id`.
+    """
+    columns = summary.c
+    sizes = {"chain_id": chains, "registry": registries, "agent_id": agents}
+    given = (columns[name] == bindparam(name, type_=columns[name].type) for name in ("side", "tag"))
+    return Prepared(
+        select(*_named(summary), columns["count"], columns.counterparts, columns.mean, columns.lower_bound).where(
+            registry.c.chain_id == columns.chain_id,
+            registry.c.address == columns.registry,
+            *given,
+            *(one_of(name, columns[name], size) for name, size in sizes.items()),
+        )
+    )
+
+
+def passes(gate: Gate, count: int, clients: int, mean: float, bound: float | None) -> bool:
+    """Check that ratings fulfil a gate, as SQL checks it.
+
+    Args:
+        gate: The gate.
+        count: The number of ratings.
+        clients: The number of those who gave them.
+        mean: Their mean.
+        bound: Their lower bound; None for a tag without a scale.
+    """
+    return (
+        (gate.minimum is None or mean >= float(gate.minimum))
+        and (gate.maximum is None or mean <= float(gate.maximum))
+        and (gate.lower_bound is None or (bound is not None and bound >= float(gate.lower_bound)))
+        and gate.count <= count
+        and (gate.maximum_count is None or count <= gate.maximum_count)
+        and gate.clients <= clients
+    )
 
 
 def passing(gate: Gate, chain_id: int) -> list[ColumnElement[bool]]:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Integer,
     Text,
     and_,
+    bindparam,
     case,
     cast,
     func,
@@ -23,6 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import TSQUERY
 
+from bilateral.index.queries.prepared import Prepared, at_most
 from bilateral.index.search.schema import registration_words
 from bilateral.index.search.vocabulary import similar_words
 
@@ -72,13 +74,19 @@ class Matcher:
         terms = []
         for word in words:
             term = Term((word,), len(word) >= _SHORTEST_BEGINNING)
-            if self._connection.execute(self.documents([term]).limit(1)).first() is None:
+            if not self._is_known(term):
                 similar = similar_words(self._connection, word)
                 if not similar:
                     return None
                 term = Term(tuple(similar), is_beginning=False)
             terms.append(term)
         return terms
+
+    def _is_known(self, term: Term) -> bool:
+        """Check that a file has a term."""
+        if self._is_sqlite:
+            return self._connection.execute(self.documents([term]).limit(1)).first() is not None
+        return _KNOWN.first(self._connection, {"words": _expression([[term]])}) is not None
 
     def documents(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> Select[int]:
         """Return the query for the documents that have all of some terms.
@@ -140,15 +148,16 @@ class Matcher:
     @staticmethod
     def _vector(column: str, choices: Sequence[Sequence[Term]]) -> ColumnElement[bool]:
         """Return the condition that a column of PostgreSQL has all terms of one choice."""
-        query = " | ".join(
-            " & ".join(
-                "(" + " | ".join(f"'{word}'{':*' if term.is_beginning else ''}" for word in term.words) + ")"
-                for term in terms
-            )
-            for terms in choices
-        )
-        condition: ColumnElement[bool] = registration_words.c[column].bool_op("@@")(cast(query, TSQUERY))
+        condition: ColumnElement[bool] = registration_words.c[column].bool_op("@@")(cast(_expression(choices), TSQUERY))
         return condition
+
+
+_KNOWN: Final = Prepared(
+    select(registration_words.c.document_id)
+    .where(registration_words.c.words.bool_op("@@")(cast(bindparam("words", type_=Text), TSQUERY)))
+    .limit(at_most(1))
+)
+"""Finds one document with the words of an expression, on PostgreSQL."""
 
 
 def count_up_to(connection: Connection, query: Select[int], most: int) -> int:
@@ -160,6 +169,17 @@ def count_up_to(connection: Connection, query: Select[int], most: int) -> int:
         most: The limit.
     """
     return connection.execute(select(func.count()).select_from(query.limit(most).subquery())).scalar_one()
+
+
+def _expression(choices: Sequence[Sequence[Term]]) -> str:
+    """Return an expression of PostgreSQL for all terms of one choice."""
+    return " | ".join(
+        " & ".join(
+            "(" + " | ".join(f"'{word}'{':*' if term.is_beginning else ''}" for word in term.words) + ")"
+            for term in terms
+        )
+        for terms in choices
+    )
 
 
 def _match(column: str, terms: Sequence[Term]) -> str:

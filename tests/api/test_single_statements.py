@@ -1,0 +1,105 @@
+"""Single statements on PostgreSQL, without a thread: they end in time, write nothing, and connect again."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sqlalchemy import Integer, Text, bindparam, column, func, select
+
+from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError, ReadersBusyError
+from bilateral.index.queries.prepared import Prepared
+from bilateral.index.single_statements import SingleStatements
+
+DOUBLED = Prepared(select((bindparam("number", type_=Integer) * 2).label("doubled")))
+NOTHING = Prepared(select(column("n", Integer)).select_from(func.generate_series(1, 0).alias("n")))
+SLOW = Prepared(select(func.pg_sleep(60).label("slept")))
+WRITING = Prepared(select(func.set_config("transaction_read_only", "off", False).label("set"), func.txid_current()))
+ENDED = Prepared(select(func.pg_terminate_backend(func.pg_backend_pid()).label("ended")))
+LIMIT = Prepared(select(func.current_setting("statement_timeout", type_=Text).label("limit")))
+
+
+@pytest.fixture
+def run(api_postgresql):
+    """Run a coroutine function with the statements of a database."""
+
+    def start(ask, **options):
+        async def main():
+            statements = SingleStatements(api_postgresql, **{"seconds": 10.0, "connections": 2, **options})
+            try:
+                return await ask(statements)
+            finally:
+                statements.close()
+
+        return asyncio.run(main())
+
+    return start
+
+
+def test_first_row_is_found_with_parameters(run):
+    async def ask(statements):
+        return [await statements.first(DOUBLED, {"number": number}) for number in range(3)]
+
+    assert run(ask) == [(0,), (2,), (4,)]
+
+
+def test_statement_without_rows_finds_none(run):
+    assert run(lambda statements: statements.first(NOTHING, {})) is None
+
+
+def test_statement_that_takes_too_long_is_ended_and_the_connection_goes_on(run):
+    async def ask(statements):
+        with pytest.raises(QueryTimeoutError, match=r"longer than 0\.2 seconds"):
+            await statements.first(SLOW, {})
+        return await statements.first(DOUBLED, {"number": 2})
+
+    assert run(ask, seconds=0.2, connections=1) == (4,)
+
+
+def test_more_statements_than_connections_are_told_to_try_again(run):
+    async def ask(statements):
+        return await asyncio.gather(*(statements.first(SLOW, {}) for _ in range(2)), return_exceptions=True)
+
+    kinds = {type(problem) for problem in run(ask, seconds=0.2, connections=1)}
+    assert kinds <= {QueryTimeoutError, ReadersBusyError}
+    assert QueryTimeoutError in kinds
+
+
+def test_statements_wait_for_a_free_connection(run):
+    async def ask(statements):
+        return await asyncio.gather(*(statements.first(DOUBLED, {"number": number}) for number in range(20)))
+
+    assert run(ask, connections=1) == [(2 * number,) for number in range(20)]
+
+
+def test_statement_cannot_write(run):
+    with pytest.raises(DatabaseUnavailableError, match=r"read-only|read-write"):
+        run(lambda statements: statements.first(WRITING, {}))
+
+
+def test_lost_connection_is_replaced(run):
+    async def ask(statements):
+        with pytest.raises(DatabaseUnavailableError):
+            await statements.first(ENDED, {})
+        return await statements.first(DOUBLED, {"number": 4})
+
+    assert run(ask) == (8,)
+
+
+def test_abandoned_statement_leaves_its_connection_to_nobody(run):
+    async def ask(statements):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await statements.first(SLOW, {})
+        return await statements.first(LIMIT, {})
+
+    assert run(ask, connections=1) == ("10s",)
+
+
+def test_server_that_is_not_there_is_an_error():
+    async def ask():
+        statements = SingleStatements("postgresql://nobody@127.0.0.1:9/nothing", seconds=1.0, connections=1)
+        await statements.first(DOUBLED, {"number": 1})
+
+    with pytest.raises(DatabaseUnavailableError):
+        asyncio.run(ask())
