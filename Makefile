@@ -59,8 +59,8 @@ bench-search: setup ## Measure searches, checks and GraphQL on an index of 100,0
 	@$(BIN)/python -m bench.checks --database $(DATABASE)
 	@$(BIN)/python -m bench.graphql --database $(DATABASE)
 
-bench-search-large: setup ## Measure searches on 1,000,000 agents in DATABASE, of PostgreSQL. It takes hours to fill.
-	@$(BIN)/python -m bench.search --database $(DATABASE) --agents 1000000 --ratings 10000000 --limit 150
+bench-search-large: setup ## Measure searches on 1,000,000 agents in DATABASE, of PostgreSQL, which is filled if it is empty.
+	@$(BIN)/python -m bench.search --database $(DATABASE) --copies 10 --limit 150
 
 bench-explorer: setup ## Measure the web pages on DATABASE, which bench-search fills, and on an agent with a million ratings.
 	@$(BIN)/python -m bench.explorer --database $(DATABASE)

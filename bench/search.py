@@ -1,7 +1,7 @@
 """`python -m bench.search`: the time of searches, leaders, agents and checks, on an index of a made-up world.
 
     python -m bench.search --database sqlite:///world.sqlite
-    python -m bench.search --database postgresql://… --agents 1000000 --ratings 10000000 --limit 150
+    python -m bench.search --database postgresql://… --copies 10 --limit 150
 
 An empty database is filled first, which takes minutes (`python -m bench.world`). Searches have one or two words, drawn
 as agents use them, some cut short, and one gate each. The limits are those of a machine that does nothing else; the
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, select
 
 from bench.world.build import build
+from bench.world.copies import repeat
 from bench.world.people import World
 from bilateral.index import schema
 from bilateral.index.database import open_database
@@ -115,12 +116,17 @@ def searches(reader: Reader, seed: int) -> Iterator[AgentSearch]:
         yield AgentSearch(text=text, gates=(Gate(tag=chance.choice(_TAGS), **wanted),))
 
 
+def _report(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description="Measure searches on an index of a made-up world.")
     parser.add_argument("--database", required=True, metavar="URL")
     parser.add_argument("--agents", type=int, default=100_000)
     parser.add_argument("--ratings", type=int, default=1_000_000)
+    parser.add_argument("--copies", type=int, default=1, help="See `python -m bench.world`.")
     parser.add_argument("--questions", type=int, default=400)
     parser.add_argument("--limit", type=float, default=100.0, help="Milliseconds of a gated search, p95.")
     parser.add_argument("--seed", type=int, default=1)
@@ -130,7 +136,9 @@ def main() -> None:
         is_empty = connection.execute(select(func.count()).select_from(schema.chain)).scalar_one() == 0
     if is_empty:
         world = World(arguments.agents, arguments.ratings, arguments.seed)
-        build(engine, world, lambda line: print(line, file=sys.stderr, flush=True))
+        build(engine, world, _report)
+        if arguments.copies > 1:
+            repeat(engine, arguments.copies, _report)
     engine.dispose()
     reader = Reader(arguments.database, seconds=60.0)
     questions, tags = searches(reader, arguments.seed), random.Random(arguments.seed)  # noqa: S311  # not secret

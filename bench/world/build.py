@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _BLOCK_EVENTS: Final = 1_000
 _BATCH_BLOCKS: Final = 10
 _FIRST_TIME: Final = 1_750_000_000
-_BLOCK_SECONDS: Final = 12
+BLOCK_SECONDS: Final = 12
 _NOBODY: Final = "0x" + "0" * 40
 _NO_HASH: Final = bytes(32)
 _KINDS: Final = {
@@ -136,7 +136,7 @@ class _Chain:
         """Make one more block."""
         self._number += 1
         self._index = 0
-        self._block = Block(self._number, self._hash("block"), _FIRST_TIME + _BLOCK_SECONDS * self._number)
+        self._block = Block(self._number, self._hash("block"), _FIRST_TIME + BLOCK_SECONDS * self._number)
         while self._index < _BLOCK_EVENTS and not self.is_complete:
             # Agents arrive as ratings do, but a few come first.
             if self.agents < self._world.agents and self._is_time_for_an_agent():
