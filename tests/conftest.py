@@ -5,16 +5,21 @@ Registries are deployed once a session. The chain is restored after each test, t
 
 from __future__ import annotations
 
+import gc
 import os
 
+import httpx
 import pytest
 from ape.api import SubprocessProvider
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.helpers import isolated
+from tests.quick_ape import spare_work
 
 pytest_plugins = ["tests.conformance.plugin", "tests.api.fixtures"]
+
+spare_work()
 
 settings.register_profile("seeded", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("seeded")
@@ -31,8 +36,26 @@ providers._get_local_constants = providers.Constants
 SubprocessProvider.start.__defaults__ = (120,)
 """The seconds in which Ape's own anvil must answer: 20 are too few while all workers of a run compute."""
 
+vars(httpx._config.DEFAULT_TIMEOUT_CONFIG).update(dict.fromkeys(("connect", "read", "write", "pool"), 120.0))
+"""The seconds in which a server of a test must answer: the usual 5 are too few then, too."""
+
 collect_ignore = [] if "INTEROP" in os.environ else ["interop"]
 """Tests of published SDKs are part of `make test-interop`, which installs the SDKs first, and not of `make test`."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect garbage only after all tests are collected, and less often than usual.
+
+    Millions of objects stay to the end. To look at them takes a second each time.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)
