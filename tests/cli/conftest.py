@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,12 @@ from bilateral.cli.app import app, load_group
 from bilateral.cli.groups import GROUPS
 
 PASSPHRASE = "correct horse"  # noqa: S105  # of keystores that tests make
+
+
+@pytest.fixture(autouse=True)
+def _clock(_isolation):
+    """Set the chain's clock, which went back with the changes of each test: commands compare it with this machine's."""
+    ape.chain.provider.make_request("evm_setTime", [int(time.time())])
 
 
 @pytest.fixture(scope="session")
