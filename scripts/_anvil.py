@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ANVIL = ROOT / ".venv" / "bin" / "anvil"
 LISTENING = "Listening on "
-POOL_TIMEOUT = 10
+POOL_TIMEOUT = 60
 """Seconds in which anvil must mine the transactions of its pool."""
 
 INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)

@@ -31,6 +31,9 @@ _OPTIONS: Final = (
 )
 """Without a graphics card, WebGL is computed by the processor."""
 
+_START: Final = 180_000
+"""The milliseconds in which Chromium must start, also on a busy machine."""
+
 
 def chromium() -> str:
     """Return the path of Chromium. It is unpacked once into `.cache/`."""
@@ -56,7 +59,7 @@ def chromium() -> str:
 def running_browser() -> Iterator[Browser]:
     """Run Chromium, and end it whatever happens. Use it in one thread only, in which no event loop runs."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=list(_OPTIONS))
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(_OPTIONS), timeout=_START)
         try:
             yield browser
         finally:

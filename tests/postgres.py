@@ -7,7 +7,12 @@ from contextlib import contextmanager
 from uuid import uuid4
 
 import pgserver
+from pgserver import postgres_server
 from sqlalchemy import NullPool, create_engine, make_url, text
+
+_START = postgres_server.pg_ctl
+postgres_server.pg_ctl = lambda *arguments, **options: _START(*arguments, **options | {"timeout": 120})
+"""The package gives a server ten seconds to start: too few while all workers of a run compute."""
 
 VARIABLE = "BILATERAL_TEST_POSTGRESQL"
 """The variable that names a server, such as `postgresql://postgres@localhost/postgres`."""

@@ -51,7 +51,7 @@ def api_database(request):
 @pytest.fixture(scope="session")
 def api_reader(api_database):
     """The world's index, for queries without HTTP."""
-    reader = Reader(api_database, seconds=10.0)
+    reader = Reader(api_database, seconds=60.0)
     yield reader
     reader.close()
 
@@ -59,7 +59,7 @@ def api_reader(api_database):
 @pytest.fixture(scope="session")
 def api_settings(api_database):
     """The settings of the service, without a limit of requests."""
-    return ApiSettings(database=api_database, rate=None, query_seconds=10.0, max_silence=10**9)
+    return ApiSettings(database=api_database, rate=None, query_seconds=60.0, max_silence=10**9)
 
 
 @pytest.fixture(scope="session")

@@ -88,7 +88,7 @@ class Written:
 
     def client(self, signer=None):
         """Return an SDK client, to compare answers with the chain."""
-        loader = Loader(limits=Limits(seconds=8), gateways=(self.gateway,), network=Network(allow_private=True))
+        loader = Loader(limits=Limits(seconds=60), gateways=(self.gateway,), network=Network(allow_private=True))
         return Client(self.url, signer=signer, deployment=self.deployment, loader=loader, poll_interval=0.01)
 
 
@@ -111,7 +111,7 @@ def build():
 def index_world(world, database):
     """Index the world and its files into a database, up to the head."""
     chains = (ChainSettings((world.url,), (world.deployment,), 0),)
-    files = FileSettings(workers=2, gateways=(world.gateway,), seconds=8.0, allow_private=True)
+    files = FileSettings(workers=2, gateways=(world.gateway,), seconds=60.0, allow_private=True)
     engine = open_database(database)
     try:
         settings = IndexSettings(chains, database, poll_seconds=0.05, files=files)

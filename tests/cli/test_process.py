@@ -65,7 +65,7 @@ def test_an_interruption_names_the_pending_transaction(start, stalled, owner):
     sent = process.stderr.readline().split()
     assert (sent[0], stalled()) == ("sent", 1)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == f"error: interrupted. Sent, and may still take effect: {sent[1]}."
 
@@ -76,7 +76,7 @@ def test_a_command_that_is_ended_by_a_signal_names_what_it_sent(start, stalled, 
     sent = process.stderr.readline().split()
     assert (sent[0], stalled()) == ("sent", 1)
     process.send_signal(sign)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (143, "")
     assert err.splitlines()[-1] == f"error: terminated. Sent, and may still take effect: {sent[1]}."
 

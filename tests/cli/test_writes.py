@@ -123,7 +123,7 @@ def overtaken(start, assistant, stalled, chain, identity, owner, stranger):
             ],
         )
         chain.provider.make_request("anvil_mine", [])
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         assert (process.returncode, out) == (ExitCode.REFUSED, "")
         return pending, err
 
@@ -138,7 +138,7 @@ def pending_of(chain, account):
 
 
 def wait_until(condition):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -248,7 +248,7 @@ def test_an_interruption_of_signals_names_all_hashes(start, stalled, chain, node
     process = start("signals", "publish", measured, "--json", key=client, BILATERAL_RPC_URL=node.url)
     wait_until(lambda: stalled() == taken)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (ExitCode.INTERRUPTED, "")
     error, hashes = json.loads(err), pending_of(chain, client)
     assert (error["reason"], sorted(error["arguments"]["hashes"])) == ("interrupted", sorted(hashes))

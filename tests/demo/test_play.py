@@ -15,7 +15,7 @@ import pytest
 from scripts._build import ROOT
 
 PLAY = [ROOT / ".venv" / "bin" / "ape", "run", "play", "--pause", "0.1"]
-PATIENCE = 60
+PATIENCE = 180
 """The seconds to wait for a change of the page."""
 
 
@@ -64,29 +64,38 @@ def play():
 def test_the_page_of_the_living_demo_changes_and_an_interruption_ends_all_of_it(play):
     url = next(found[0] for line in play.stdout if (found := re.search(r"http://\S+", line)))
 
+    def read(path):
+        """Return the content of a page; nothing while the service is too busy for it."""
+        answer = httpx.get(f"{url}{path}", timeout=PATIENCE)
+        assert answer.status_code in (200, 404, 503, 504)
+        return answer.json() if answer.status_code == 200 else {}
+
     def latest():
-        return httpx.get(f"{url}/index.json", timeout=30).json()["latest"]
+        return read("/index.json").get("latest", [])
 
     first = eventually(latest)
-    eventually(lambda: latest()[0] != first[0])
-    eventually(lambda: "Weather Oracle" in httpx.get(f"{url}/", timeout=30).text)  # files are fetched in their own time
+    eventually(lambda: latest()[:1] not in ([], first[:1]))
+    eventually(lambda: "Weather Oracle" in httpx.get(url, timeout=PATIENCE).text)  # files are fetched in their own time
     paid = eventually(lambda: [it for it in latest() if it["tag"] == "x402-resource-delivered"])
     path = f"/31337/ratings/{paid[0]['block']}-{paid[0]['log_index']}"
 
     def proven():
-        record = httpx.get(f"{url}{path}.json", timeout=30).json()
-        return record["evidence"][path]["payment"]["state"] == "proven" and record
+        record = read(f"{path}.json")
+        return record and record["evidence"][path]["payment"]["state"] == "proven" and record
 
     record = eventually(proven)  # the index learns a payment and a file in their own time
     assert record["feedback"]["value"]
     assert record["evidence"][path]["payment"]["payment"]["dollars"] == "0.001000"
-    buyer = httpx.get(f"{url}/accounts/{record['feedback']['client']}.json", timeout=30).json()
-    assert buyer["paid"]
-    assert buyer["buyers"][0]["payments"] >= len(buyer["paid"])
+
+    def attested():
+        buyer = read(f"/accounts/{record['feedback']['client']}.json")
+        return buyer and buyer["paid"] and buyer["buyers"] and buyer["buyers"][0]["payments"] >= len(buyer["paid"])
+
+    eventually(attested)  # the buyer registry learns of a payment after it
     left = descendants(play.pid)
     assert len(left) > 3
     play.send_signal(signal.SIGINT)
-    rest, _ = play.communicate(timeout=60)
+    rest, _ = play.communicate(timeout=PATIENCE)
     assert play.returncode == 0
     assert "the chain, the service and the economy have ended" in rest
     eventually(lambda: not any(map(is_running, left)))

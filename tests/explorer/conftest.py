@@ -14,5 +14,5 @@ def evidence_site(tmp_path_factory):
     """The URL of the service over the index of evidence."""
     database = f"sqlite:///{tmp_path_factory.mktemp('evidence') / 'index.sqlite'}"
     evidence_index(database)
-    with served(ApiSettings(database=database, rate=None, query_seconds=10.0, max_silence=10**9)) as url:
+    with served(ApiSettings(database=database, rate=None, query_seconds=60.0, max_silence=10**9)) as url:
         yield url

@@ -63,7 +63,7 @@ def span(parameters):
 
 
 def followers_of(engine, *urls):
-    sources = [Source(Endpoint(url, timeout=20), list(REGISTRIES), wait=lambda _: True) for url in urls]
+    sources = [Source(Endpoint(url, timeout=60), list(REGISTRIES), wait=lambda _: True) for url in urls]
     return Follower(ChainStore(engine, CHAIN_ID), Pool(CHAIN_ID, sources), REGISTRIES, first_block=0)
 
 
@@ -178,14 +178,18 @@ class Round:
         self._follower = followers_of(self._engine, *urls)
 
     def _kill(self):
-        """Let two more processes follow the chain, and kill both at some moment."""
+        """Let two more processes follow the chain, and kill both at some moment.
+
+        The machine's speed says how many blocks are mined meanwhile. The acts after it do not depend on that.
+        """
         workers = [SPAWN.Process(target=work, args=(self._database, self._urls)) for _ in range(2)]
         for worker in workers:
             worker.start()
-        end = time.monotonic() + self._random.uniform(1.0, 3.0)
+        end, later = time.monotonic() + self._random.uniform(1.0, 3.0), self._random.getstate()
         while time.monotonic() < end:
             self._mine()
             self._follow()
+        self._random.setstate(later)
         for worker in workers:
             worker.kill()
             worker.join()

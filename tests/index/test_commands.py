@@ -25,7 +25,7 @@ COMMAND = [str(Path(sys.executable).with_name("bilateral")), "index"]
 def bilateral(*arguments):
     """Run a command, and return its exit code, its output and its messages."""
     command = [*COMMAND, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  # ours
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)  # noqa: S603  # ours
     return done.returncode, done.stdout, done.stderr
 
 
@@ -103,7 +103,7 @@ def test_a_signal_ends_a_run_cleanly(grown, record, database, number):
         assert "outcome=advanced" in process.stderr.readline()
         time.sleep(0.2)
         process.send_signal(number)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=120) == 0
 
 
 def test_verify_finds_equal_rows_equal(run, grown):

@@ -68,7 +68,7 @@ def waiting(engine, work):
     """Start some work in a thread, and go on once it waits for a lock; at the end, wait for the work."""
     thread = threading.Thread(target=work)
     thread.start()
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while engine.dialect.name == "postgresql":  # a writer of SQLite waits for the end of every other one
         with snapshot(engine) as connection:
             if connection.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar_one():

@@ -34,7 +34,7 @@ class Endpoints:
 
     def __init__(self, store, *urls, first_block=0):
         self.benched = []
-        self.sources = [Source(Endpoint(url, timeout=5), list(REGISTRIES), wait=lambda _: True) for url in urls]
+        self.sources = [Source(Endpoint(url, timeout=60), list(REGISTRIES), wait=lambda _: True) for url in urls]
         pool = Pool(CHAIN_ID, self.sources, lambda *problem: self.benched.append(problem))
         self._follower = Follower(store, pool, REGISTRIES, first_block)
 

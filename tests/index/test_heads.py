@@ -59,7 +59,7 @@ def step(follower, pool):
     """Take a step, and wait until a comparison of heads that it began has ended."""
     taken = follower.step()
     if pool._comparison.is_under_way:
-        pool._comparison._job.thread.join(timeout=60)
+        pool._comparison._job.thread.join(timeout=300)
         assert pool._comparison.is_done, "the comparison of heads hangs"
     return taken
 

@@ -65,7 +65,7 @@ def test_a_missing_parameter_is_a_mistake_of_the_caller(api_reader):
 
 
 def test_a_statement_without_end_is_ended_and_the_connection_goes_on(api_database):
-    reader = Reader(api_database, seconds=0.3, connections=1)
+    reader = Reader(api_database, seconds=1.0, connections=1)
     endless = Prepared(select(literal_column(ENDLESS[reader.dialect])))
     try:
         for _ in range(2):

@@ -69,7 +69,7 @@ def test_a_process_for_each_chain_writes_into_one_database(chains, records, data
         command = [*COMMAND, *map(str, arguments), "--until-head", "--no-files"]
         processes.append(subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE))  # noqa: S603  # ours
     for process in processes:
-        _, told = process.communicate(timeout=120)
+        _, told = process.communicate(timeout=300)
         assert process.returncode == 0, told
     _, shown, _ = bilateral("status", "--database", database_url, "--json")
     assert blocks(shown) == {31337: (10, 0), 31338: (11, 0)}

@@ -81,8 +81,8 @@ def asked(url, query):
 
 def wait_for_copy(servers):
     """Wait until the replica has all that the server has."""
-    place = asked(servers[0], "SELECT pg_current_wal_lsn()")
-    end = time.monotonic() + 60
+    place = asked(servers[0], "SELECT pg_current_wal_insert_lsn()")
+    end = time.monotonic() + 300
     while not asked(servers[1], f"SELECT pg_last_wal_replay_lsn() >= '{place}'"):
         assert time.monotonic() < end
         time.sleep(0.01)

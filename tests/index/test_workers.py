@@ -34,9 +34,9 @@ def killed(workers):
 
 
 def wait_for(store, block):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while (cursor := store.cursor()) is None or cursor.number < block:
-        assert time.monotonic() < end, f"block {block} is not indexed within 60 seconds"
+        assert time.monotonic() < end, f"block {block} is not indexed within 300 seconds"
         time.sleep(0.01)
 
 

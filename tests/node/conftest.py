@@ -92,7 +92,7 @@ def connect(request):
     """Connects to a URL, in one way and then in the other."""
     made = []
 
-    def make(url, timeout=5.0):
+    def make(url, timeout=60.0):
         made.append(request.param(url, timeout))
         return made[-1]
 

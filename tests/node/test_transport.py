@@ -20,6 +20,9 @@ from bilateral.node import http
 from tests.node.conftest import answer_to, error_to, reply_with
 from tests.sdk.servers import HttpServer, respond
 
+SOON = 30
+"""The seconds within which something ends that would go on for much longer: a busy machine takes some of them."""
+
 
 def test_a_request_returns_the_result(connect, node):
     assert connect(node.url).request("eth_chainId", []) == "eth_chainId"
@@ -59,15 +62,15 @@ def test_a_reply_that_trickles_ends_at_the_deadline(connect, node, where):
     begun = time.monotonic()
     with pytest.raises(NodeTimeoutError, match="eth_chainId in time"):
         connect(node.url, 0.4).request("eth_chainId", [])
-    assert 0.3 < time.monotonic() - begun < 2
+    assert 0.3 < time.monotonic() - begun < SOON
 
 
 def test_a_node_that_never_answers_ends_at_the_deadline(connect, node):
-    node.reply = lambda *_: node.released.wait(10)
+    node.reply = lambda *_: node.released.wait(2 * SOON)
     begun = time.monotonic()
     with pytest.raises(NodeTimeoutError):
-        connect(node.url, 0.3).request("eth_chainId", [])
-    assert time.monotonic() - begun < 2
+        connect(node.url, 1.0).request("eth_chainId", [])
+    assert time.monotonic() - begun < SOON
     assert len(node.asked) == 1
 
 
@@ -163,16 +166,16 @@ def test_a_wait_is_as_long_as_the_node_asks_for(connect, node):
 
     node.reply = reply
     begun = time.monotonic()
-    assert connect(node.url).request("eth_chainId", []) == "eth_chainId"
-    assert 1 <= time.monotonic() - begun < 3
+    assert connect(node.url, 2 * SOON).request("eth_chainId", []) == "eth_chainId"
+    assert 1 <= time.monotonic() - begun < SOON
 
 
 def test_a_wait_beyond_the_deadline_is_not_begun(connect, node):
-    node.reply = lambda handler, _: reply_with(handler, {}, 429, Retry_After="60")
+    node.reply = lambda handler, _: reply_with(handler, {}, 429, Retry_After="90")
     begun = time.monotonic()
     with pytest.raises(NodeUnreachableError, match="HTTP status 429"):
-        connect(node.url).request("eth_chainId", [])
-    assert time.monotonic() - begun < 1
+        connect(node.url, 2 * SOON).request("eth_chainId", [])
+    assert time.monotonic() - begun < SOON
     assert len(node.asked) == 1
 
 
@@ -259,7 +262,7 @@ def test_threads_share_a_transport_and_each_has_its_own_deadline(node):
     from bilateral.node.transport import Transport  # noqa: PLC0415
 
     node.reply = lambda handler, body: (
-        node.released.wait(10) if body["method"] == "eth_call" else reply_with(handler, answer_to(body))
+        node.released.wait(2 * SOON) if body["method"] == "eth_call" else reply_with(handler, answer_to(body))
     )
     transport = Transport(node.url, 0.5)
     failures = []
@@ -272,6 +275,6 @@ def test_threads_share_a_transport_and_each_has_its_own_deadline(node):
     thread = threading.Thread(target=stall)
     thread.start()
     assert transport.request("eth_chainId", []) == "eth_chainId"
-    thread.join(5)
+    thread.join(2 * SOON)
     assert failures == ["timeout"]
     transport.close()

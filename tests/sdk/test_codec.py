@@ -45,7 +45,7 @@ def send(account, contract, data):
     web3 = ape.chain.provider._web3
     request = {"from": account.address, "to": contract.address, "data": "0x" + data.hex(), "gas": hex(2**24)}
     sent = web3.provider.make_request("eth_sendTransaction", [request])["result"]
-    web3.eth.wait_for_transaction_receipt(sent, timeout=30, poll_latency=0.01)
+    web3.eth.wait_for_transaction_receipt(sent, timeout=60, poll_latency=0.01)
     receipt = web3.provider.make_request("eth_getTransactionReceipt", [sent])["result"]
     assert receipt["status"] == "0x1"
     return receipt

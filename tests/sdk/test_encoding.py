@@ -98,13 +98,15 @@ def test_a_document_of_brackets_does_not_crash_a_program_with_a_high_recursion_l
 
 
 @pytest.mark.parametrize(
-    "text", ['"' + '\\"' * 400_000, '"' * 900_001, '{"a":"' + "[" * 900_000 + '"}', "[]" * 400_000]
+    "text",
+    ['"' + '\\"' * 400_000, '"' * 900_001, '{"a":"' + "[" * 900_000 + '"}', "[]" * 400_000],
+    ids=["escapes", "quotes", "brackets in a text", "brackets"],
 )
 def test_no_text_takes_long_to_be_measured(text):
-    started = time.monotonic()
+    started = time.thread_time()  # other programs do not count
     with contextlib.suppress(MalformedDocumentError):
         decode_object(text.encode())
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_brackets_in_a_text_do_not_count_as_nesting():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from dataclasses import replace
 
@@ -167,12 +168,14 @@ def test_a_gateway_that_delivers_the_file_instead_of_the_block_is_refused(gatewa
 
 def test_the_next_gateway_is_asked_when_one_forges_fails_or_hangs(ipfs, gateway):
     cid = gateway.blocks.add(FILE)
+    end = threading.Event()
     with GatewayServer() as forging, GatewayServer() as failing, GatewayServer() as hanging:
         forging.forged[cid] = b"forged"
-        hanging.forged[cid] = lambda _: time.sleep(5)
+        hanging.forged[cid] = lambda _: end.wait(60)
         gateways = (forging.url, failing.url, "http://localhost:1", hanging.url, gateway.url)
-        loader = replace(ipfs, gateways=gateways, limits=Limits(seconds=7.5))
+        loader = replace(ipfs, gateways=gateways, limits=Limits(seconds=12))
         assert loader.load(f"ipfs://{cid}").content == FILE
+        end.set()
 
 
 MISCONDUCT = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import replace
 
@@ -158,15 +159,18 @@ def test_a_host_is_reached_by_its_second_address_when_the_first_is_down(server, 
 
 
 def test_a_name_that_takes_forever_to_look_up_is_given_up(guarded):
+    end = threading.Event()
+
     def resolver(_host, _port):
-        time.sleep(8)
+        end.wait(60)
         return [PUBLIC]
 
     network = replace(guarded.network, resolver=resolver)
     started = time.monotonic()
     with pytest.raises(DocumentTimeoutError):
         replace(guarded, limits=Limits(seconds=0.2), network=network).load("http://slow.example/")
-    assert time.monotonic() - started < 4
+    assert time.monotonic() - started < 30
+    end.set()
 
 
 @pytest.mark.parametrize("host", ["nobody.invalid", "a" * 64 + ".example", "-"])
@@ -183,10 +187,11 @@ def test_a_resolver_that_fails_takes_no_time(guarded, failure):
     def resolver(name, port):
         raise failure(f"{name}:{port}")
 
+    patient = replace(guarded, limits=Limits(seconds=60), network=replace(guarded.network, resolver=resolver))
     started = time.monotonic()
     with pytest.raises(UnreachableDocumentError, match="is not found"):
-        replace(guarded, network=replace(guarded.network, resolver=resolver)).load("http://nobody.example/")
-    assert time.monotonic() - started < 4
+        patient.load("http://nobody.example/")
+    assert time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize("port", [1, 65535])

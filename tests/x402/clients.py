@@ -22,7 +22,7 @@ from bilateral.x402.requests import verification_of as verification_of_requests
 from bilateral.x402.requests import verifying_session
 from tests.x402.world import paying_client
 
-SECONDS = 60
+SECONDS = 120
 
 
 class Buyer(NamedTuple):

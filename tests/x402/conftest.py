@@ -183,7 +183,7 @@ def shop(sell, agent, deployment):
 @pytest.fixture(scope="session")
 def loader():
     """A loader that may connect to this machine."""
-    return Loader(limits=Limits(bytes=64 * 1024, seconds=8), gateways=(), network=Network(allow_private=True))
+    return Loader(limits=Limits(bytes=64 * 1024, seconds=60), gateways=(), network=Network(allow_private=True))
 
 
 @pytest.fixture(scope="session")

@@ -77,7 +77,7 @@ class Shop:
         def weather(city: str = "Oslo"):
             self.runs.append(city)
             if self.hold:
-                self.hold.wait(20)
+                self.hold.wait(120)
             return {"city": city, "weather": "snø"}
 
         @self.app.post("/echo")
@@ -371,7 +371,7 @@ def test_one_authorization_sent_five_times_at_once_runs_the_application_once(sho
     shop.hold = Event()
     with ThreadPoolExecutor(5) as pool:
         copies = writings(payment_for(url, buyer))
-        pending = [pool.submit(httpx.get, url, headers=headers, timeout=30) for headers in copies]
+        pending = [pool.submit(httpx.get, url, headers=headers, timeout=120) for headers in copies]
         for _ in zip(range(4), as_completed(pending), strict=False):
             pass
         shop.hold.set()
@@ -512,7 +512,7 @@ def test_slow_work_after_an_answer_holds_back_no_proof(facilitator, token, selle
 
     def wait():
         threads.append(current_thread())
-        done.wait(60)
+        done.wait(120)
 
     with shops(facilitator, token, seller, declared) as make:
         shop = make(routes=lambda it: {"* /*": it.upfront}, middleware=[OneThread])
@@ -523,7 +523,7 @@ def test_slow_work_after_an_answer_holds_back_no_proof(facilitator, token, selle
         finally:
             done.set()
         assert_proves(response, response.content)
-    threads[0].join(60)
+    threads[0].join(120)
     assert not threads[0].is_alive()  # the server has ended the threads of that work
 
 

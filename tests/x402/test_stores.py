@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -159,7 +160,7 @@ def workers(url, facilitator, token, seller, agent, deployment):
 
     def forecast():
         runs.append(1)
-        hold.wait(30)
+        hold.wait(120)
         return {"weather": "snow"}
 
     stores = [StoredAnswers(url), StoredReservations(url), StoredAnswers(url), StoredReservations(url)]
@@ -179,7 +180,7 @@ def workers(url, facilitator, token, seller, agent, deployment):
 def test_lost_answer_is_fetched_from_another_process(workers, buyer):
     one, other, runs, *_ = workers
     headers = payment_for(one + "/weather", buyer, identifier="a-secret-of-16-or-more")
-    first, again = (httpx.get(url + "/weather", headers=headers, timeout=30) for url in (one, other))
+    first, again = (httpx.get(url + "/weather", headers=headers, timeout=120) for url in (one, other))
     assert (again.status_code, again.content, proof(again)) == (200, first.content, proof(first))
     assert runs == [1]
 
@@ -189,10 +190,11 @@ def test_one_authorization_sent_to_two_processes_runs_the_application_once(worke
     hold.clear()
     headers = payment_for(one + "/weather", buyer)
     with ThreadPoolExecutor(2) as pool:
-        pending = pool.submit(httpx.get, one + "/weather", headers=headers, timeout=60)
+        pending = pool.submit(httpx.get, one + "/weather", headers=headers, timeout=120)
         while not runs:
             assert not pending.done()
-        refused = httpx.get(other + "/weather", headers=headers, timeout=60)
+            time.sleep(0.01)
+        refused = httpx.get(other + "/weather", headers=headers, timeout=120)
         hold.set()
         assert pending.result().status_code == 200
     assert (refused.status_code, refusal(refused)) == (402, "payment_in_progress")
@@ -206,7 +208,7 @@ def test_store_of_answers_that_fails_takes_no_answer_away(workers, buyer):
         connection.execute(text("DROP TABLE x402_kept_answer"))
     for url in (one, other):
         headers = payment_for(url + "/weather", buyer, identifier="a-secret-of-16-or-more")
-        response = httpx.get(url + "/weather", headers=headers, timeout=30)
+        response = httpx.get(url + "/weather", headers=headers, timeout=120)
         assert response.status_code == 200
         assert proof(response)
 
@@ -217,6 +219,6 @@ def test_store_of_reservations_that_fails_takes_no_money(workers, buyer, token):
     with stores[1]._engine.begin() as connection:
         connection.execute(text("DROP TABLE x402_reservation"))
     for url in (one, other):
-        response = httpx.get(url + "/weather", headers=payment_for(url + "/weather", buyer), timeout=30)
+        response = httpx.get(url + "/weather", headers=payment_for(url + "/weather", buyer), timeout=120)
         assert (response.status_code, refusal(response)) == (402, "reservations_unavailable")
     assert (runs, token.functions.balanceOf(buyer.address).call()) == ([], 10**9)

@@ -58,7 +58,7 @@ def buyers_settings(buyers_database, buyers_market):
         },
         key_variable="BUYERS_KEY",
     )
-    return ApiSettings(database=buyers_database, rate=None, query_seconds=10.0, max_silence=10**9, buyers=settings)
+    return ApiSettings(database=buyers_database, rate=None, query_seconds=60.0, max_silence=10**9, buyers=settings)
 
 
 @pytest.fixture(scope="session")

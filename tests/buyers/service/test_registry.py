@@ -99,7 +99,7 @@ def engine(database):
 @pytest.fixture(scope="module")
 def settings(database, market):
     buyers = BuyerSettings(nodes={str(CHAIN): market.url}, key_variable="BUYERS_KEY")
-    return ApiSettings(database=database, rate=None, query_seconds=10.0, max_silence=10**9, buyers=buyers)
+    return ApiSettings(database=database, rate=None, query_seconds=60.0, max_silence=10**9, buyers=buyers)
 
 
 @pytest.fixture(scope="module")

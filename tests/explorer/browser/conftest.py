@@ -11,9 +11,9 @@ from playwright.sync_api import expect
 from bilateral.api.settings import ApiSettings
 from scripts._browser import running_browser
 from tests.api.world import served
-from tests.explorer.browser.watched import Watched
+from tests.explorer.browser.watched import PATIENCE, Watched
 
-expect.set_options(timeout=30_000)  # milliseconds, as long as Playwright waits for everything else
+expect.set_options(timeout=PATIENCE)
 
 
 @cache
@@ -41,7 +41,7 @@ def browser():
 @pytest.fixture(scope="session")
 def site(api_sqlite):
     """The URL of the service over the world of the API's tests."""
-    with served(ApiSettings(database=api_sqlite, rate=None, query_seconds=10.0, max_silence=10**9)) as url:
+    with served(ApiSettings(database=api_sqlite, rate=None, query_seconds=60.0, max_silence=10**9)) as url:
         yield url
 
 

@@ -39,7 +39,7 @@ def hostile_database(tmp_path_factory):
 @pytest.fixture(scope="session")
 def hostile_site(hostile_database):
     """The URL of the service over the hostile index."""
-    with served(ApiSettings(database=hostile_database, rate=None, query_seconds=10.0, max_silence=10**9)) as url:
+    with served(ApiSettings(database=hostile_database, rate=None, query_seconds=60.0, max_silence=10**9)) as url:
         yield url
 
 

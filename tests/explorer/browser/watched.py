@@ -12,6 +12,9 @@ SIZES = {
     "wide": {"width": 1920, "height": 1080},
 }
 
+PATIENCE = 120_000
+"""The milliseconds to wait for a page, and for things on it."""
+
 MARKER = "executed"
 """The name of the global variable that a text of an attacker sets if it runs."""
 
@@ -45,8 +48,9 @@ class Watched:
     """
 
     def __init__(self, browser, site, size="laptop", **options):
-        self.site, self.faults, self._status = site, [], 200
+        self.site, self.faults, self._status, self._asked = site, [], 200, None
         self._context = browser.new_context(base_url=site, viewport=SIZES[size], **options)
+        self._context.set_default_timeout(PATIENCE)
         self.page = self._context.new_page()
         self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda it: self.faults.append(f"error: {it}"))
@@ -54,7 +58,7 @@ class Watched:
         self.page.on("request", self._on_request)
 
     def _on_console(self, message):
-        is_expected = self._status >= 400 and message.location["url"] == self.page.url
+        is_expected = self._status >= 400 and message.location["url"] == self._asked
         if message.type in ("error", "warning") and not is_expected:
             self.faults.append(f"console: {message.text}")
 
@@ -63,6 +67,8 @@ class Watched:
         dialog.dismiss()
 
     def _on_request(self, request):
+        if request.is_navigation_request():
+            self._asked = request.url  # the page has this address a moment after the console names it
         if not request.url.startswith((f"{self.site}/", "data:", "blob:")):
             self.faults.append(f"foreign: {request.url}")
 

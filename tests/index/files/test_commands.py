@@ -77,15 +77,15 @@ def test_a_signal_ends_a_run_that_waits_for_a_file_and_returns_its_lease(
 
     def hang(_):
         asked.set()
-        end.wait(60)
+        end.wait(300)
 
     server.routes["/1"] = hang
     event_chain.mine(registered(f"{server.url}/1"))
     arguments = ["run", "--settings", str(settings)]
     with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:  # noqa: S603  # ours
-        assert asked.wait(60)
+        assert asked.wait(120)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=120) == 0
         assert b"Traceback" not in process.stderr.read()
     end.set()
     with open_database(database).connect() as connection:

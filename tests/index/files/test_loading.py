@@ -166,7 +166,7 @@ def test_a_server_that_trickles_is_given_up(story, server):
     def trickle(handler):
         handler.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
         try:
-            for _ in range(100):
+            for _ in range(1200):  # a minute
                 handler.wfile.write(b"x")
                 time.sleep(0.05)
         except OSError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-import time
+import threading
 
 import pytest
 
@@ -78,8 +78,10 @@ def test_everything_public_can_be_imported():
 def test_a_slow_document_does_not_hold_up_the_event_loop(rpc, deployment, owner, loader, server):
     file = RegistrationFile.new("Slow", "Takes its time", "https://agent.example/i.png")
 
+    goes_on = threading.Event()
+
     def slow(handler):
-        time.sleep(0.3)
+        assert goes_on.wait(60), "the event loop stands still"
         content = file.to_bytes()
         handler.send_response(200)
         handler.send_header("Content-Length", str(len(content)))
@@ -96,6 +98,8 @@ def test_a_slow_document_does_not_hold_up_the_event_loop(rpc, deployment, owner,
             while not loading.done():
                 await asyncio.sleep(0.01)
                 ticks += 1
+                if ticks > 3:
+                    goes_on.set()
             return (await loading).name, ticks
 
     name, ticks = asyncio.run(run())

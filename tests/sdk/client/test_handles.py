@@ -140,7 +140,7 @@ def test_a_replaced_transaction_is_told(connect, newcomer, agent, held, web3, mo
     web3.eth.send_raw_transaction(newcomer.sign_transaction(replacement).raw_transaction)
     held()
     with pytest.raises(TransactionReplacedError) as caught:
-        handle.wait(10)
+        handle.wait(60)
     assert caught.value.hash == handle.hash
 
 
@@ -173,7 +173,7 @@ def test_a_transaction_that_the_node_still_knows_is_not_called_replaced(connect,
     monkeypatch.setattr(lookups, "LAG_SECONDS", 0)
     handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
     node.interference["eth_getTransactionReceipt"] = times(2, answers(None))
-    assert handle.wait(10).value == 1
+    assert handle.wait(60).value == 1
 
 
 def test_a_receipt_without_the_event_is_told_with_the_hash(connect, node, newcomer, agent):

@@ -203,7 +203,7 @@ def test_a_rating_waits_for_the_blocks(connect, newcomer, server, register, mine
     subject = register()
     miner = threading.Timer(0.3, mine, [4])
     miner.start()
-    assert connect(newcomer).rate_validators({subject: 1}, confirmations=5, timeout=20).wait()[0].rating == 1
+    assert connect(newcomer).rate_validators({subject: 1}, confirmations=5, timeout=60).wait()[0].rating == 1
     miner.join()
 
 

@@ -285,16 +285,16 @@ def test_a_search_does_not_wait_for_every_slow_server(connect, reviewer, other_r
     file = prepare_feedback_file(text="Slow", capability="tools", name="t").to_bytes()
 
     def slow(handler):
-        time.sleep(0.6)
+        time.sleep(1.5)
         respond(handler, file)
 
     server.routes["/slow"] = slow
     for account in (reviewer, other_reviewer):
         connect(account).give_feedback(agent, 1, feedback_uri=f"{server.url}/slow").wait()
-    first, second = connect().search_feedback(agent, load_files=True, load_seconds=0.5)
+    first, second = connect().search_feedback(agent, load_files=True, load_seconds=1.2)
     assert (first.text, first.file_problem) == ("Slow", None)
-    assert (second.file, second.file_problem.seconds) == (None, 0.5)
-    assert [it.text for it in connect().search_feedback(agent, capabilities=["tools"], load_seconds=0.5)] == ["Slow"]
+    assert (second.file, second.file_problem.seconds) == (None, 1.2)
+    assert [it.text for it in connect().search_feedback(agent, capabilities=["tools"], load_seconds=1.2)] == ["Slow"]
     assert len(connect().search_feedback(agent, capabilities=["tools"])) == 2
 
 

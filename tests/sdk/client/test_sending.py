@@ -338,7 +338,7 @@ def test_a_cancelled_write_has_its_hash(node, newcomer, agent, deployment, web3,
         asyncio.run(run())
     (note,) = caught.value.__notes__
     sent = re.search("0x[0-9a-f]{64}", note)[0]
-    assert web3.eth.wait_for_transaction_receipt(sent, timeout=10)["from"] == newcomer.address
+    assert web3.eth.wait_for_transaction_receipt(sent, timeout=60)["from"] == newcomer.address
 
 
 def test_insufficient_funds_are_an_error_of_the_estimate(connect, node, newcomer, agent):

@@ -46,7 +46,7 @@ def test_a_read_is_tried_again(connect, node, deployment):
 def test_a_node_that_does_not_answer_is_told(connect, node):
     node.interference["eth_chainId"] = lambda *_: None
     with pytest.raises(NodeTimeoutError) as caught:
-        connect(to=node.url, request_timeout=0.2).get_deployment()
+        connect(to=node.url, request_timeout=1.0).get_deployment()
     assert isinstance(caught.value, TimeoutError)
     assert node.methods == ["eth_chainId"]
 

@@ -84,7 +84,7 @@ tokens = {{ "{token}" = {minimum} }}
     return path, {"SPONSOR_KEY": chain.signer.key.hex()}
 
 
-def work_until_killed(database, settings, environment, point, content, seconds=60):
+def work_until_killed(database, settings, environment, point, content, seconds=300):
     """Let an aggregator take a message in a process of its own, which ends itself at a point.
 
     Return its exit code; None if it did not end itself in time.

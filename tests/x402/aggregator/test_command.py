@@ -39,7 +39,7 @@ def test_one_command_sponsors_feedback_in_several_processes(file, sqlite_url, re
             (posts,) = (value for name, value in figures.items() if name.startswith(COUNTER) and FEEDBACK + '"' in name)
             assert float(posts) == 1, "counted by one process, and shown by all"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=120) == 0
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-SECONDS = 60
+SECONDS = 300
 
 
 def until(read, holds, seconds=SECONDS):
