@@ -24,7 +24,8 @@ from sqlalchemy import func, select
 
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Log, encoded
-from bench.index.measurement import databases, measured
+from bench.index.measurement import databases
+from bench.index.runs import measured
 from bench.load import load, processor_seconds
 from bilateral.contracts import Deployment, Registry
 from bilateral.identifiers import checksummed

@@ -6,14 +6,11 @@ The same seed gives the same chain. Figures are the machine's own.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import resource
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import ape
 from ape.logging import LogLevel, logger
@@ -23,22 +20,18 @@ from rich.table import Table
 from sqlalchemy import create_engine, func, select, text
 
 from bench.index.chain import OPTIONS, EventChain
-from bench.index.generator import ADDRESSES, Generator
+from bench.index.generator import Generator
 from bench.index.plain import index_plainly
+from bench.index.runs import CHAIN_ID, Run, follower, index_all, measured
 from bilateral.index import schema
 from bilateral.index.activity import agent_activity
 from bilateral.index.database import open_database
-from bilateral.index.endpoint import Endpoint
-from bilateral.index.follow import Follower, Outcome
-from bilateral.index.pool import Pool
-from bilateral.index.source import Source
 from bilateral.index.store import Block, ChainStore
 from scripts._anvil import running_anvil
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-CHAIN_ID: Final = 31337
 COPIES: Final = 19
 """Earlier blocks with rows like those of the chain, so that the tables hold about a million of it."""
 
@@ -61,73 +54,6 @@ _LEAST_SHARE: Final = 0.8
 _MOST_ROLLBACK_SECONDS: Final = 0.25
 _MOST_SECONDS_TO_VISIBLE: Final = 1.2
 _MOST_MEBIBYTES: Final = 250
-
-
-@dataclass(frozen=True)
-class Run:
-    """One measured run.
-
-    Attributes:
-        events: The number of stored events.
-        seconds: Its wall time.
-        cpu_seconds: Its CPU time, the node's and the server's not included.
-        mebibytes: The most memory that its process held.
-    """
-
-    events: int
-    seconds: float
-    cpu_seconds: float
-    mebibytes: float
-
-    @property
-    def rate(self) -> float:
-        """The events a second."""
-        return self.events / self.seconds
-
-
-def follower(database: str, url: str, first_block: int = 0) -> Follower:
-    """Return a follower of the chain from a block on."""
-    registries = {address: registry for registry, address in ADDRESSES.items()}
-    source = Source(Endpoint(url), list(registries))
-    store = ChainStore(open_database(database), CHAIN_ID)
-    return Follower(store, Pool(CHAIN_ID, [source]), registries, first_block)
-
-
-def index_all(database: str, url: str, first_block: int) -> int:
-    """Index the chain from a block, or from the cursor, to its head."""
-    following, events = follower(database, url, first_block), 0
-    while (step := following.step()).outcome is not Outcome.WAITED:
-        events += step.events
-    return events
-
-
-def measured(work: Callable[[str, str, int], int], *arguments: Any) -> Run:
-    """Do some work in a process of its own, and measure it."""
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_measure, args=(sender, work, arguments))
-    process.start()
-    sender.close()
-    run: Run = receiver.recv()
-    process.join()
-    return run
-
-
-def _measure(sender: Any, work: Callable[..., int], arguments: tuple[Any, ...]) -> None:
-    """Measure some work, and send the figures."""
-    began, cpu = time.perf_counter(), time.process_time()
-    events = work(*arguments)
-    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
-    sender.send(Run(events, seconds, cpu_seconds, _most_mebibytes()))
-
-
-def _most_mebibytes() -> float:
-    """Return the most memory that this process held, in MiB. `getrusage` would count its parent's too."""
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    except FileNotFoundError:  # not Linux
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
 
 
 def grow(chain: EventChain, generator: Generator, blocks: int, logs: int) -> None:

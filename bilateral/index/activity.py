@@ -136,9 +136,10 @@ class ActivityTable:
         """Return the agents that events after a block are about. The tables of events still hold them."""
         found: set[AgentPlace] = set()
         for table in (*_RAISING, *_CHANGING):
-            query = select(table.c.registry, table.c.agent_id).distinct()
+            # Without DISTINCT, for which SQLite would read the whole index by agent.
+            query = select(table.c.registry, table.c.agent_id)
             later = query.where(table.c.chain_id == self._chain_id, table.c.block_number > block)
-            for registry, agent_id in self._connection.execute(later):
+            for registry, agent_id in set(self._connection.execute(later).tuples()):
                 identity = self._identity(table, registry)
                 if identity is not None:
                     found.add((identity, agent_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -16,16 +17,23 @@ from bilateral.index.errors import (
 )
 from bilateral.index.interpreter import tuned_interpreter
 from bilateral.index.reading import ENDPOINT_FAILURES, Reader
-from bilateral.index.store import Block, ChainStore
+from bilateral.index.store import Batch, Block, ChainStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from bilateral.contracts import Registry
     from bilateral.index.pool import Pool
     from bilateral.index.source import Source
 
 _MOST_CHANGES: Final = 3
+
+_ENOUGH_LOGS: Final = 50_000
+_ENOUGH_BYTES: Final = 64 * 1024**2
+"""Logs, and bytes of their data as text, that one transaction stores far from the head: more would cost memory."""
+
+_MOST_SECONDS: Final = 2.0
+"""Seconds of reading after which logs are stored, however few they are."""
 
 
 class Outcome(StrEnum):
@@ -118,11 +126,31 @@ class Follower:
             return self._roll_back(source, cursor, head)
         if cursor.number >= head:
             return Step(Outcome.WAITED, cursor.number, head, 0, source.name)
-        events = 0
-        for batch in self._reader.read(source, cursor, head):
-            self._store.append(cursor, batch)
-            cursor, events = batch.end, events + batch.count
-        return Step(Outcome.ADVANCED, cursor.number, head, events, source.name)
+        return self._advance(source, cursor, head)
+
+    def _advance(self, source: Source, cursor: Block, head: int) -> Step:
+        """Read ranges of blocks, and store them by one transaction, so that each page that changes is written once.
+
+        A range that cannot be read does not lose those before it.
+        """
+        until, waiting, end, events = time.monotonic() + _MOST_SECONDS, list[Batch](), cursor, 0
+        try:
+            while end.number < head and time.monotonic() < until and not _is_enough(waiting):
+                for batch in self._reader.read(source, end, head):
+                    if _is_enough(waiting):
+                        cursor, events, waiting = end, events + self._append(cursor, waiting), []
+                    waiting.append(batch)
+                    end = batch.end
+        finally:
+            if waiting:
+                events += self._append(cursor, waiting)
+        return Step(Outcome.ADVANCED, end.number, head, events, source.name)
+
+    def _append(self, cursor: Block, batches: Sequence[Batch]) -> int:
+        """Store batches by one transaction, and return the number of their logs."""
+        batch = Batch.joined(batches)
+        self._store.append(cursor, batch)
+        return batch.count
 
     def _begin(self, source: Source) -> Block:
         """Set the cursor before the first block."""
@@ -186,3 +214,8 @@ class Follower:
             gone, kept = (gone, middle) if self._is_canonical(source, known[middle], head) else (middle, kept)
         header = source.header(known[kept].number) if known[kept].number >= 0 else None
         return known[kept] if header is None else header.block
+
+
+def _is_enough(batches: Sequence[Batch]) -> bool:
+    """Return True if batches are enough for one transaction."""
+    return sum(it.count for it in batches) >= _ENOUGH_LOGS or sum(it.size for it in batches) >= _ENOUGH_BYTES

@@ -44,7 +44,7 @@ _FEW_BLOCKS: Final = 8
 """Blocks of a short range near the head: there each filter is asked for each topic. A second look is a call a block."""
 
 _MAX_LOGS: Final = 10_000
-"""Logs to store in one transaction, but for those of one block."""
+"""Logs of one batch, but for those of one block."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class _Range:
     Attributes:
         logs: The blocks with logs.
         end: The last block of the range.
-        parts: The rows of the logs, in parts that can be stored at once, with the last block of each.
+        parts: The rows of the logs, in parts that can be stored at once, with the last block and the size of each.
         later: A later block, as it was before the logs were read; None if all headers are read.
         headers: The headers of all blocks of a range near the head; empty deep in the chain.
     """
 
     logs: Sequence[BlockLogs]
     end: int
-    parts: Sequence[tuple[EventRows, int]]
+    parts: Sequence[tuple[EventRows, int, int]]
     later: Block | None = None
     headers: Sequence[Header] = ()
 
@@ -108,9 +108,9 @@ class Reader:
         if (behind := found.end + 1) <= head:
             self._ahead.start((source, behind), lambda: self._fetch(source, behind, head))
         finalized = self._pool.finalized(source)
-        for rows, last in found.parts:
+        for rows, last, size in found.parts:
             kept = [block for number, block in known.items() if first <= number <= last]
-            yield Batch(known[last], rows, kept, head, finalized)
+            yield Batch(known[last], rows, kept, head, finalized, size)
             first = last + 1
 
     def _fetch(self, source: Source, first: int, head: int) -> _Range:
@@ -133,7 +133,7 @@ class Reader:
         """
         first = cursor.number + 1
         by_number = {block.number: block for block in found.logs}
-        ends = {end for _, end in found.parts}
+        ends = {end for _, end, _ in found.parts}
         sample = _sample(sorted(by_number), first, found.end) | ends
         known = [block for block in (found.later, cursor) if block is not None and block.number >= 0]
         numbers = sorted({*sample, *(block.number for block in known)})
@@ -147,14 +147,14 @@ class Reader:
             self._look_twice(source, found.logs, first, found.end)
         return {number: headers[number].block for number in ends}
 
-    def _parts(self, source: Source, logs: Sequence[BlockLogs], end: int) -> list[tuple[EventRows, int]]:
-        """Return the rows of logs in parts, and the last block of each part."""
+    def _parts(self, source: Source, logs: Sequence[BlockLogs], end: int) -> list[tuple[EventRows, int, int]]:
+        """Return the rows of logs in parts, with the last block and the size of each part."""
         without = {block.number: block for block in logs if block.time is None}
         for header in source.headers_of(sorted(without)):
             block = without[header.block.number]
             _require_of_block(source, header.block, block)
             block.time = header.block.time
-        return [(self._extraction.rows(part), last) for part, last in _split(logs, end)]
+        return [(self._extraction.rows(part), last, _size(part)) for part, last in _split(logs, end)]
 
     def _fetch_dense(self, source: Source, first: int, head: int) -> _Range:
         """Read the headers and the logs of blocks near the head."""
@@ -245,7 +245,7 @@ def _sample(numbers: Sequence[int], first: int, last: int) -> set[int]:
 
 
 def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[Sequence[BlockLogs], int]]:
-    """Split a range so that one transaction does not store too many logs.
+    """Split a range so that one batch does not hold too many logs.
 
     Args:
         logs: The logs of the range.
@@ -261,3 +261,8 @@ def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[Sequence[Block
             start, size = at, 0
         size += len(block.entries)
     yield logs[start:], end
+
+
+def _size(logs: Sequence[BlockLogs]) -> int:
+    """Return the bytes of the data of logs, as the endpoint writes them."""
+    return sum(len(entry.data) for block in logs for entry in block.entries)

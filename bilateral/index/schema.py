@@ -268,7 +268,6 @@ counterpart: Final = Table(
     Column("share_sum", BigInteger, nullable=False),
     Column("unit_sum", WideInteger, nullable=False),
     PrimaryKeyConstraint("chain_id", "registry", "agent_id", "side", "tag", "account"),
-    Index("counterpart_by_account", "chain_id", "account", "side", "tag"),
     sqlite_with_rowid=False,
     **_BY_CHAIN,
 )

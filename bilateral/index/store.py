@@ -7,6 +7,7 @@ chain one wins and the other learns of it; nothing is stored twice.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,9 +34,10 @@ from bilateral.index.summaries import SUMMARY_EVENTS, SummaryTables
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Engine, Table
 
     from bilateral.index.extraction import EventRows
+    from bilateral.index.rows import Row
 
 JOURNAL_BLOCKS: Final = 128
 """Blocks below the head for which a rollback needs no rebuilding of derived tables."""
@@ -72,6 +74,7 @@ class Batch:
         checkpoints: Blocks of the range whose hashes are kept, to find the fork of a later reorganisation.
         head: The number of the chain's last block, as known now.
         finalized: The number of the last block that the node calls finalized; None if it does not say.
+        size: The bytes of the logs' data, as the endpoint writes them.
     """
 
     end: Block
@@ -79,11 +82,29 @@ class Batch:
     checkpoints: Sequence[Block]
     head: int
     finalized: int | None = None
+    size: int = 0
 
     @property
     def count(self) -> int:
         """The number of logs."""
         return sum(len(rows) for rows in self.rows.values())
+
+    @classmethod
+    def joined(cls, batches: Sequence[Batch]) -> Batch:
+        """Return consecutive batches as one.
+
+        Args:
+            batches: The batches, at least one. The head was the same for all of them.
+        """
+        if len(batches) == 1:
+            return batches[0]
+        rows: dict[Table, list[Row]] = defaultdict(list)
+        for batch in batches:
+            for table, of_batch in batch.rows.items():
+                rows[table] += of_batch
+        last, size = batches[-1], sum(batch.size for batch in batches)
+        checkpoints = [block for batch in batches for block in batch.checkpoints]
+        return cls(last.end, rows, checkpoints, last.head, last.finalized, size)
 
 
 class ChainStore:

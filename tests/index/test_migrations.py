@@ -99,7 +99,6 @@ def return_to_0006(connection):
     payments.metadata.drop_all(connection)
     search.metadata.drop_all(connection)
     files.registration_card.drop(connection)
-    connection.exec_driver_sql("DROP INDEX counterpart_by_account")
     connection.exec_driver_sql("ALTER TABLE counterpart DROP COLUMN unit_sum")
     for event in (Approval, MetadataSet):
         for index in schema.EVENT_TABLES[event].indexes:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import and_, column, or_, select, values
 
 from bilateral.bounds import SHARES, scale_of_tag
+from bilateral.events import NewAuthorizedFeedback, NewFeedback
 from bilateral.index import schema
 from bilateral.index.queries.distribution import MAX_COUNTERPARTS
 from bilateral.index.queries.ratings import Direction, ratings_of
 from bilateral.index.queries.unindexed import unindexed
+from bilateral.index.text import key_text, padded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from sqlalchemy import Connection, Row
 
@@ -27,6 +30,12 @@ _AGENT: Final = "agent "
 """The begin of a counterpart that is an agent, not an account."""
 
 _SERVER: Final = "server"
+
+_KEY: Final = ("registry", "agent_id", "tag", "account")
+"""The columns that name an account's entries about an agent."""
+
+_KEYS_AT_ONCE: Final = 100
+"""Rows to ask for by one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +89,15 @@ def neighbourhood(connection: Connection, key: AgentKey, *, limit: int = 100) ->
     limit = min(max(limit, 1), MAX_EDGES)
     received = _received(connection, key, limit)
     speaks_as = _agents_of(connection, key, {row.account for row in received[:limit]})
-    given = _given(connection, key, limit)
+    given, is_all = _given(connection, key, limit)
     rated = ratings_of(connection, key, Direction.GIVEN, limit=limit)
     edges = [
         *(_edge(key, Direction.RECEIVED, row, speaks_as) for row in received[:limit]),
         *(_edge(key, Direction.GIVEN, row, {}) for row in given[:limit]),
         *(Edge(Direction.GIVEN, it.side, it.agent, None, "", 1, it.rating / 100) for it in rated.items),
     ]
-    return Neighbourhood(key.id, tuple(edges), max(len(received), len(given)) <= limit and rated.next is None)
+    is_whole = is_all and max(len(received), len(given)) <= limit and rated.next is None
+    return Neighbourhood(key.id, tuple(edges), is_whole)
 
 
 def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tuple[Any, ...]]]:
@@ -107,8 +117,12 @@ def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tu
     return list(connection.execute(statement))
 
 
-def _given(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tuple[Any, ...]]]:
-    """Return the counterparts of others that are the agent's owner or wallet."""
+def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[*tuple[Any, ...]]], bool]:
+    """Return the counterparts of others that are the agent's owner or wallet, and False if there may be more.
+
+    Of each account the last `MAX_COUNTERPARTS` entries of feedback are looked at. They name agents and tags. The rows
+    of those with the most entries are read: of twice as many as are wanted, because revoked entries do not count.
+    """
     agent, it = schema.agent.c, schema.counterpart.c
     people = connection.execute(
         select(agent.owner, agent.wallet).where(
@@ -118,24 +132,38 @@ def _given(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tuple
         )
     ).first()
     if people is None:
-        return []
-    accounts = sorted({account for account in people if account is not None})
-    # SQLite takes the index by account only for keys: for whole rows, it would read the chain's whole table.
-    found = schema.counterpart.alias("found")
-    same = and_(*(it[column.name] == found.c[column.name] for column in schema.counterpart.primary_key))
-    statement = (
-        select(it.agent_id, it.side, it.account, it.tag, it.count, it.share_sum)
-        .select_from(found.join(schema.counterpart, same))
-        .where(
-            found.c.chain_id == key.chain_id,
-            found.c.account.in_(accounts),
-            found.c.side == _SERVER,
-            unindexed(found.c.registry).in_(key.registries),
+        return [], True
+    named: Counter[tuple[Any, ...]] = Counter()
+    for account in sorted({account for account in people if account is not None}):
+        named.update(_named(connection, key, account))
+    wanted = [found for found, _ in named.most_common(2 * limit)]
+    rows: list[Row[*tuple[Any, ...]]] = []
+    for start in range(0, len(wanted), _KEYS_AT_ONCE):
+        keys = values(*(column(name, it[name].type) for name in _KEY), name="wanted")
+        looked_up = keys.data(wanted[start : start + _KEYS_AT_ONCE]).cte()
+        statement = (
+            select(it.agent_id, it.side, it.account, it.tag, it.count, it.share_sum)
+            .select_from(looked_up.join(schema.counterpart, and_(*(it[name] == looked_up.c[name] for name in _KEY))))
+            .where(it.chain_id == key.chain_id, it.side == _SERVER)
         )
-        .order_by(it.count.desc(), it.agent_id, it.tag, it.account)
-        .limit(limit + 1)
-    )
-    return list(connection.execute(statement))
+        rows += connection.execute(statement)
+    is_all = len(wanted) == len(named) and named.total() < MAX_COUNTERPARTS
+    return sorted(rows, key=lambda row: (-row[4], row.agent_id, row.tag, row.account)), is_all
+
+
+def _named(connection: Connection, key: AgentKey, account: str) -> Iterator[tuple[Any, ...]]:
+    """Yield registry, agent, tag and account of the last entries of feedback that an account gave."""
+    for event, text_of in ((NewFeedback, key_text), (NewAuthorizedFeedback, padded_text)):
+        it = schema.EVENT_TABLES[event].c
+        given = (
+            select(it.registry, it.agent_id, it.tag1)
+            .where(it.chain_id == key.chain_id, it.client_address == account)
+            .where(unindexed(it.registry).in_(key.registries))
+            .order_by(it.block_number.desc(), it.log_index.desc())
+            .limit(MAX_COUNTERPARTS)
+        )
+        for registry, agent_id, tag in connection.execute(given):
+            yield registry, agent_id, text_of(tag), account
 
 
 def _agents_of(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> dict[str, int]:
