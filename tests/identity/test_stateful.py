@@ -299,7 +299,7 @@ def test_registry_answers_like_the_model_after_any_sequence_of_calls(
         "tally": tally,
     }
 
-    play(type("IdentityMachine", (Machine,), world), examples=50, steps=25)
+    play(type("IdentityMachine", (Machine,), world), examples=25, steps=25)
 
     accepted = {function: tally[function, "accepted"] for function in FUNCTIONS}
     refused = {function: tally[function, "refused"] for function in FUNCTIONS}

@@ -192,7 +192,7 @@ def world(request, chain, identity, validation, agent_id, other_agent_id):
 
 
 def test_sequences_of_calls_agree_with_the_model(world):
-    play(type("BoundSequences", (Sequences,), {"world": world}), examples=10, steps=35)
+    play(type("BoundSequences", (Sequences,), {"world": world}), examples=6, steps=35)
     outcomes = world.outcomes
     assert outcomes["accepted"] >= outcomes.total() / 4, f"the sequences mostly revert: {outcomes}"
     assert set(outcomes) == {"accepted", "unknown agent", *REASONS}, "the sequences miss a refusal"
