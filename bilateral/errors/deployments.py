@@ -163,6 +163,9 @@ class WrongChainError(BilateralError):
 
     def __init__(self, expected: int, actual: int) -> None:
         """Compose the message from both chains."""
-        super().__init__(f"the node serves chain {actual}, but the deployment is on chain {expected}")
+        super().__init__(
+            f"the node serves chain {actual}, but the deployment is on chain {expected}: use a node of chain "
+            f"{expected}, or a deployment on chain {actual}"
+        )
         self.expected = expected
         self.actual = actual

@@ -96,7 +96,7 @@ class Worker:
     ) -> None:
         """See the class."""
         endpoints = [Endpoint(url) for url in settings.rpc_urls]
-        self.chain_id = _chain_id(endpoints)
+        self.chain_id = _chain_id(endpoints, settings.deployments)
         deployments = deployments_of(settings, self.chain_id)
         registries = registries_of(deployments)
         sources = [Source(it, list(registries), wait=lambda seconds: not stop.wait(seconds)) for it in endpoints]
@@ -268,17 +268,30 @@ def _require_code(source: Source, addresses: Sequence[str], block: int) -> None:
     """
     for address in addresses:
         if not source.has_code(address, block):
-            raise UnexpectedAnswerError(f"there is no contract at {address}, where an identity registry should be")
+            raise UnexpectedAnswerError(
+                f"there is no contract at {address}, where an identity registry should be: check --rpc-url, or name "
+                "another --deployment"
+            )
 
 
-def _chain_id(endpoints: Sequence[Endpoint]) -> int:
-    """Return the chain of the first endpoint that answers; the pool compares the others with it."""
-    problems = []
+def _chain_id(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) -> int:
+    """Return the chain of the first endpoint that answers, or of one that is of the deployments' chain.
+
+    The pool compares the others with it.
+    """
+    wanted = {it.chain_id for it in deployments}
+    problems, others = [], []
     for endpoint in endpoints:
         try:
-            return Source(endpoint, ()).chain_id()
+            chain_id = Source(endpoint, ()).chain_id()
         except _NODE_FAILURES as problem:
             problems.append(f"{endpoint.name}: {problem}")
+            continue
+        if not wanted or chain_id in wanted:
+            return chain_id
+        others.append(chain_id)
+    if others:
+        return others[0]
     raise NoEndpointError(None, "; ".join(problems))
 
 

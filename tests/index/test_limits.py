@@ -71,7 +71,7 @@ LIMITS = {
     ),
     "Infura": Limit("range {asked} exceeds limit of {limit}", 100, -32602),
     "Infura results": Limit(
-        "query returned more than {limit} results. Try with this block range [{a:#X}, {b:#X}].",
+        "query returned more than {limit} results. Try with this block range [0x{a:X}, 0x{b:X}].",
         40,
         -32005,
         of_logs=True,

@@ -10,7 +10,7 @@ import pytest
 
 from bench.index.generator import ADDRESSES
 from bilateral.contracts import Deployment
-from bilateral.errors import UnexpectedAnswerError
+from bilateral.errors import UnexpectedAnswerError, WrongChainError
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import EndpointRefusesError, NoEndpointError
 from bilateral.index.pool import Pool
@@ -74,6 +74,27 @@ def test_no_answer_about_the_first_block_is_named(proxy):
     proxy.own["eth_getCode"] = lambda *_: Answer(500, b"no")
     with pytest.raises(NoEndpointError, match="HTTP status 500"):
         first_block_of(pool_of(proxy), [DEPLOYMENT])
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["first", "last"])
+def test_endpoint_of_another_chain_than_the_deployment_is_named_and_passed_over(
+    settled_chain, proxy, engine, store, caplog, is_first
+):
+    proxy.own["eth_chainId"] = lambda *_: hex(8453)
+    urls = (proxy.url, settled_chain.url) if is_first else (settled_chain.url, proxy.url)
+    worker = Worker(engine, ChainSettings(urls, (DEPLOYMENT,), 1_090), stop=threading.Event())
+    worker.run(until_head=True)
+    assert store.cursor().number == settled_chain.head
+    (told,) = {it.getMessage() for it in caplog.records if it.levelname == "WARNING"}
+    assert "benched='the node serves chain 8453, but the deployment is on chain 31337: use a node of" in told
+    assert proxy.name in told
+
+
+def test_deployment_of_no_endpoints_chain_is_refused(proxy, second, engine):
+    proxy.own["eth_chainId"] = lambda *_: hex(8453)
+    second.own["eth_chainId"] = lambda *_: hex(1)
+    with pytest.raises(WrongChainError, match="or a deployment on chain 8453"):
+        Worker(engine, ChainSettings((proxy.url, second.url), (DEPLOYMENT,)), stop=threading.Event())
 
 
 ADVICE = {
