@@ -16,7 +16,13 @@ import typer
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.errors import MissingExtraError
+from bilateral.errors import (
+    MalformedNodeAnswerError,
+    MissingExtraError,
+    NodeError,
+    NodeTimeoutError,
+    NodeUnreachableError,
+)
 from bilateral.log_lines import safe_handler
 
 if TYPE_CHECKING:
@@ -137,12 +143,16 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     """Read blocks again, from each node in turn, and compare them with the rows."""
     require_extra()
     from bilateral.index.endpoint import Endpoint  # noqa: PLC0415  # slow to import
+    from bilateral.index.errors import NoEndpointError  # noqa: PLC0415
 
     chain = index_settings(rpc_urls, deployments, None, None).chains[0]
+    compared = []
     with open_index(database) as engine:
-        compared = [
-            _compare(invocation, engine, chain, Endpoint(url), samples=samples, seed=seed) for url in chain.rpc_urls
-        ]
+        for endpoint in map(Endpoint, chain.rpc_urls):
+            try:
+                compared.append(_compare(invocation, engine, chain, endpoint, samples=samples, seed=seed))
+            except (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError) as problem:
+                raise NoEndpointError(None, f"{endpoint.name}: {problem}") from None
     is_equal = not any(found["missing"] or found["stale"] for found in compared)
     invocation.output.result({"is_equal": is_equal, "endpoints": compared}, title="Equal" if is_equal else "Different")
     if not is_equal:
@@ -170,7 +180,7 @@ def _compare(  # noqa: PLR0913  # the choice of blocks beside the parts
     chain_id = Source(endpoint, ()).chain_id()
     known = next((it for it in chain_statuses(engine) if it.chain_id == chain_id), None)
     if known is None:
-        raise UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
+        raise _unknown_chain(chain_id)
     registries = registries_of(deployments_of(settings, chain_id))
     verifier = Verifier(engine, Source(endpoint, list(registries)), registries)
     for found in verifier.compare(known.first_block, known.block, samples=samples, seed=seed):
@@ -181,6 +191,11 @@ def _compare(  # noqa: PLR0913  # the choice of blocks beside the parts
     return {"chain_id": chain_id, "endpoint": endpoint.name, "rows": rows, "missing": missing, "stale": stale}
 
 
+def _unknown_chain(chain_id: int) -> UsageProblemError:
+    """Return the error that the database has no rows of a chain."""
+    return UsageProblemError(f"the database has no chain {chain_id}; see bilateral index status")
+
+
 @command(app, "rebuild", "bilateral index rebuild --chain-id 8453", is_local=True)
 def rebuild(
     invocation: Invocation,
@@ -189,9 +204,12 @@ def rebuild(
 ) -> None:
     """Compute the derived tables of a chain anew from its events."""
     require_extra()
-    from bilateral.index.store import ChainStore  # noqa: PLC0415  # slow to import
+    from bilateral.index.status import chain_statuses  # noqa: PLC0415  # slow to import
+    from bilateral.index.store import ChainStore  # noqa: PLC0415
 
     with open_index(database) as engine:
+        if chain_id not in (it.chain_id for it in chain_statuses(engine)):
+            raise _unknown_chain(chain_id)
         ChainStore(engine, chain_id).rebuild(lambda block: invocation.output.note(f"block {block}"))
         _show_status(invocation, engine)
 

@@ -150,6 +150,13 @@ def test_rebuild_repairs_a_derived_table(run, grown, database):
         assert sorted(connection.execute(schema.agent.select()).all()) == before
 
 
+def test_a_chain_that_the_index_lacks_is_named(database):
+    open_database(database).dispose()
+    code, _, told = bilateral("rebuild", "--chain-id", "5", "--database", database)
+    assert code == 2
+    assert "the database has no chain 5" in told
+
+
 def test_several_chains_come_from_a_file(grown, record, database, tmp_path):
     path = tmp_path / "index.toml"
     chain = f'[[chain]]\nrpc_urls = ["{grown.url}"]\ndeployments = ["{record.name}"]\n'
@@ -166,11 +173,13 @@ def test_an_unknown_setting_is_named(grown, tmp_path):
     assert "chain.0.rpc_urls: Field required" in told
 
 
-def test_an_unreachable_node_is_named(record, database):
-    arguments = ("run", "--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database)
+@pytest.mark.parametrize("command", ["run", "verify"])
+def test_an_unreachable_node_is_named(record, database, command):
+    arguments = (command, "--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database)
     code, _, told = bilateral(*arguments)
     assert code == 5
     assert "127.0.0.1:9: the node cannot be reached" in told
+    assert told.endswith("Check --rpc-url, or add another one.\n")
 
 
 @pytest.mark.parametrize("command", [("status",), ("run", "--until-head")], ids=["status", "run"])
