@@ -9,9 +9,13 @@ same way, in the order of their keys, of their registrations or of their last ch
 from __future__ import annotations
 
 from itertools import combinations
+from math import sqrt
 from typing import TYPE_CHECKING, Any, Final
 
+from sqlalchemy import func, select
+
 from bilateral.bounds import scale_of_tag
+from bilateral.index.queries.prepared import Prepared
 from bilateral.index.queries.search_filters import Order
 from bilateral.index.queries.search_gates import count_passing, is_of_few
 from bilateral.index.queries.search_statements import KEY, Parts, Statement
@@ -28,7 +32,13 @@ if TYPE_CHECKING:
     from bilateral.index.queries.search_filters import AgentSearch
 
 FEW_FILES: Final = 1_000
-"""Files with the words of a query up to which a search begins with them, and looks up the ratings of each agent."""
+"""Files with the words of a query up to which a search begins with them, and looks up the ratings of each agent.
+
+This holds for an index of up to 100,000 files. A walk passes as many more agents as the index has more files, so the
+number grows with the root of the files.
+"""
+
+_USUAL_FILES: Final = 100_000
 
 FEW_RATED: Final = 2_000
 """Ratings that pass a gate up to which a search begins with them."""
@@ -57,7 +67,7 @@ def find(  # noqa: PLR0913, PLR0917  # the parts of a search
     plans, walks = _Plans(parts), Walks(parts)
     if search.owner is not None or search.wallet is not None:
         return plans.by_agent(place, count)
-    if terms and plans.count(terms) <= FEW_FILES:
+    if terms and plans.count(terms) <= plans.few:
         return plans.by_files(place, count, matcher.documents(terms))
     if not search.gates and search.ranking in (Order.RELEVANCE, Order.UPDATED, Order.REGISTERED):
         walk = walks.by_agents
@@ -88,6 +98,10 @@ def among(table: Table, keys: Sequence[tuple[Any, ...]]) -> list[ColumnElement[b
     return [table.c[name].in_(sorted(set(values))) for name, values in zip(KEY, zip(*keys, strict=True), strict=True)]
 
 
+_LAST_FILE: Final = Prepared(select(func.max(registration_words.c.document_id).label("last")))
+"""Finds the number of the last file, which is about the number of files."""
+
+
 def _has_bounds(search: AgentSearch) -> bool:
     """Check that a search is in the order of lower bounds under one tag, which has an index."""
     if not search.gates or search.ranking not in (Order.RELEVANCE, Order.LOWER_BOUND):
@@ -101,21 +115,26 @@ class _Plans:
 
     Args:
         parts: The search.
+
+    Attributes:
+        few: The files up to which a search begins with them. See `FEW_FILES`.
     """
 
     def __init__(self, parts: Parts) -> None:
         """See the class."""
         self._parts = parts
+        (last,) = _LAST_FILE.first(parts.connection, {}) or (None,)
+        self.few = int(FEW_FILES * sqrt(max(1.0, (last or 0) / _USUAL_FILES)))
 
     def count(self, terms: Sequence[Term], named: int = 0) -> int:
-        """Count the files with some words, up to one more than `FEW_FILES`.
+        """Count the files with some words, up to one more than `few`.
 
         Args:
             terms: The words.
             named: The number of them that the name has at least.
         """
         return count_up_to(
-            self._parts.connection, self._parts.matcher.documents(terms, self._named(named)), FEW_FILES + 1
+            self._parts.connection, self._parts.matcher.documents(terms, self._named(named)), self.few + 1
         )
 
     def by_agent(self, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
@@ -144,7 +163,7 @@ class _Plans:
         if (
             relevance == 0
             or len(self._parts.terms) > MOST_COUNTED
-            or self.count(self._parts.terms, relevance) > FEW_FILES
+            or self.count(self._parts.terms, relevance) > self.few
         ):
             return None
         documents = self._parts.matcher.documents(self._parts.terms, self._named(relevance))
