@@ -11,6 +11,7 @@ import pytest
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
 from bilateral.contracts import Deployment, Registry
+from bilateral.index import follow
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.worker import Worker
@@ -97,7 +98,9 @@ def test_a_chain_that_meets_an_unknown_error_ends_the_run_with_it(settled_chain,
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
 
-def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine):
+def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine, monkeypatch):
+    monkeypatch.setattr(follow, "_ENOUGH_LOGS", 1)  # each range is a step
+
     def few_blocks(parameters, result):
         first, last = range_of(parameters)
         return refusal("exceed maximum block range: 100", -32701) if last - first >= 100 else result
