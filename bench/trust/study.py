@@ -11,6 +11,7 @@ from bench.trust.measures import Truth, ranking, scoring, threshold
 from bench.trust.worlds.attacks import FAMILIES, VISIBLE
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.latest import LATEST
+from bench.trust.worlds.newest import NEWEST
 from bench.trust.worlds.watched import WATCHED
 from bilateral.trust.arrays import Floats
 from bilateral.trust.engine import Engine
@@ -26,6 +27,7 @@ SETS: Final[dict[str, tuple[str, ...]]] = {
     "seen": tuple(name for name in FAMILIES if name not in VISIBLE),
     "watched": tuple(WATCHED),
     "latest": tuple(LATEST),
+    "newest": tuple(NEWEST),
 }
 """The families of each kind of world."""
 
@@ -38,7 +40,7 @@ def run(kind: str, seed: int) -> tuple[Engine, Truth]:
         seed: The seed.
     """
     made = honest_world(seed)
-    every = {**FAMILIES, **WATCHED, **LATEST}
+    every = {**FAMILIES, **WATCHED, **LATEST, **NEWEST}
     for family in SETS[kind]:
         for size in PLENTY.get(family, SIZES):
             every[family](made, made.begin(family, size))

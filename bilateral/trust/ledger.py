@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bilateral.trust.arrays import Flags, Floats, Ints, first_of, pairs
-from bilateral.trust.columns import LARGEST, at, distinct, equal, flags, floats, integers, positions, shared_codes
+from bilateral.trust.columns import LARGEST, at, coded_together, distinct, equal, flags, floats, integers, positions, shared_codes
 from bilateral.trust.holdings import Holdings
 from bilateral.trust.opinions import Kind, Opinions, proven, scaled
 from bilateral.trust.steps import ARRAYS, First, Moves, Steps
@@ -115,20 +115,17 @@ class _Coding:
 
     def __init__(self, tables: Tables, steps: Steps) -> None:
         self.tables, self.steps = tables, steps
-        named = [
-            tables.agents["owner"],
-            tables.agents["wallet"],
-            tables.feedback["client"],
-            tables.ratings["client"],
-            tables.payments["payer"],
-            tables.payments["payee"],
-            tables.transfers["src"],
-            tables.transfers["dst"],
-        ]
+        columns = {
+            (name, column): getattr(tables, name)[column]
+            for name, column in (
+                *(("agents", "owner"), ("agents", "wallet"), ("feedback", "client"), ("ratings", "client")),
+                *(("payments", "payer"), ("payments", "payee"), ("transfers", "src"), ("transfers", "dst")),
+            )
+        }
         if "holders" in tables.agents.column_names:
-            named.append(pc.struct_field(pc.list_flatten(tables.agents["holders"]), "account"))
-        self.addresses = pc.unique(pa.chunked_array([distinct(column) for column in named])).drop_null()
-        self.addresses = self.addresses.take(pc.sort_indices(self.addresses))
+            columns["agents", "holders"] = pc.struct_field(pc.list_flatten(tables.agents["holders"]), "account")
+        self.addresses, codes = coded_together(list(columns.values()))
+        self.accounts = dict(zip(columns, codes, strict=True))
         order = np.argsort(integers(tables.agents["agent_id"]), kind="stable")
         ids = integers(tables.agents["agent_id"])[order]
         self.agent_order = order[first_of(ids)]
@@ -138,17 +135,17 @@ class _Coding:
     def ledger(self) -> Ledger:
         """Code every table."""
         agents = self.tables.agents
-        owner = self.account(agents["owner"])[self.agent_order]
-        wallet = self.account(agents["wallet"])[self.agent_order]
+        owner = self.accounts["agents", "owner"][self.agent_order]
+        wallet = self.accounts["agents", "wallet"][self.agent_order]
         wallet = np.where(wallet < 0, owner, wallet)
         payments, transfers = self.tables.payments, self.tables.transfers
-        payer, paid_agent = self.account(payments["payer"]), self.agent(payments["agent_id"])
+        payer, paid_agent = self.accounts["payments", "payer"], self.agent(payments["agent_id"])
         accounts, count = len(self.addresses), len(self.agent_ids)
         kinds = (count, accounts, count, count, count)
         opinions, tags, constant = self.opinions(kinds, owner, (payer, paid_agent))
         sent_at = floats(transfers["ts"])
         by_time = np.argsort(sent_at, kind="stable")
-        src, dst = self.account(transfers["src"])[by_time], self.account(transfers["dst"])[by_time]
+        src, dst = self.accounts["transfers", "src"][by_time], self.accounts["transfers", "dst"][by_time]
         sent, sent_at = floats(transfers["amount"])[by_time], sent_at[by_time]
         funds = flags(transfers["funds"], missing=True)[by_time] if "funds" in transfers.column_names else None
         moves = Moves(src, dst, sent, sent_at, funds)
@@ -180,7 +177,7 @@ class _Coding:
             ),
             subject_kind=np.repeat(np.arange(len(kinds)), kinds),
             payer=payer,
-            payee=self.account(payments["payee"]),
+            payee=self.accounts["payments", "payee"],
             paid_agent=paid_agent,
             amount=floats(payments["amount"]),
             paid_at=paid_at,
@@ -249,7 +246,7 @@ class _Coding:
             says = out.rater[: feedback.num_rows], self.agent(feedback["agent_id"])
             out.put(0, payment=proven(feedback["payment_tx"], self.tables.payments["tx"], pays, says))
         of_client = equal(ratings["kind"], "client")
-        rated = np.where(of_client, self.account(ratings["client"]), self.agent(ratings["validator_id"]))
+        rated = np.where(of_client, self.accounts["ratings", "client"], self.agent(ratings["validator_id"]))
         kind = np.where(of_client, Kind.CLIENT_RATING, Kind.VALIDATOR_RATING)
         out.put(
             feedback.num_rows,
@@ -288,7 +285,7 @@ class _Coding:
         del tag, raw, percent
         agent = self.agent(feedback["agent_id"])
         out.put(0, kind=kind, subject=np.where(agent < 0, -1, agent + offsets[kind]))
-        out.put(0, rater=self.account(feedback["client"]), ts=floats(feedback["ts"]), row=integers(feedback["id"]))
+        out.put(0, rater=self.accounts["feedback", "client"], ts=floats(feedback["ts"]), row=integers(feedback["id"]))
         return texts.to_pylist(), constant
 
 

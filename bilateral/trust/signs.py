@@ -1,53 +1,187 @@
 """Weak signs: what is odd about an account beside all findings. They rank accounts that no finding names.
 
-An opinion is odd if its rater is young, judges few others, did not pay, and gives an extreme value. An account is
-ranked by its oddest opinion, and by the company of that opinion: the others about the same subject. An owner is ranked
-by the praise of its agents. All of it may be chance, or the doing of others, so it flags nobody.
+Each feature of an account says little. Two models weigh all of them: one sees the account, the other its neighbours as
+well, with what the first thinks of them. They were trained by `python -m bench.trust.train`, on generated worlds whose
+attacks are drawn at random from parts. All of it may be chance, or the doing of others, so it flags nobody.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from bilateral.trust.arrays import Floats, group_sums
-from bilateral.trust.opinions import Kind
+from bilateral.trust.features import Judgements, features
+from bilateral.trust.neighbours import around
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from bilateral.trust.arrays import Flags, Floats, Ints
     from bilateral.trust.context import Context
 
-_MOST: Final = 0.1
-"""The suspicion of the oddest account: a twentieth of the threshold. A finding that is weaker says hardly anything."""
+MOST: Final = 1.9
+"""The suspicion of an account that all weak signs speak against. It is below the threshold."""
 
-_ODDEST: Final = 6.0
-"""The oddness of one opinion from which more of it says no more."""
+LARGEST: Final = 8.0
+"""The first score from which more of it says no more."""
 
-_PRAISE: Final = 60.0
+UNKNOWN: Final = -1e6
+"""The value of a feature that is unknown."""
+
+MODEL: Final = Path(__file__).with_name("signs.json")
+
+_ROWS: Final = 65_536
+"""Accounts that are scored at once."""
 
 
-def weak_signs(context: Context) -> Floats:
-    """Return the suspicion of each account by weak signs: its rank among those who judge or are judged.
+@dataclass(frozen=True)
+class Trees:
+    """A sum of binary trees over codes of features, all of one depth.
+
+    Attributes:
+        base: The score before all trees.
+        feature: The feature that each inner node of each tree looks at.
+        above: The largest code that goes left at each of these nodes.
+        value: The value of each leaf of each tree.
+    """
+
+    base: float
+    feature: Ints
+    above: Ints
+    value: Floats
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Self:
+        """Read the trees.
+
+        Args:
+            data: The attributes as lists.
+        """
+        feature, above = np.array(data["feature"], np.int32), np.array(data["above"], np.uint8)
+        return cls(float(data["base"]), feature, above, np.array(data["value"], np.float32))
+
+    def score(self, codes: Ints) -> Floats:
+        """Return the score of each account.
+
+        Args:
+            codes: The code of each feature, in rows, of each account.
+        """
+        out = np.empty(codes.shape[1], np.float32)
+        for start in range(0, codes.shape[1], _ROWS):
+            part = np.ascontiguousarray(codes[:, start : start + _ROWS])
+            count = part.shape[1]
+            flat, place, total = part.ravel(), np.arange(count), np.full(count, self.base, np.float32)
+            for feature, above, value in zip(self.feature, self.above, self.value, strict=True):
+                node = np.zeros(count, np.int64)
+                for _ in range(len(feature).bit_length()):
+                    node = 2 * node + 1 + (flat[feature[node] * count + place] > above[node])
+                total += value[node - len(feature)]
+            out[start : start + count] = total
+        return out
+
+
+@dataclass(frozen=True)
+class Model:
+    """Both models.
+
+    Attributes:
+        edges: The values between which each feature's codes lie, by name.
+        alone: The trees that see the account.
+        among: The trees that see its neighbours as well.
+    """
+
+    edges: dict[str, Floats]
+    alone: Trees
+    among: Trees
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Self:
+        """Read the models.
+
+        Args:
+            data: The attributes as lists and objects.
+        """
+        edges = {name: np.array(values, np.float32) for name, values in data["edges"].items()}
+        return cls(edges, Trees.of(data["alone"]), Trees.of(data["among"]))
+
+    def scores(self, context: Context, parts: dict[str, Floats], chosen: Ints) -> Floats:
+        """Return the logarithm of the odds that accounts attack, in the worlds of the training.
+
+        Args:
+            context: The ledger and what detectors share.
+            parts: The parts of the suspicion of accounts, by detector.
+            chosen: The accounts.
+        """
+        said = Judgements.of(context)
+        codes = np.zeros((len(self.edges), len(chosen)), np.uint8)
+        rows = self.coded(features(context, said, parts), chosen, codes, 0)
+        first = np.zeros(context.ledger.accounts, np.float32)
+        first[chosen] = np.clip(self.alone.score(codes), -LARGEST, LARGEST)
+        self.coded(around(context, said, first), chosen, codes, rows)
+        return self.among.score(codes)
+
+    def coded(self, found: Iterable[tuple[str, Floats]], chosen: Ints, codes: Ints, row: int) -> int:
+        """Write the codes of features, and return the row after the last.
+
+        Args:
+            found: The features by name.
+            chosen: The accounts.
+            codes: The codes to be written.
+            row: The first row to be written.
+        """
+        for name, column in found:
+            codes[row] = np.searchsorted(self.edges[name], known(column[chosen]))
+            row += 1
+        return row
+
+
+def known(column: Floats) -> Floats:
+    """Return a feature without nan and infinity, as the models take it.
+
+    Args:
+        column: The values.
+    """
+    single = np.asarray(column, np.float32)
+    return np.nan_to_num(single, nan=UNKNOWN, posinf=-UNKNOWN, neginf=UNKNOWN)
+
+
+@cache
+def model() -> Model:
+    """Return the models of this version."""
+    return Model.of(json.loads(MODEL.read_text()))
+
+
+def weak_signs(context: Context, parts: dict[str, Floats]) -> Floats:
+    """Return the suspicion by weak signs of each account that judges or is judged.
 
     Args:
         context: The ledger and what detectors share.
+        parts: The parts of the suspicion of accounts, by detector.
     """
-    ledger, opinions = context.ledger, context.ledger.opinions
-    rows = context.pair[opinions.kind[context.pair] != Kind.CONSTANT_TAG]
-    out = np.zeros(ledger.accounts)
-    if not len(rows):
-        return out
-    subject, rater = opinions.subject[rows], opinions.rater[rows]
-    odd = np.minimum(-np.log(np.maximum(context.risk[rows], 1e-9)), _ODDEST) - 1  # 0 for usual ones, on the average
-    total = group_sums(odd, subject, ledger.subjects)[subject]
-    others = np.maximum(np.bincount(subject, minlength=ledger.subjects)[subject] - 1, 1)
-    highest = np.full(ledger.accounts, -np.inf)
-    np.maximum.at(highest, rater, odd + (total - odd) / np.sqrt(others))
-    praise = (opinions.kind[rows] == Kind.FEEDBACK) & (opinions.percent[rows] >= _PRAISE)
-    count = np.bincount(subject[praise], minlength=ledger.subjects)
-    company = group_sums(odd[praise], subject[praise], ledger.subjects) / np.sqrt(np.maximum(count, 1))
-    np.maximum.at(highest, ledger.subject_account, np.where(count > 0, company, -np.inf))
-    known = np.flatnonzero(np.isfinite(highest))
-    place = np.unique(highest[known], return_inverse=True)[1]
-    out[known] = _MOST * place / max(place.max(), 1)
+    ledger = context.ledger
+    acts: Flags = np.zeros(ledger.accounts, bool)
+    acts[ledger.opinions.rater] = True
+    acts[ledger.subject_account[ledger.opinions.subject]] = True
+    acts[ledger.owner] = True
+    chosen, out = np.flatnonzero(acts), np.zeros(ledger.accounts)
+    if len(ledger.opinions):
+        out[chosen] = MOST / (1 + np.exp(-model().scores(context, parts, chosen).astype(np.float64)))
     return out
+
+
+def named(context: Context, parts: dict[str, Floats], first: Floats) -> dict[str, Floats]:
+    """Return all features by name, for training.
+
+    Args:
+        context: The ledger and what detectors share.
+        parts: The parts of the suspicion of accounts, by detector.
+        first: The first score of each account.
+    """
+    said = Judgements.of(context)
+    return {name: known(column) for name, column in chain(features(context, said, parts), around(context, said, first))}

@@ -87,7 +87,7 @@ def suspicion(
     row = _false_rows(context, findings, total, threshold)
     parts["praised by flagged"] = _praised(context, row)
     parts["tied by others"] = np.minimum(np.maximum(tied, np.where(context.kin.acknowledged, 0.0, kin)), _RANKED)
-    parts["weak signs"] = weak_signs(context)
+    parts["weak signs"] = weak_signs(context, parts)
     for account in verdicts:
         parts["weak signs"][account] = 0.0
     ranked = np.sum([parts[name] for name in RANKING], axis=0)

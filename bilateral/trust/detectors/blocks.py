@@ -9,7 +9,7 @@ followed: it judged a subject after another member did, or after a member judged
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy import sparse, stats
@@ -20,17 +20,11 @@ from bilateral.trust.context import inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.opinions import Kind
+from bilateral.trust.sharing import sharing
 from bilateral.trust.significance import adjusted, excess, fisher
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
-
-_PAIRS: Final = 20_000_000
-"""Pairs of raters that are compared at most. Beyond that, only the rarest subjects count."""
-
-
-_ROWS: Final = 50_000
-"""Raters whose pairs with all others are held at once."""
 
 _FAMILIES: Final = 4
 _COMMON: Final = 2
@@ -122,25 +116,9 @@ class Blocks(Detector):
     def _together(self, context: Context, rows: Ints, most: int) -> tuple[tuple[Ints, Ints, Floats], int]:
         """Return the pairs of raters that share several rare subjects, with p-values, and the number of tests."""
         ledger, opinions = context.ledger, context.ledger.opinions
-        subject, rater = opinions.subject[rows], opinions.rater[rows]
-        judged = np.bincount(subject, minlength=ledger.subjects)
-        sizes = np.sort(judged[judged > 1])
-        allowed = np.searchsorted(np.cumsum(sizes.astype(np.float64) ** 2), _PAIRS)
-        cap = int(min(sizes[min(int(allowed), len(sizes) - 1)], most)) if len(sizes) else 0
-        written = np.bincount(rater, minlength=ledger.accounts)
-        usable = (judged[subject] > 1) & (judged[subject] <= cap) & (written[rater] > 1) & (written[rater] <= 500)  # noqa: PLR2004
-        if not usable.any():
-            return (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)), 0
-        active, codes = np.unique(rater[usable], return_inverse=True)
-        matrix = sparse.csr_matrix(
-            (np.ones(usable.sum(), np.int32), (codes, subject[usable])), (len(active), ledger.subjects)
-        )
-        left, right, count = _common(matrix)
-        degree = np.asarray(matrix.sum(axis=1)).ravel().astype(np.float64)
-        rare = np.bincount(subject[usable], minlength=ledger.subjects).astype(np.float64)
-        meeting = (rare * np.maximum(rare - 1, 0)).sum() / max(rare.sum(), 1) ** 2
-        expected = self.clustering * degree[left] * degree[right] * meeting
-        return (active[left], active[right], excess(count, expected)), int(len(active) ** 1.5)
+        found = sharing(opinions.rater[rows], opinions.subject[rows], (ledger.accounts, ledger.subjects), most)
+        p_values = excess(found.count, self.clustering * found.expected)
+        return (found.left, found.right, p_values), int(found.raters**1.5)
 
     def _cycles(self, context: Context, rows: Ints) -> list[tuple[Ints, Ints, float]]:
         """Return the cycles among accounts that judge few and are judged by few."""
@@ -196,19 +174,6 @@ class Blocks(Detector):
             weight=weight,
             sentence=f"{len(members) + len(copied)} accounts {what}, {len(rows)} times.",
         )
-
-
-def _common(matrix: Any) -> tuple[Ints, Ints, Ints]:
-    """Return the pairs of rows that share several columns, and their number. Rows are taken in stretches."""
-    other = matrix.T.tocsr()
-    parts = []
-    for start in range(0, matrix.shape[0], _ROWS):
-        shared = (matrix[start : start + _ROWS] @ other).tocoo()
-        row = shared.row.astype(np.int64) + start
-        many = (shared.data > 1) & (shared.col > row)
-        parts.append((row[many], shared.col[many].astype(np.int64), shared.data[many]))
-    left, right, count = (np.concatenate([part[place] for part in parts]) for place in range(3))
-    return left, right, count
 
 
 def _followers(context: Context, rows: Ints, inside: Flags) -> Ints:

@@ -1,0 +1,184 @@
+"""`python -m bench.trust.train`: train the ranking by weak signs on drawn attacks, and write it into the package.
+
+No family with a name takes part, so their figures are not of what was learned. The first model is trained on one half
+of the worlds to score the other half, in turn, so that the second learns from scores such as it will see.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from rich.console import Console
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from bench.trust.measures import Truth
+from bench.trust.worlds.drawn import drawn_world
+from bilateral.trust.engine import Engine
+from bilateral.trust.features import Judgements, features
+from bilateral.trust.neighbours import around
+from bilateral.trust.signs import LARGEST, MODEL, Model, known
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bilateral.trust.arrays import Flags, Floats
+    from bilateral.trust.context import Context
+
+SEEDS: Final = range(5101, 5131)
+_DEPTH: Final = 4
+_TREES: Final = 100
+_QUANTILES: Final = np.unique(
+    np.concatenate([np.linspace(0.02, 0.98, 49), [0.001, 0.003, 0.01], [0.99, 0.997, 0.999, 0.9997]])
+)
+"""The quantiles of a feature between which its codes lie, more of them at the ends, where attackers are."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One world to learn from.
+
+    Attributes:
+        context: The ledger and what detectors share.
+        columns: The features that see the account alone, by name.
+        judged: Marks the accounts that count.
+        guilty: Marks the attackers.
+    """
+
+    context: Context
+    columns: dict[str, Floats]
+    judged: Flags
+    guilty: Flags
+
+    @classmethod
+    def of(cls, context: Context, parts: dict[str, Floats], judged: Flags, guilty: Flags) -> Sample:
+        """Work out the features of a world.
+
+        Args:
+            context: The ledger and what detectors share.
+            parts: The parts of the suspicion of accounts, by detector.
+            judged: Marks the accounts that count.
+            guilty: Marks the attackers.
+        """
+        columns = {name: known(column) for name, column in features(context, Judgements.of(context), parts)}
+        return cls(context, columns, judged, guilty)
+
+
+def train(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return both models as lists and objects.
+
+    Args:
+        samples: The worlds.
+    """
+    edges = _edges([sample.columns for sample in samples], samples)
+    coded = [_coded(sample.columns, edges) for sample in samples]
+    firsts: list[Floats] = [np.zeros(0)] * len(samples)
+    for half in (0, 1):
+        trees = _fitted([coded[n] for n in range(len(samples)) if n % 2 != half], samples[1 - half :: 2])
+        for n in range(half, len(samples), 2):
+            firsts[n] = np.clip(trees.decision_function(coded[n]), -LARGEST, LARGEST).astype(np.float32)
+    alone = _fitted(coded, samples)
+    beside = []
+    for sample, first in zip(samples, firsts, strict=True):
+        said = Judgements.of(sample.context)
+        score = np.where(_acting(sample.context), first, 0).astype(np.float32)
+        beside.append({name: known(column) for name, column in around(sample.context, said, score)})
+    more = _edges(beside, samples)
+    coded = [np.concatenate([one, _coded(columns, more)], axis=1) for one, columns in zip(coded, beside, strict=True)]
+    among = _fitted(coded, samples)
+    listed = {name: [float(value) for value in values] for name, values in {**edges, **more}.items()}
+    return {"edges": listed, "alone": _written(alone), "among": _written(among)}
+
+
+def _acting(context: Context) -> Flags:
+    """Mark the accounts that judge or are judged, or own an agent."""
+    ledger = context.ledger
+    out = np.zeros(ledger.accounts, bool)
+    out[ledger.opinions.rater] = True
+    out[ledger.subject_account[ledger.opinions.subject]] = True
+    out[ledger.owner] = True
+    return out
+
+
+def _edges(found: Sequence[dict[str, Floats]], samples: Sequence[Sample]) -> dict[str, Floats]:
+    """Return the values between which the codes of each feature lie."""
+    out = {}
+    for name in found[0]:
+        column = np.concatenate([one[name][sample.judged] for one, sample in zip(found, samples, strict=True)])
+        out[name] = np.unique(np.quantile(column, _QUANTILES).astype(np.float32))
+    return out
+
+
+def _coded(columns: dict[str, Floats], edges: dict[str, Floats]) -> Any:
+    return np.column_stack([np.searchsorted(edges[name], column) for name, column in columns.items()]).astype(np.uint8)
+
+
+def _fitted(coded: Sequence[Any], samples: Sequence[Sample]) -> HistGradientBoostingClassifier:
+    """Return trees for the accounts that count."""
+    trees = HistGradientBoostingClassifier(
+        max_iter=_TREES,
+        learning_rate=0.12,
+        max_depth=_DEPTH,
+        max_leaf_nodes=16,
+        min_samples_leaf=40,
+        l2_regularization=5.0,
+        max_features=0.3,
+        early_stopping=False,
+        random_state=0,
+    )
+    every = np.concatenate([codes[sample.judged] for codes, sample in zip(coded, samples, strict=True)])
+    return trees.fit(every, np.concatenate([sample.guilty[sample.judged] for sample in samples]))
+
+
+def _written(trees: HistGradientBoostingClassifier) -> dict[str, Any]:
+    """Return trees as lists, each filled up to the same depth."""
+    inner = 2**_DEPTH - 1
+    out: dict[str, Any] = {"base": float(trees._baseline_prediction.item()), "feature": [], "above": [], "value": []}  # noqa: SLF001
+    for (one,) in trees._predictors:  # noqa: SLF001  # scikit-learn has no other way out
+        feature, above, value = [0] * inner, [255] * inner, [0.0] * (inner + 1)
+
+        def fill(node: Any, place: int, nodes: Any, lists: tuple[list[int], list[int], list[float]]) -> None:
+            if place >= inner:
+                lists[2][place - inner] = round(float(node["value"]), 5)
+            elif node["is_leaf"]:
+                fill(node, 2 * place + 1, nodes, lists)
+                fill(node, 2 * place + 2, nodes, lists)
+            else:
+                lists[0][place], lists[1][place] = int(node["feature_idx"]), int(np.floor(node["num_threshold"]))
+                fill(nodes[node["left"]], 2 * place + 1, nodes, lists)
+                fill(nodes[node["right"]], 2 * place + 2, nodes, lists)
+
+        fill(one.nodes[0], 0, one.nodes, (feature, above, value))
+        for name, values in (("feature", feature), ("above", above), ("value", value)):
+            out[name].append(values)
+    return out
+
+
+def main() -> None:
+    """Build the worlds, train, and write the models."""
+    console, samples = Console(), []
+    for seed in SEEDS:
+        console.print(f"world {seed}")
+        tables, told = drawn_world(seed).tables()
+        engine = Engine().fit(tables)
+        truth = Truth.of(engine, told)
+        samples.append(Sample.of(engine.context_, engine.suspicion_.parts, truth.judged, truth.attack >= 0))
+    write(train(samples))
+    console.print(f"written: {MODEL.name}")
+
+
+def write(data: dict[str, Any]) -> None:
+    """Write the models.
+
+    Args:
+        data: Both models as lists and objects.
+    """
+    Model.of(data)
+    lines = json.dumps(data, separators=(",", ":")).replace("],", "],\n")
+    MODEL.write_text(lines + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,372 @@
+"""Features: what is odd about an account, as numbers of which each says little alone.
+
+An opinion is odd without any trace of business, far from what others say, by a young account, or about a subject that
+hardly anybody judges. Each sign is measured for every opinion. It is gathered for the account that wrote the opinion,
+and for the account that the opinion is about. `bilateral.trust.neighbours` looks at the accounts around.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, group_sums, pairs
+from bilateral.trust.opinions import Kind
+from bilateral.trust.sharing import sharing
+from bilateral.trust.significance import excess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bilateral.trust.context import Context
+    from bilateral.trust.ledger import Ledger
+
+PARTS: Final = (
+    "co-targeting", "links", "wash payments", "blocks", "lockstep", "retaliation", "values", "kin of flagged",
+    "praised by flagged", "tied by others",
+)  # fmt: skip
+"""The parts of a suspicion that are features, too."""
+
+_HIGH: Final = 60.0
+_SPREAD: Final = 15.0
+_NEVER: Final = 400 * 86400.0
+_RARE: Final = 60
+_CLUSTERING: Final = 6.0
+_FRESH: Final = 1.6
+_FEW: Final = 3
+_BOTH_ENDS: Final = frozenset({"distance", "grounded distance", "height", "age", "novelty", "pause", "popularity"})
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """The first opinion of each pair of rater and subject, as parallel arrays sorted by subject and time.
+
+    Attributes:
+        rows: Their positions among the opinions.
+        rater: The account that judges.
+        rated: The account that answers for the subject.
+        subject: The subject.
+        kind: The kind of opinion.
+        height: The percentage above the mean of its kind.
+        praise: Marks the favourable ones.
+        traced: Marks those whose two accounts other rows join as client and server: payments, or answers.
+        distance: The percentage above what others say about the subject.
+        served: The pairs of server and client of payments, as `pairs` joins them, ascending.
+    """
+
+    rows: Ints
+    rater: Ints
+    rated: Ints
+    subject: Ints
+    kind: Ints
+    height: Floats
+    praise: Flags
+    traced: Flags
+    distance: Floats
+    served: Ints
+
+    @classmethod
+    def of(cls, context: Context) -> Judgements:
+        """Collect the judgements of a context.
+
+        Args:
+            context: The ledger and what detectors share.
+        """
+        ledger, opinions = context.ledger, context.ledger.opinions
+        rows = context.pair[np.isfinite(opinions.percent[context.pair])]
+        rows = np.sort(rows[opinions.kind[rows] != Kind.CONSTANT_TAG])
+        rater, subject, kind = opinions.rater[rows], opinions.subject[rows], opinions.kind[rows]
+        rated, percent = ledger.subject_account[subject].astype(np.int32), opinions.percent[rows]
+        usual = context.mean[kind]
+        client, server = clients_and_servers(ledger)
+        served = np.unique(pairs(server, client, ledger.accounts))
+        return cls(
+            rows=rows,
+            rater=rater,
+            rated=rated,
+            subject=subject,
+            kind=kind,
+            height=_single(percent - usual),
+            praise=percent >= _HIGH,
+            traced=_traces(ledger, rater, rated, kind, served),
+            distance=_single(percent - except_own(percent, subject, ledger.subjects, usual)),
+            served=served,
+        )
+
+
+def clients_and_servers(ledger: Ledger) -> tuple[Ints, Ints]:
+    """Return the payer and the owner of the agent of each payment for a known agent.
+
+    Args:
+        ledger: The coded tables.
+    """
+    paid = (ledger.payer >= 0) & (ledger.paid_agent >= 0)
+    agent = ledger.paid_agent[paid]
+    return ledger.payer[paid], ledger.owner[agent] if len(agent) else agent
+
+
+def except_own(values: Floats, groups: Ints, size: int, prior: Floats | float) -> Floats:
+    """Return the mean of the other values of each row's group, drawn towards a prior by one value.
+
+    Args:
+        values: One value a row.
+        groups: The group of each row.
+        size: The number of groups.
+        prior: The prior.
+    """
+    total, count = group_sums(values, groups, size)[groups], np.bincount(groups, minlength=size)[groups]
+    return np.asarray((total - values + prior) / count, np.float64)
+
+
+def mean_by(values: Floats | Flags, groups: Ints, size: int) -> Floats:
+    """Return the mean of values by group; nan for a group without any.
+
+    Args:
+        values: One value a row.
+        groups: The group of each row.
+        size: The number of groups.
+    """
+    count = np.bincount(groups, minlength=size)
+    return np.where(count > 0, group_sums(values, groups, size) / np.maximum(count, 1), np.nan)
+
+
+def top_by(values: Floats | Flags, groups: Ints, size: int) -> Floats:
+    """Return the largest value by group; nan for a group without any.
+
+    Args:
+        values: One value a row.
+        groups: The group of each row.
+        size: The number of groups.
+    """
+    out = np.full(size, -np.inf, np.float32)
+    np.maximum.at(out, groups, _single(values))
+    out[np.isneginf(out)] = np.nan
+    return out
+
+
+def features(context: Context, said: Judgements, parts: dict[str, Floats]) -> Iterator[tuple[str, Floats]]:
+    """Yield the features of all accounts, one by one; nan where one is unknown.
+
+    Args:
+        context: The ledger and what detectors share.
+        said: The judgements.
+        parts: The parts of the suspicion of accounts, by detector.
+    """
+    size = context.ledger.accounts
+    for name in PARTS:
+        yield f"part {name}", parts.get(name, np.zeros(size))
+    yield "opinions", np.log1p(np.bincount(said.rater, minlength=size))
+    yield "received", np.log1p(np.bincount(said.rated, minlength=size))
+    for name, values in _signs(context, said):
+        yield f"mean {name} as rater", mean_by(values, said.rater, size)
+        yield f"top {name} as rater", top_by(values, said.rater, size)
+        if name in _BOTH_ENDS:
+            yield f"least {name} as rater", -top_by(-values, said.rater, size)
+        yield f"mean {name} as rated", mean_by(values, said.rated, size)
+        yield f"mean {name} of praise", mean_by(values[said.praise], said.rated[said.praise], size)
+    yield from _untraced(said, size)
+    yield from _gaps(context, said)
+    yield from _business(context, said)
+    yield from _spans(context)
+    yield from _shared(context)
+    yield from _partners(context, said)
+
+
+def _single(values: Floats | Flags) -> Floats:
+    return np.asarray(values, np.float32)
+
+
+def _signs(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+    """Yield the signs of opinions."""
+    ledger, opinions, rows = context.ledger, context.ledger.opinions, said.rows
+    yield "distance", said.distance
+    yield "height", said.height
+    yield "grounded distance", _grounded_distance(context, said)
+    yield "untraced", _single(~said.traced)
+    back, forth = _money(context, said)
+    yield "money back", _single(back)
+    yield "money forth", _single(forth)
+    yield "freshness", _single(-np.log(np.maximum(context.freshness[rows], 1e-6)))
+    yield "risk", _single(-np.log(np.maximum(context.risk[rows], 1e-6)))
+    yield "age", _hours(opinions.ts[rows] - context.kin.born[said.rater])
+    agent = np.maximum(ledger.subject_agent[said.subject], 0)
+    yield "novelty", _hours(opinions.ts[rows] - ledger.registered[agent] if ledger.agents else np.zeros(len(rows)))
+    yield "popularity", _single(np.log(np.maximum(context.judged[said.subject], 1)))
+    yield "pause", _pauses(said.subject, opinions.ts[rows])
+    yield "proof", _single(opinions.payment[rows] >= 0)
+
+
+def _hours(seconds: Floats) -> Floats:
+    """Return the logarithm of hours."""
+    return _single(np.log1p(np.maximum(seconds, 0) / 3600))
+
+
+def _grounded_distance(context: Context, said: Judgements) -> Floats:
+    """Return how far opinions lie above what others say who paid or judge several subjects."""
+    grounded, usual = context.grounded[said.rows], context.mean[said.kind]
+    percent = said.height + usual
+    others = context.grounded_sum[said.subject] - np.where(grounded, percent, 0) + usual
+    return _single(percent - others / (context.grounded_count[said.subject] - grounded + 1))
+
+
+def _traces(ledger: Ledger, rater: Ints, rated: Ints, kind: Ints, served: Ints) -> Flags:
+    """Mark the opinions with another row of the same client and server. Validations have no such rows."""
+    size = ledger.accounts
+    feedback, answer = kind == Kind.FEEDBACK, kind == Kind.CLIENT_RATING
+    asked = np.unique(pairs(rated[feedback], rater[feedback], size))
+    answered = np.unique(pairs(rater[answer], rated[answer], size))
+    own = np.where(answer, pairs(rater, rated, size), pairs(rated, rater, size))
+    found = contained(own, served)
+    found |= feedback & contained(own, answered)
+    found |= answer & contained(own, asked)
+    return found | ~(feedback | answer)
+
+
+def _money(context: Context, said: Judgements) -> tuple[Flags, Flags]:
+    """Mark the opinions whose rater got money from the rated, and those whose rater sent it some for no service."""
+    ledger = context.ledger
+    size, hub = ledger.accounts, context.kin.is_hub
+    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
+    inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
+    moved = np.unique(pairs(ledger.dst[inside], ledger.src[inside], size))  # the receiver first, as servers are
+    there, here = pairs(said.rated, said.rater, size), pairs(said.rater, said.rated, size)
+    is_answer = said.kind == Kind.CLIENT_RATING
+    back = contained(here, moved) | (~is_answer & contained(here, said.served))
+    forth = contained(there, moved) | (is_answer & contained(there, said.served))
+    return back, forth
+
+
+def _pauses(subject: Ints, ts: Floats) -> Floats:
+    """Return the shorter pause to the opinions before and after about the same subject, in hours on a logarithm."""
+    pause = np.full(len(ts), _NEVER)
+    if len(ts) > 1:
+        gap = np.where(np.diff(subject) == 0, np.diff(ts), _NEVER)
+        pause[1:] = gap
+        pause[:-1] = np.minimum(pause[:-1], gap)
+    return _hours(pause)
+
+
+def _untraced(said: Judgements, size: int) -> Iterator[tuple[str, Floats]]:
+    """Yield how improbable so few traces are, of opinions written and received."""
+    usable = (said.kind == Kind.FEEDBACK) | (said.kind == Kind.CLIENT_RATING)
+    odd = usable & ~said.traced
+    base = float(np.clip(odd.sum() / max(usable.sum(), 1), 0.02, 0.98)) if len(odd) else 0.5
+    ratio = np.where(odd, np.log(1 / base), np.where(usable, np.log(0.25 / (1 - base)), 0.0))
+    for name, group in (("as rater", said.rater), ("as rated", said.rated)):
+        yield f"untraced {name}", group_sums(ratio, group, size)
+        yield f"number untraced {name}", np.log1p(group_sums(odd, group, size))
+
+
+def _gaps(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+    """Yield how opinions about an account differ: those of odd raters from the others, and all of them."""
+    size = context.ledger.accounts
+    percent = said.height + context.mean[said.kind]
+    for name, odd in (
+        ("untraced", ~said.traced),
+        ("fresh", -np.log(np.maximum(context.freshness[said.rows], 1e-6)) > _FRESH),
+        ("thin", context.activity[said.rater] <= _FEW),
+    ):
+        one, other = np.bincount(said.rated[odd], minlength=size), np.bincount(said.rated[~odd], minlength=size)
+        gap = mean_by(percent[odd], said.rated[odd], size) - mean_by(percent[~odd], said.rated[~odd], size)
+        score = gap / (_SPREAD * np.sqrt(1 / np.maximum(one, 1) + 1 / np.maximum(other, 1)))
+        yield f"gap of {name}", score
+        row = np.nan_to_num(score[said.rated] * np.where(odd, 1, -1), nan=-9)
+        yield f"gap of {name} as rater", top_by(row, said.rater, size)
+    spread = _spread(percent, said.rated, size)
+    yield "spread as rated", spread
+    yield "spread as rated, seen by raters", top_by(np.nan_to_num(spread[said.rated]) * said.praise, said.rater, size)
+    yield "spread as rater", _spread(percent, said.rater, size)
+    surprise = said.distance - except_own(said.distance, said.rater, size, 0.0)
+    yield "top surprise as rater", top_by(surprise, said.rater, size)
+    yield "least surprise as rater", -top_by(-surprise, said.rater, size)
+
+
+def _spread(percent: Floats, groups: Ints, size: int) -> Floats:
+    """Return the standard deviation by group; nan for fewer than two values."""
+    middle = mean_by(percent, groups, size)
+    variance = np.maximum(mean_by(percent**2, groups, size) - middle**2, 0)
+    return np.where(np.bincount(groups, minlength=size) > 1, np.sqrt(variance), np.nan)
+
+
+def _business(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+    """Yield payments, answers and transfers beside opinions."""
+    ledger = context.ledger
+    size, feedback = ledger.accounts, said.kind == Kind.FEEDBACK
+    client, server = clients_and_servers(ledger)
+    pays, earns = np.bincount(client, minlength=size), np.bincount(server, minlength=size)
+    writes, gets = (np.bincount(one[feedback], minlength=size) for one in (said.rater, said.rated))
+    rates, rated = (np.bincount(one[~feedback], minlength=size) for one in (said.rater, said.rated))
+    for name, left, right in (
+        ("payments to feedback as client", pays, writes),
+        ("payments to feedback as server", earns, gets),
+        ("ratings to feedback as client", rated, writes),
+        ("ratings to feedback as server", rates, gets),
+        ("ratings to payments as server", rates, earns),
+        ("ratings to payments as client", rated, pays),
+    ):
+        yield name, np.where(left + right > 0, np.log((left + 0.5) / (right + 0.5)), np.nan)
+    known = (ledger.payer >= 0) & (ledger.paid_agent >= 0)
+    amount = np.log(np.maximum(ledger.amount[known], 1e-9))
+    yield "amount as client", mean_by(amount, client, size)
+    yield "amount as server", mean_by(amount, server, size)
+    later = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
+    later &= ledger.funder[np.maximum(ledger.dst, 0)] != ledger.src
+    yield "transfers out", np.log1p(np.bincount(ledger.src[later], minlength=size))
+    yield "transfers in", np.log1p(np.bincount(ledger.dst[later], minlength=size))
+    yield "funds", np.log1p(np.bincount(ledger.funder[ledger.funder >= 0], minlength=size))
+    funded = np.nan_to_num(ledger.funded_with)
+    yield "funded with", np.where(funded > 0, np.log(np.maximum(funded, 1e-9)), np.nan)
+    yield "funded by hub", np.where(ledger.funder >= 0, context.kin.is_hub[np.maximum(ledger.funder, 0)], np.nan)
+
+
+def _spans(context: Context) -> Iterator[tuple[str, Floats]]:
+    """Yield how an account's acts lie in the time since its birth."""
+    ledger, opinions = context.ledger, context.ledger.opinions
+    size, born = ledger.accounts, context.kin.born
+    end = max((float(times.max()) for times in (opinions.ts, ledger.paid_at) if len(times)), default=0.0)
+    first, last = np.full(size, np.inf), np.full(size, -np.inf)
+    paid = ledger.payer >= 0
+    for who, times in ((opinions.rater, opinions.ts), (ledger.payer[paid], ledger.paid_at[paid])):
+        np.minimum.at(first, who, times)
+        np.maximum.at(last, who, times)
+    known = np.isfinite(first)
+    first, last, life = np.where(known, first, np.nan), np.where(known, last, np.nan), np.maximum(end - born, 1)
+    yield "first act", _hours(first - born)
+    yield "first act in life", (first - born) / life
+    yield "last act in life", (last - born) / life
+    yield "span", _hours(last - first)
+    yield "life", _hours(end - born)
+
+
+def _shared(context: Context) -> Iterator[tuple[str, Floats]]:
+    """Yield how many other accounts share a wallet, a URI, a source of funds or a collector with an account."""
+    ledger = context.ledger
+    size = ledger.accounts
+    for name, group in (("wallet", ledger.wallet), ("uri", ledger.uri)):
+        known = group >= 0
+        key, owner = np.divmod(np.unique(pairs(group[known], ledger.owner[known], size)), max(size, 1))
+        _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
+        out = np.zeros(size)
+        np.maximum.at(out, owner, np.log(count[inverse]))
+        yield f"owners of one {name}", out
+    for grouping in context.kin.groupings:
+        inside = grouping.group >= 0
+        count = np.bincount(grouping.group[inside], minlength=max(grouping.size, 1))
+        yield f"size of {grouping.name}", np.where(inside, np.log(np.maximum(count[grouping.group], 1)), 0.0)
+
+
+def _partners(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
+    """Yield how far accounts share more subjects than chance allows with the account that shares most with them."""
+    size = context.ledger.accounts
+    found = sharing(said.rater, said.subject, (size, context.ledger.subjects), _RARE)
+    digits = -np.log10(excess(found.count, _CLUSTERING * found.expected))
+    top, number, most = np.zeros(size), np.zeros(size), np.zeros(size)
+    for one in (found.left, found.right):
+        np.maximum.at(top, one, digits)
+        np.maximum.at(most, one, found.count)
+        number += np.bincount(one[digits > 2], minlength=size)  # noqa: PLR2004  # one in a hundred by chance
+    yield "top shared", top
+    yield "number shared", np.log1p(number)
+    yield "most shared", np.log1p(most)

@@ -1,0 +1,62 @@
+"""Features of the accounts around an account: those it judges, is judged with, moves money with, and is kin of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bilateral.trust.arrays import Floats, Ints, group_sums
+from bilateral.trust.features import clients_and_servers, except_own, mean_by, top_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bilateral.trust.context import Context
+    from bilateral.trust.features import Judgements
+
+
+def around(context: Context, said: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
+    """Yield the features of all accounts, one by one; nan where one is unknown.
+
+    Args:
+        context: The ledger and what detectors share.
+        said: The judgements.
+        score: A first score of each account.
+    """
+    ledger = context.ledger
+    size = ledger.accounts
+    base = float(score[said.rater].mean()) if len(said.rater) else 0.0
+    yield "itself", score
+    for name, chosen in (("praise", said.praise), ("other", ~said.praise)):
+        rater, rated, subject = said.rater[chosen], said.rated[chosen], said.subject[chosen]
+        beside = except_own(score[rater], subject, ledger.subjects, base)
+        yield f"raters beside, {name}, mean", mean_by(beside, rater, size)
+        yield f"raters beside, {name}, top", top_by(beside, rater, size)
+        yield f"raters, {name}, mean", mean_by(score[rater], rated, size)
+        yield f"raters, {name}, sum", group_sums(score[rater] - base, rated, size)
+        yield f"rated, {name}, mean", mean_by(score[rated], rater, size)
+        yield f"rated, {name}, top", top_by(score[rated], rater, size)
+    for name, left, right in _ties(context):
+        yield f"{name}, mean", mean_by(score[right], left, size)
+        yield f"{name}, top", top_by(score[right], left, size)
+    for grouping in context.kin.groupings:
+        inside = grouping.group >= 0
+        out = np.full(size, np.nan)
+        out[inside] = except_own(score[inside], grouping.group[inside], max(grouping.size, 1), base)
+        yield f"kin by {grouping.name}", out
+    owner, wallet = ledger.owner[ledger.wallet >= 0], ledger.wallet[ledger.wallet >= 0]
+    yield "owners of one wallet, mean", top_by(except_own(score[owner], wallet, size, base), owner, size)
+
+
+def _ties(context: Context) -> Iterator[tuple[str, Ints, Ints]]:
+    """Yield the ties of money, each as the accounts of one end and of the other."""
+    ledger, hub = context.ledger, context.kin.is_hub
+    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
+    inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
+    src, dst = ledger.src[inside], ledger.dst[inside]
+    yield "receivers of its money", src, dst
+    yield "senders of its money", dst, src
+    client, server = clients_and_servers(ledger)
+    yield "whom it pays", client, server
+    yield "who pays it", server, client
