@@ -114,7 +114,9 @@ _WAYS: Final = (
     Evasion("wash payments", "pay, and leave the money", 0, 0, 10, 0, 0.0),
     Evasion("blocks", "pay for each praise, and praise ten others each", 0, 100, 110, 0, 100 * _SERVICE),
     Evasion("lockstep", "let each account use and rate three others, over months", 0, 30, 30, 90, 30 * _SERVICE),
-    Evasion("weak signs", "the same, pay for the praise, and give 93 at most", 0, 30, 40, 90, 30 * _SERVICE),
+    Evasion(
+        "weak signs", "the same, pay for the praise, and give what others would give", 0, 30, 40, 90, 30 * _SERVICE
+    ),
     Evasion("retaliation", "rate critics only after other servers did", 0, 0, 0, 7, 0.0),
     Evasion("reviewed kin", "a new source of funds after each verdict", 1, 0, 11, 0, _WITHDRAWAL),
     Evasion("values", "values in range, and payments of one's own", 0, 0, 10, 0, 0.0),

@@ -9,7 +9,13 @@ from bench.trust.study import interval
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 
-_COLOURS: Final = {"visible": "#4477aa", "seen": "#228833", "watched": "#ccbb44", "latest": "#ee6677"}
+_COLOURS: Final = {
+    "visible": "#4477aa",
+    "seen": "#228833",
+    "watched": "#ccbb44",
+    "latest": "#ee6677",
+    "newest": "#aa3377",
+}
 
 Bar = tuple[str, tuple[float, float, float], str]
 
@@ -27,7 +33,7 @@ def plots(figures: dict[str, Any]) -> None:
         for name, row in sets[kind].items()
         if name.startswith("family ")
     ]
-    title = "Recall by family: blue visible, green seen, yellow watched, red latest"
+    title = "Recall by family: blue visible, green seen, yellow watched, red latest, purple newest"
     _draw("trust-families", title, "recall at 1 %", families)
     methods: list[Bar] = [
         (f"{name}, {kind}", interval(row["AUC"]), colour)

@@ -105,7 +105,12 @@ class Engine:
             later: The rows of later blocks.
             reviews: As for `fit`.
             trusted: As for `fit`.
+
+        Raises:
+            InvalidArgumentError: The steps read the tables of a database, which lack the later rows.
         """
+        if self.steps.holds_tables:
+            raise InvalidArgumentError("a database holds the tables: add the rows there, and renew(database.tables())")
         changed = frozenset(name for name in COLUMNS if getattr(later, name).num_rows)
         if not changed and reviews is None and not trusted:
             return self

@@ -221,7 +221,8 @@ def _traces(ledger: Ledger, rater: Ints, rated: Ints, kind: Ints, served: Ints) 
     found = contained(own, served)
     found |= feedback & contained(own, answered)
     found |= answer & contained(own, asked)
-    return found | ~(feedback | answer)
+    traced: Flags = found | ~(feedback | answer)
+    return traced
 
 
 def _money(context: Context, said: Judgements) -> tuple[Flags, Flags]:

@@ -13,7 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bilateral.trust.arrays import Flags, Floats, Ints, first_of, pairs
-from bilateral.trust.columns import LARGEST, at, coded_together, distinct, equal, flags, floats, integers, positions, shared_codes
+from bilateral.trust.columns import (
+    LARGEST,
+    at,
+    coded_together,
+    distinct,
+    equal,
+    flags,
+    floats,
+    integers,
+    positions,
+    shared_codes,
+)
 from bilateral.trust.holdings import Holdings
 from bilateral.trust.opinions import Kind, Opinions, proven, scaled
 from bilateral.trust.steps import ARRAYS, First, Moves, Steps

@@ -6,6 +6,7 @@ them as by arrays, which a test compares.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -20,6 +21,8 @@ from bilateral.trust.steps import KINDS, Cells, Degrees, Edges, First, Moves, St
 from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bilateral.trust.arrays import Floats, Ints
     from bilateral.trust.ledger import Ledger
 
@@ -39,6 +42,8 @@ class Relational(Steps):
     Raises:
         InvalidArgumentError: The database has no agents or no feedback.
     """
+
+    holds_tables = True
 
     def __init__(self, connection: Any) -> None:
         """See the class."""
@@ -73,7 +78,7 @@ class Relational(Steps):
 
     def tables(self) -> Tables:
         """Return the tables, for the steps that arrays do."""
-        return Tables.of(**{name: self._table(name).to_pyarrow() for name in self._names})
+        return Tables.of(**{name: self._out(self._table(name)) for name in self._names})
 
     def first_transfers(self, addresses: pa.Array, moves: Moves) -> First:  # noqa: ARG002
         """See `Steps`."""
@@ -118,7 +123,8 @@ class Relational(Steps):
         found = self._edges(ledger)
         joined = found.join(kin, found.rater == kin.member).select("subject", "kind", "kin")
         counted = joined.group_by("subject", "kin").aggregate(raters=joined.count())
-        tests = int(self.connection.execute(counted.count()))
+        with _interruptible():
+            tests = int(self.connection.execute(counted.count()))
         many = self._out(counted.filter(counted.raters > 1))
         subject, own, count = (_array(many, name) for name in ("subject", "kin", "raters"))
         order = np.lexsort((own, subject))
@@ -157,7 +163,8 @@ class Relational(Steps):
         """Return the distinct pairs of rater and subject in numbers, as a temporary table of the database."""
         if self._coded is None or self._coded[0] is not ledger:
             self._coded = None  # drops the former table
-            self._coded = ledger, self._opinions(ledger).distinct().cache()
+            with _interruptible():
+                self._coded = ledger, self._opinions(ledger).distinct().cache()
         return self._coded[1]
 
     def _opinions(self, ledger: Ledger) -> Any:
@@ -219,7 +226,19 @@ class Relational(Steps):
 
     def _out(self, expression: Any) -> pa.Table:
         """Return the rows of an expression."""
-        return self.connection.to_pyarrow(expression)
+        with _interruptible():
+            return self.connection.to_pyarrow(expression)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a query of DuckDB as it ends everything else. DuckDB has an error of its own for it."""
+    import duckdb  # noqa: PLC0415  # heavy, and for this path only
+
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
 
 
 def _array(table: pa.Table, name: str) -> Any:

@@ -36,6 +36,10 @@ UNKNOWN: Final = -1e6
 
 MODEL: Final = Path(__file__).with_name("signs.json")
 
+_USUAL: Final = 0.8
+_USUAL_SCORE: Final = -2.0
+"""The share of accounts that no market is worse than, and the largest score that they have."""
+
 _ROWS: Final = 65_536
 """Accounts that are scored at once."""
 
@@ -171,7 +175,9 @@ def weak_signs(context: Context, parts: dict[str, Floats]) -> Floats:
     acts[ledger.owner] = True
     chosen, out = np.flatnonzero(acts), np.zeros(ledger.accounts)
     if len(ledger.opinions):
-        out[chosen] = MOST / (1 + np.exp(-model().scores(context, parts, chosen).astype(np.float64)))
+        score = model().scores(context, parts, chosen).astype(np.float64)
+        score -= max(0.0, float(np.quantile(score, _USUAL)) - _USUAL_SCORE)  # a market that is odd as a whole
+        out[chosen] = MOST / (1 + np.exp(-score))
     return out
 
 

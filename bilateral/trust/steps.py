@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -103,7 +103,13 @@ class Cells:
 
 
 class Steps(ABC):
-    """The relational steps. Each answer is the same, however it is computed."""
+    """The relational steps. Each answer is the same, however it is computed.
+
+    Attributes:
+        holds_tables: True if the steps read tables that are held elsewhere, so that rows cannot be added to them here.
+    """
+
+    holds_tables: ClassVar[bool] = False
 
     @abstractmethod
     def first_transfers(self, addresses: pa.Array, moves: Moves) -> First:

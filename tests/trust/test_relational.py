@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from threading import Timer
 
 import ibis
 import numpy as np
@@ -145,3 +146,19 @@ def test_missing_tables_are_empty_and_agents_are_needed(tables):
     same(Results.of(Engine().fit(part)), Results.of(Engine(steps=database).fit(database.tables())))
     with pytest.raises(InvalidArgumentError, match="the database has no table agents: it needs agents and feedback"):
         stored(tables, without=("agents",))
+
+
+def test_rows_of_a_database_are_not_added_here(tables):
+    engine = Engine(steps=stored(tables)).fit(tables)
+    with pytest.raises(InvalidArgumentError, match="add the rows there"):
+        engine.update(tables)
+
+
+def test_an_interrupted_query_ends_as_a_keyboard_interrupt(tables):
+    database = stored(tables)
+    slow = database.connection.sql("SELECT sum(a.range * b.range) AS total FROM range(10000000) a, range(10000000) b")
+    timer = Timer(0.5, database.connection.con.interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        database._out(slow)
+    timer.join()

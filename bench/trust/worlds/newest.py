@@ -109,9 +109,7 @@ def judge_shopping(world: World, attack: Attack) -> None:
     judges = []
     for _ in range(3):
         owner = _owner(world, attack, at + world.random.uniform(0, 10 * DAY))
-        judge = world.agent(
-            owner, owner.born + HOUR, 50.0, is_validator=True, role="beneficiary", attack=attack.number
-        )
+        judge = world.agent(owner, owner.born + HOUR, 50.0, is_validator=True, role="beneficiary", attack=attack.number)
         for place in world.random.choice(len(world.servers), 8, replace=False):
             agent = world.servers[place]
             world.validate(judge, agent, agent.quality + world.random.normal(0, 5), world.time(max(judge.ts, agent.ts)))

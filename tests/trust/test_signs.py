@@ -1,0 +1,88 @@
+"""Weak signs: the features, the models that weigh them, and their training on drawn attacks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.trust.train import Sample, train
+from bench.trust.worlds.drawn import FAMILY, drawn
+from bench.trust.worlds.honest import honest_world
+from bench.trust.worlds.world import Settings
+from bilateral.trust.engine import Engine
+from bilateral.trust.features import Judgements, features
+from bilateral.trust.neighbours import around
+from bilateral.trust.signs import MOST, Model, Trees, known, model
+
+
+def test_the_models_know_every_feature_in_its_order(market):
+    engine = Engine().fit(market.tables())
+    context, said = engine.context_, Judgements.of(engine.context_)
+    names = [name for name, _ in features(context, said, engine.suspicion_.parts)]
+    names += [name for name, _ in around(context, said, np.zeros(context.ledger.accounts))]
+    assert names == list(model().edges)
+    assert max(model().among.feature.max(), model().alone.feature.max()) < len(names)
+
+
+def test_a_tree_goes_left_up_to_its_limit_and_right_above_it():
+    trees = Trees.of(
+        {
+            "base": 0.5,
+            "feature": [[0, 1, 1]],
+            "above": [[3, 1, 255]],
+            "value": [[1.0, 2.0, 4.0, 8.0]],
+        }
+    )
+    codes = np.array([[3, 3, 4, 255], [1, 2, 0, 255]], np.uint8)
+    assert trees.score(codes).tolist() == [1.5, 2.5, 4.5, 4.5]
+
+
+def test_unknown_and_infinite_values_have_codes():
+    assert known(np.array([np.nan, np.inf, -np.inf, 2.0])).tolist() == [-1e6, 1e6, -1e6, 2.0]
+
+
+def test_an_opinion_is_traced_by_a_payment_or_an_answer_of_the_same_two(scene):
+    scene.agent(1, "owner")
+    for client in ("payer", "answered", "untraced"):
+        scene.feedback(client, 1, 80)
+    scene.payment("payer", "owner", 1)
+    scene.rating("answered", 1, 80)
+    context = scene.context()
+    said = Judgements.of(context)
+    names = context.ledger.addresses.take(said.rater[said.kind == 0]).to_pylist()
+    assert dict(zip(names, said.traced[said.kind == 0].tolist(), strict=True)) == {
+        "payer": True,
+        "answered": True,
+        "untraced": False,
+    }
+
+
+def test_whom_nothing_speaks_against_gets_hardly_any_suspicion(market):
+    weak = Engine().fit(market.tables()).suspicion_.parts["weak signs"]
+    assert weak.min() >= 0
+    assert weak.max() <= MOST
+    assert np.median(weak) < MOST / 4
+
+
+def test_trained_models_rank_attackers_first():
+    made = honest_world(7, Settings(clients=250, owners=120, platforms=1, communities=2))
+    for _ in range(12):
+        drawn(made, made.begin(FAMILY, 8))
+    tables, told = made.tables()
+    engine = Engine().fit(tables)
+    context = engine.context_
+    attack = {row["address"]: row["attack"] for row in told["accounts"].to_pylist()}
+    guilty = np.array([attack[address] >= 0 for address in context.ledger.addresses.to_pylist()])
+    sample = Sample.of(context, engine.suspicion_.parts, engine.judged(), guilty)
+    learned = Model.of(train([sample, sample]))
+    chosen = np.flatnonzero(sample.judged)
+    score = learned.scores(context, engine.suspicion_.parts, chosen)
+    assert score[guilty[chosen]].mean() > score[~guilty[chosen]].mean() + 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_drawn_attack_has_members(seed):
+    made = honest_world(seed, Settings(clients=250, owners=120, platforms=1, communities=2))
+    drawn(made, made.begin(FAMILY, 6))
+    members = [one for one in (*made.accounts, *made.agents) if one.attack == 0]
+    assert len(members) >= 6
