@@ -269,7 +269,9 @@ def _test_reference(rows: Rows, name: str, operator: str, operand: Any) -> Condi
     """Return the condition of a filter on the id of the entity that a row names."""
     linked = rows.links[name]()
     if operand is None:
-        found = _has(linked, {})
-        return ~found if operator == "" else found
+        # PostgreSQL asks a query with an offset for each row. Else it finds all linked rows first, whatever the limit.
+        found: Select[Any] = _rows_of(linked, select(literal_column("1")).where(*linked.conditions))
+        is_linked = exists(found if rows.scope.dialect.name == "sqlite" else found.offset(0))
+        return ~is_linked if operator == "" else is_linked
     # "Not" is true of rows that name another entity, and not of those that name none.
     return _has(linked, {f"id_{operator}".rstrip("_"): operand})
