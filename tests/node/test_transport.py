@@ -264,7 +264,7 @@ def test_threads_share_a_transport_and_each_has_its_own_deadline(node):
     node.reply = lambda handler, body: (
         node.released.wait(2 * SOON) if body["method"] == "eth_call" else reply_with(handler, answer_to(body))
     )
-    transport = Transport(node.url, 0.5)
+    transport = Transport(node.url, 2.0)
     failures = []
 
     def stall():
