@@ -15,7 +15,6 @@ from bench.trust.worlds.newest import NEWEST
 from bench.trust.worlds.watched import WATCHED
 from bilateral.trust.arrays import Floats
 from bilateral.trust.engine import Engine
-from bilateral.trust.suspicion import RANKING
 
 Row = dict[str, float]
 
@@ -83,7 +82,7 @@ def rotated(kind_seeds: range) -> Row:
     gaps, precision, recall = [], [], []
     for seed in kind_seeds:
         engine, truth = run("seen", seed)
-        total = engine.suspicion_.total - sum(engine.suspicion_.parts[name] for name in RANKING)
+        total = engine.suspicion_.unranked
         honest = truth.judged & (truth.attack < 0)
         names = np.random.default_rng(seed).permutation(sorted(set(truth.family.values())))
         halves = (set(names[: len(names) // 2]), set(names[len(names) // 2 :]))

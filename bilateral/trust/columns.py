@@ -40,7 +40,7 @@ def positions(column: pa.ChunkedArray, among: pa.Array, missing: int = -1) -> In
     for chunk in column.chunks:
         if pa.types.is_dictionary(chunk.type):
             table = np.asarray(pc.fill_null(pc.index_in(chunk.dictionary, among), missing))
-            codes = np.asarray(pc.fill_null(chunk.indices, -1))
+            codes = _indices(chunk)
             found = np.full(len(codes), -1, np.int32)
             found[codes >= 0] = table[codes[codes >= 0]]
         else:
@@ -79,7 +79,7 @@ def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[I
 
 def _indices(chunk: pa.DictionaryArray) -> Ints:
     """Return the indices into a dictionary; -1 for null."""
-    return np.asarray(pc.fill_null(chunk.indices, -1))
+    return np.asarray(pc.fill_null(pc.cast(chunk.indices, pa.int32()), -1))  # indices may have no sign
 
 
 def shared_codes(column: pa.ChunkedArray) -> Ints:

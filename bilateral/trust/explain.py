@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
+from bilateral.trust.suspicion import RANKING
 
 if TYPE_CHECKING:
     from bilateral.trust.results import Results
@@ -36,6 +37,15 @@ _UNLISTED = (
     "accounts that you trust by --trust."
 )
 _LISTED = "Trust was spread from a list of accounts, as the best practices ask for. The score itself does not use it."
+
+_SHOWN: Final = 0.05
+"""The smallest part of a suspicion that is shown. Smaller ones would read 0.0."""
+
+_ONLY_RANK: Final = frozenset(name.replace(" ", "_") for name in RANKING)
+_RANKED = (
+    "Weak signs, praise by flagged accounts and ties by others only rank an account. They may be the doing of others, "
+    "and never flag it."
+)
 
 
 def _readable(value: Any) -> Any:
@@ -84,7 +94,7 @@ def _finding(results: Results, finding: dict[str, Any]) -> dict[str, Any]:
 def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     address = account["address"]
     known = {"address", "suspicion", "cluster", "threshold_flag"}
-    parts = {name: value for name, value in account.items() if name not in known and value > 0}
+    parts = {name: value for name, value in account.items() if name not in known and value >= _SHOWN}
     trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
     findings = [
         one for one in results.findings.to_pylist() if address in one["actors"] or address in one["beneficiaries"]
@@ -94,6 +104,8 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     if parts:
         listed = ", ".join(f"{name.replace('_', ' ')} {value:.1f}" for name, value in sorted(parts.items()))
         summary.append(f"The parts of it are: {listed}.")
+    if _ONLY_RANK & parts.keys():
+        summary.append(_RANKED)
     for side, named in (("client", results.clients), ("buyer", results.buyers)):
         own = named.filter(pc.equal(pc.cast(named["address"], pa.string()), address)).to_pylist()
         summary += [_scored(side, row) for row in own]

@@ -11,7 +11,7 @@ from scipy import sparse
 from bilateral.trust.arrays import Floats, Ints
 
 _PAIRS: Final = 20_000_000
-"""Pairs of raters that are compared at most. Beyond that, only the rarest subjects count."""
+"""Pairs of raters that are compared at most. Beyond that, only the rarest subjects count: all of one size, or none."""
 
 _ROWS: Final = 50_000
 """Raters whose pairs with all others are held at once."""
@@ -51,8 +51,8 @@ def sharing(rater: Ints, subject: Ints, sizes: tuple[int, int], most: int) -> Sh
     nothing = np.zeros(0, np.int64)
     judged = np.bincount(subject, minlength=subjects)
     several = np.sort(judged[judged > 1])
-    allowed = np.searchsorted(np.cumsum(several.astype(np.float64) ** 2), _PAIRS)
-    cap = int(min(several[min(int(allowed), len(several) - 1)], most)) if len(several) else 0
+    allowed = int(np.searchsorted(np.cumsum(several.astype(np.float64) ** 2), _PAIRS, side="right"))
+    cap = min(int(several[allowed]) - 1, most) if allowed < len(several) else most
     written = np.bincount(rater, minlength=accounts)
     usable = (judged[subject] > 1) & (judged[subject] <= cap) & (written[rater] > 1) & (written[rater] <= _MANY)
     if not usable.any():

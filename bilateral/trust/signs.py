@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -38,7 +37,7 @@ MODEL: Final = Path(__file__).with_name("signs.json")
 
 _USUAL: Final = 0.8
 _USUAL_SCORE: Final = -2.0
-"""The share of accounts that no market is worse than, and the largest score that they have."""
+"""Four in five accounts should score -2 at most. Where they score more, all scores are lowered alike until they do."""
 
 _ROWS: Final = 65_536
 """Accounts that are scored at once."""
@@ -179,15 +178,3 @@ def weak_signs(context: Context, parts: dict[str, Floats]) -> Floats:
         score -= max(0.0, float(np.quantile(score, _USUAL)) - _USUAL_SCORE)  # a market that is odd as a whole
         out[chosen] = MOST / (1 + np.exp(-score))
     return out
-
-
-def named(context: Context, parts: dict[str, Floats], first: Floats) -> dict[str, Floats]:
-    """Return all features by name, for training.
-
-    Args:
-        context: The ledger and what detectors share.
-        parts: The parts of the suspicion of accounts, by detector.
-        first: The first score of each account.
-    """
-    said = Judgements.of(context)
-    return {name: known(column) for name, column in chain(features(context, said, parts), around(context, said, first))}

@@ -45,6 +45,7 @@ class Suspicion:
 
     Attributes:
         total: The suspicion of each account.
+        unranked: The suspicion without the parts that only rank. It decides about flags.
         parts: The share of each detector in it, by name.
         flagged: Marks the accounts that the engine flags.
         cluster: The cluster of each flagged account; -1 for the others.
@@ -53,6 +54,7 @@ class Suspicion:
     """
 
     total: Floats
+    unranked: Floats
     parts: dict[str, Floats]
     flagged: Flags
     cluster: Ints
@@ -90,18 +92,17 @@ def suspicion(
     parts["weak signs"] = weak_signs(context, parts)
     for account in verdicts:
         parts["weak signs"][account] = 0.0
-    ranked = np.sum([parts[name] for name in RANKING], axis=0)
-    total = total + ranked
+    unranked = total.copy()  # (total + ranked) - ranked would be smaller at times, by rounding
+    total = total + np.sum([parts[name] for name in RANKING], axis=0)
     for account, guilty in verdicts.items():
-        total[account] = 99.0 if guilty else 0.0
-        ranked[account] = 0.0
+        unranked[account] = total[account] = 99.0 if guilty else 0.0
     if verdicts:
         innocent = np.array([account for account, guilty in verdicts.items() if not guilty], np.int64)
         row[np.isin(context.ledger.opinions.rater, innocent)] = 0.0
         guilty_ones = np.array([account for account, guilty in verdicts.items() if guilty], np.int64)
         row[np.isin(context.ledger.opinions.rater, guilty_ones)] = 1.0
-    flagged = total - ranked >= threshold
-    return Suspicion(total, parts, flagged, _clusters(findings, flagged, size), row, _own(context, findings))
+    flagged = unranked >= threshold
+    return Suspicion(total, unranked, parts, flagged, _clusters(findings, flagged, size), row, _own(context, findings))
 
 
 def _kin(context: Context, total: Floats, threshold: float) -> Floats:

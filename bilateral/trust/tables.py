@@ -113,7 +113,8 @@ class Tables:
             **tables: Arrow tables by name.
 
         Raises:
-            InvalidArgumentError: A table is unknown, lacks a column, or has a column of another type.
+            InvalidArgumentError: A table is unknown, lacks a column, has a column of another type, or an agent
+                without an owner.
         """
         if unknown := tables.keys() - COLUMNS.keys():
             raise InvalidArgumentError(f"unknown table {quoted(min(unknown))}: expected one of {', '.join(COLUMNS)}")
@@ -209,6 +210,8 @@ def _checked(name: str, table: pa.Table | None) -> pa.Table:
             raise InvalidArgumentError(
                 f"column {name}.{column} has type {values.type}: it must be readable as {kind}"
             ) from None
+    if name == "agents" and pc.cast(columns["owner"], pa.string()).null_count:  # a dictionary may hold null as a text
+        raise InvalidArgumentError("agents.owner has empty rows: give each agent an owner")
     return pa.table(columns)
 
 

@@ -16,7 +16,9 @@ from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.engine import Engine
+from bilateral.trust.explain import explain
 from bilateral.trust.ledger import Ledger
+from bilateral.trust.results import Results
 from bilateral.trust.scores import scores
 from bilateral.trust.tables import OPTIONAL, Tables
 from tests.trust.conftest import names
@@ -231,6 +233,20 @@ def test_who_is_funded_and_praised_by_an_attacker_ranks_above_the_threshold_and_
     assert engine.suspicion_.flagged[places["sybil3"]]
     assert 2.0 < engine.suspicion_.total[places["victim"]] <= 1.8 + 1.9 + 1.9
     assert not engine.suspicion_.flagged[places["victim"]]
+    told = explain(Results.of(engine), "victim")
+    assert told["summary"][2].startswith(
+        "Weak signs, praise by flagged accounts and ties by others only rank an account."
+    )
+    assert min(told["parts"].values()) >= 0.05
+
+
+def test_an_account_with_hardly_any_suspicion_is_explained_without_parts(market):
+    engine, places = judged(market)
+    least = min(places, key=lambda name: engine.suspicion_.total[places[name]])
+    told = explain(Results.of(engine), least)
+    assert engine.suspicion_.total[places[least]] < 0.05
+    assert told["parts"] == {}
+    assert not any(line.startswith(("The parts of it", "Weak signs")) for line in told["summary"])
 
 
 def optional(tables, **columns):

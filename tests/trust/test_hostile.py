@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bilateral.errors import InvalidArgumentError
+from bilateral.trust import sharing as shared
+from bilateral.trust.columns import coded_together, positions
 from bilateral.trust.engine import Engine
 from bilateral.trust.results import Results
 from bilateral.trust.tables import COLUMNS, Tables
@@ -73,6 +77,64 @@ def test_missing_texts_and_times_are_taken(market):
     tables = market.tables()
     holes = pa.table({name: pa.nulls(3, kind) for name, kind in COLUMNS["feedback"].items()})
     analysed(tables.appended(Tables.of(feedback=holes)))
+
+
+def without_owner(kind):
+    """Two agents, the second without an owner, with owners of a type."""
+    kinds = COLUMNS["agents"]
+    agents = pa.table({name: pa.array([1, 2] if name == "agent_id" else [None] * 2, kinds[name]) for name in kinds})
+    owner = pa.array(["owner", None])
+    if kind == "codes":
+        owner = owner.dictionary_encode()
+    if kind == "codes of null":
+        owner = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), owner)
+    return agents.set_column(1, "owner", owner)
+
+
+@pytest.mark.parametrize("kind", ["texts", "codes", "codes of null"])
+def test_an_agent_without_an_owner_is_refused(kind):
+    with pytest.raises(InvalidArgumentError, match=r"agents\.owner has empty rows: give each agent an owner"):
+        Tables.of(agents=without_owner(kind))
+
+
+def test_codes_without_a_sign_are_taken(market):
+    """DuckDB gives the texts of an ENUM such codes."""
+    tables = market.tables()
+    codes = pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.uint8()), pa.array(["client3", "new"]))
+    column = pa.chunked_array([codes])
+    assert positions(column, pa.array(["new", "client3"])).tolist() == [0, -1, 1]
+    texts, (found,) = coded_together([column])
+    assert (texts.to_pylist(), found.tolist()) == (["client3", "new"], [1, -1, 0])
+    client = tables.feedback["client"].combine_chunks().dictionary_encode()
+    small = pa.DictionaryArray.from_arrays(client.indices.cast(pa.uint8()), client.dictionary)
+    enum = tables.feedback.set_column(1, "client", small)
+    names = [name for name in COLUMNS if name != "feedback"]
+    again = Tables.of(feedback=enum, **{name: getattr(tables, name) for name in names})
+    assert analysed(again).addresses.equals(analysed(tables).addresses)
+
+
+def judgements(*sizes):
+    """Subjects with some numbers of raters: the first so many of all."""
+    rater = np.concatenate([np.arange(size) for size in sizes])
+    return rater, np.repeat(np.arange(len(sizes)), sizes), (max(sizes), len(sizes))
+
+
+@pytest.mark.parametrize(
+    ("limit", "pairs"),
+    [(3 * 16 + 2 * 9, 6), (3 * 16 + 2 * 9 - 1, 3), (2 * 9, 3), (2 * 9 - 1, 0)],
+)
+def test_subjects_of_one_size_are_compared_together_or_not_at_all(monkeypatch, limit, pairs):
+    monkeypatch.setattr(shared, "_PAIRS", limit)
+    rater, subject, sizes = judgements(4, 3, 4, 3, 4)
+    found = shared.sharing(rater, subject, sizes, 30)
+    assert len(found.count) == pairs
+
+
+def test_no_more_pairs_than_the_limit_are_compared_where_many_subjects_are_of_one_size(monkeypatch):
+    rater, subject, sizes = judgements(*[60] * 400)
+    assert len(shared.sharing(rater, subject, sizes, 60).count) == 60 * 59 // 2
+    monkeypatch.setattr(shared, "_PAIRS", 100 * 60**2)
+    assert shared.sharing(rater, subject, sizes, 60).raters == 0
 
 
 accounts = st.sampled_from([f"a{number}" for number in range(6)])

@@ -11,8 +11,10 @@ from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.world import Settings
 from bilateral.trust.engine import Engine
 from bilateral.trust.features import Judgements, features
+from bilateral.trust.findings import Finding
 from bilateral.trust.neighbours import around
 from bilateral.trust.signs import MOST, Model, Trees, known, model
+from bilateral.trust.suspicion import RANKING, THRESHOLD, suspicion
 
 
 def test_the_models_know_every_feature_in_its_order(market):
@@ -62,6 +64,18 @@ def test_whom_nothing_speaks_against_gets_hardly_any_suspicion(market):
     assert weak.min() >= 0
     assert weak.max() <= MOST
     assert np.median(weak) < MOST / 4
+
+
+def test_a_finding_exactly_at_the_threshold_flags_whatever_ranks_beside_it(market):
+    context = market.context()
+    places = np.arange(context.ledger.accounts)
+    finding = Finding("links", "none", 10.0**-THRESHOLD, places, "They are told.")
+    assert finding.strength == THRESHOLD
+    found = suspicion(context, [finding], {})
+    ranked = np.sum([found.parts[name] for name in RANKING], axis=0)
+    assert (found.total - ranked < THRESHOLD).any()  # rounding takes something from some accounts
+    assert (found.unranked == THRESHOLD).all()
+    assert found.flagged.all()
 
 
 def test_trained_models_rank_attackers_first():
