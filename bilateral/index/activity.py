@@ -70,6 +70,9 @@ _FEEDBACK: Final = schema.EVENT_TABLES[NewFeedback]
 _RAISING: Final = tuple(schema.EVENT_TABLES[it] for it in (NewFeedback, FeedbackRevoked, Approval))
 """Events that are not in the rows of agents, and still change when an agent was last updated."""
 
+_ROWS_AT_ONCE: Final = 5_000
+"""Events that are fetched at once: a deep rollback removes millions, of few agents."""
+
 _CHANGING: Final = tuple(schema.EVENT_TABLES[it] for it in IDENTITY_EVENTS if it is not PrimaryAgentSet)
 _pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*_RAISING, *_CHANGING)}
 _pick_agent = picker(schema.agent, "registered_at", "updated_at")
@@ -139,7 +142,8 @@ class ActivityTable:
             # Without DISTINCT, for which SQLite would read the whole index by agent.
             query = select(table.c.registry, table.c.agent_id)
             later = query.where(table.c.chain_id == self._chain_id, table.c.block_number > block)
-            for registry, agent_id in set(self._connection.execute(later).tuples()):
+            in_parts = later.execution_options(yield_per=_ROWS_AT_ONCE)
+            for registry, agent_id in set(self._connection.execute(in_parts).tuples()):
                 identity = self._identity(table, registry)
                 if identity is not None:
                     found.add((identity, agent_id))

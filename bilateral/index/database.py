@@ -50,8 +50,8 @@ _CACHE_KIB: Final = 64 * 1024
 _PAGE_BYTES: Final = 4 * 1024
 """The page size of a new file. The accounts of a rollback, or of one block, are spread over pages: it writes each."""
 
-_CHECKPOINT_PAGES: Final = 65_536
-"""Pages of the write-ahead log after which they move into the database: a page that changes often moves once."""
+_LOG_BYTES: Final = 256 * 1024**2
+"""The size of the write-ahead log at which it moves into the database: a page that changes often moves once."""
 
 
 def default_url() -> str:
@@ -220,12 +220,13 @@ def _prepare_sqlite(engine: Engine, busy_seconds: int | None) -> None:
             "synchronous = NORMAL",
             *(() if busy_seconds is None else (f"busy_timeout = {busy_seconds * 1000}",)),
             f"cache_size = -{_CACHE_KIB}",
-            f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
-            f"journal_size_limit = {_CHECKPOINT_PAGES * _PAGE_BYTES}",
+            f"journal_size_limit = {_LOG_BYTES}",
             "temp_store = MEMORY",
             "foreign_keys = ON",
         ):
             connection.execute(f"PRAGMA {pragma}")
+        (size,) = connection.execute("PRAGMA page_size").fetchone()  # a file keeps the size that it was made with
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // size}")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import DBAPIError
 
 from bilateral.errors import (
     MalformedNodeAnswerError,
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 _MOST_CHANGES: Final = 3
 
-_ENOUGH_LOGS: Final = 50_000
+ENOUGH_LOGS: Final = 50_000
 _ENOUGH_BYTES: Final = 64 * 1024**2
 """Logs, and bytes of their data as text, that one transaction stores far from the head: more would cost memory."""
 
@@ -78,14 +81,25 @@ class Follower:
         pool: The chain's endpoints.
         registries: The registry at each address, in checksum form.
         first_block: The first block to index.
+        enough: The logs after which a transaction ends. SQLite lets one transaction write at a time, so writers that
+            share a process share the usual number: otherwise some would wait for too long.
     """
 
-    def __init__(self, store: ChainStore, pool: Pool, registries: Mapping[str, Registry], first_block: int) -> None:
+    def __init__(
+        self,
+        store: ChainStore,
+        pool: Pool,
+        registries: Mapping[str, Registry],
+        first_block: int,
+        *,
+        enough: int = ENOUGH_LOGS,
+    ) -> None:
         """See the class."""
         self._store = store
         self._pool = pool
         self._reader = Reader(pool, registries)
         self._first_block = first_block
+        self._enough = enough
 
     def step(self) -> Step:
         """Take one step: store the next blocks, or remove those that a reorganisation replaced.
@@ -131,20 +145,31 @@ class Follower:
     def _advance(self, source: Source, cursor: Block, head: int) -> Step:
         """Read ranges of blocks, and store them by one transaction, so that each page that changes is written once.
 
-        A range that cannot be read does not lose those before it.
+        A range that cannot be read does not lose those before it, unless a reorganisation replaced them too.
         """
         until, waiting, end, events = time.monotonic() + _MOST_SECONDS, list[Batch](), cursor, 0
         try:
-            while end.number < head and time.monotonic() < until and not _is_enough(waiting):
+            while end.number < head and time.monotonic() < until and not self._is_enough(waiting):
                 for batch in self._reader.read(source, end, head):
-                    if _is_enough(waiting):
-                        cursor, events, waiting = end, events + self._append(cursor, waiting), []
+                    if self._is_enough(waiting):
+                        full, waiting = waiting, []  # first: a transaction that fails is not tried again
+                        events += self._append(cursor, full)
+                        cursor = end
                     waiting.append(batch)
                     end = batch.end
-        finally:
-            if waiting:
-                events += self._append(cursor, waiting)
+        except Exception as problem:
+            may_be_replaced = isinstance(problem, ChainChangedError)
+            if waiting and (not may_be_replaced or self._is_canonical(source, end, head)):
+                with suppress(CursorMovedError, DBAPIError):  # the next step meets it again; the first failure counts
+                    self._append(cursor, waiting)
+            raise
+        if waiting:
+            events += self._append(cursor, waiting)
         return Step(Outcome.ADVANCED, end.number, head, events, source.name)
+
+    def _is_enough(self, batches: Sequence[Batch]) -> bool:
+        """Return True if batches are enough for one transaction."""
+        return sum(it.count for it in batches) >= self._enough or sum(it.size for it in batches) >= _ENOUGH_BYTES
 
     def _append(self, cursor: Block, batches: Sequence[Batch]) -> int:
         """Store batches by one transaction, and return the number of their logs."""
@@ -214,8 +239,3 @@ class Follower:
             gone, kept = (gone, middle) if self._is_canonical(source, known[middle], head) else (middle, kept)
         header = source.header(known[kept].number) if known[kept].number >= 0 else None
         return known[kept] if header is None else header.block
-
-
-def _is_enough(batches: Sequence[Batch]) -> bool:
-    """Return True if batches are enough for one transaction."""
-    return sum(it.count for it in batches) >= _ENOUGH_LOGS or sum(it.size for it in batches) >= _ENOUGH_BYTES

@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from bilateral.index.files.worker import FileWorkers
+from bilateral.index.follow import ENOUGH_LOGS
 from bilateral.index.worker import Worker
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ def follow_chains(engine: Engine, settings: IndexSettings, *, stop: threading.Ev
         except Exception as failure:  # noqa: BLE001  # it is raised when all threads have ended
             fail(failure)
 
-    workers = [Worker(engine, chain, stop=stop, poll_seconds=settings.poll_seconds) for chain in settings.chains]
+    writers = len(settings.chains) + (settings.files.workers > 0)
+    enough = max(1, ENOUGH_LOGS // writers)
+    workers = [
+        Worker(engine, chain, stop=stop, poll_seconds=settings.poll_seconds, enough=enough) for chain in settings.chains
+    ]
     threads = [threading.Thread(target=follow, args=(worker,), daemon=True) for worker in workers]
     for thread in threads:
         thread.start()

@@ -26,7 +26,7 @@ from bilateral.index import schema
 from bilateral.index.database import is_transient, unavailable
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import NoEndpointError, OtherRegistriesError
-from bilateral.index.follow import Follower, Outcome, Step
+from bilateral.index.follow import ENOUGH_LOGS, Follower, Outcome, Step
 from bilateral.index.limits import Limits
 from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.worker import PaymentFollower
@@ -74,6 +74,7 @@ class Worker:
         stop: Set to make the worker end after its step.
         poll_seconds: The seconds between two looks for a new block.
         report: Called with the progress after every step that changed something.
+        enough: The logs after which a transaction ends; see `Follower`.
 
     Attributes:
         chain_id: The chain.
@@ -93,6 +94,7 @@ class Worker:
         stop: threading.Event,
         poll_seconds: float = 1.0,
         report: Callable[[Progress], None] = lambda _: None,
+        enough: int = ENOUGH_LOGS,
     ) -> None:
         """See the class."""
         endpoints = [Endpoint(url) for url in settings.rpc_urls]
@@ -112,7 +114,7 @@ class Worker:
         self._before = first - 1 if cursor is None else cursor.number
         self._engine = engine
         self._limits = Limits(engine, self.chain_id, sources)
-        self._follower = Follower(store, self._pool, registries, first)
+        self._follower = Follower(store, self._pool, registries, first, enough=enough)
         self._payments: PaymentFollower | None = None
         if settings.payments is not None:
             rows = PaymentStore(engine, self.chain_id, settings.payments)
@@ -278,9 +280,13 @@ def _chain_id(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) 
     """Return the chain of the first endpoint that answers, or of one that is of the deployments' chain.
 
     The pool compares the others with it.
+
+    Raises:
+        NoEndpointError: None is of the deployments' chain, and one that fails may be.
     """
     wanted = {it.chain_id for it in deployments}
-    problems, others = [], []
+    problems: list[str] = []
+    others: dict[str, int] = {}
     for endpoint in endpoints:
         try:
             chain_id = Source(endpoint, ()).chain_id()
@@ -289,10 +295,10 @@ def _chain_id(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) 
             continue
         if not wanted or chain_id in wanted:
             return chain_id
-        others.append(chain_id)
-    if others:
-        return others[0]
-    raise NoEndpointError(None, "; ".join(problems))
+        others[endpoint.name] = chain_id
+    if others and not problems:
+        return next(iter(others.values()))
+    raise NoEndpointError(None, "; ".join((*problems, *(f"{name}: chain {it}" for name, it in others.items()))))
 
 
 def _record_registries(engine: Engine, chain_id: int, deployments: Sequence[Deployment], first_block: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
 from bilateral.contracts import Deployment, Registry
-from bilateral.index import follow
+from bilateral.index import process
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.worker import Worker
@@ -98,9 +98,28 @@ def test_a_chain_that_meets_an_unknown_error_ends_the_run_with_it(settled_chain,
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
 
-def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine, monkeypatch):
-    monkeypatch.setattr(follow, "_ENOUGH_LOGS", 1)  # each range is a step
+@pytest.mark.parametrize(
+    ("chains", "file_threads", "enough"), [(1, 0, 50_000), (2, 0, 25_000), (1, 4, 25_000), (2, 4, 16_666)]
+)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_writers_of_a_process_share_the_events_of_a_transaction(
+    settled_chain, engine, monkeypatch, chains, file_threads, enough
+):
+    class Recording(Worker):
+        def __init__(self, *arguments, enough, **options):
+            limits.append(enough)
+            super().__init__(*arguments, enough=enough, **options)
 
+    limits = []
+    monkeypatch.setattr(process, "Worker", Recording)
+    deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1_099)
+    chain = ChainSettings((settled_chain.url,), (deployment,))
+    settings = IndexSettings((chain,) * chains, files=FileSettings(workers=file_threads))
+    follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+    assert limits == [enough] * chains
+
+
+def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine):
     def few_blocks(parameters, result):
         first, last = range_of(parameters)
         return refusal("exceed maximum block range: 100", -32701) if last - first >= 100 else result
@@ -109,7 +128,8 @@ def test_progress_has_a_rate_and_the_time_left(settled_chain, proxy, engine, mon
     told = []
     deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1)
     settings = ChainSettings((proxy.url,), (deployment,))
-    Worker(engine, settings, stop=threading.Event(), report=told.append).run(until_head=True)
+    worker = Worker(engine, settings, stop=threading.Event(), report=told.append, enough=1)  # each range is a step
+    worker.run(until_head=True)
     assert len(told) > 5
     assert all(it.rate > 0 for it in told)
     assert told[-1].step.block == settled_chain.head

@@ -97,6 +97,13 @@ def test_deployment_of_no_endpoints_chain_is_refused(proxy, second, engine):
         Worker(engine, ChainSettings((proxy.url, second.url), (DEPLOYMENT,)), stop=threading.Event())
 
 
+def test_deployment_is_not_refused_while_an_endpoint_that_may_be_of_its_chain_fails(proxy, second, engine):
+    proxy.own["eth_chainId"] = lambda *_: hex(8453)
+    second.own["eth_chainId"] = lambda *_: Answer(500, b"no")
+    with pytest.raises(NoEndpointError, match=rf"{second.name}: .*HTTP status 500.*; {proxy.name}: chain 8453"):
+        Worker(engine, ChainSettings((proxy.url, second.url), (DEPLOYMENT,)), stop=threading.Event())
+
+
 ADVICE = {
     "publicnode, no address": "add another --rpc-url, or the URL of such a plan",
     "publicnode, old blocks": "put the token into --rpc-url",
