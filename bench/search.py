@@ -131,6 +131,8 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=100.0, help="Milliseconds of a gated search, p95.")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    if arguments.copies > 1 and arguments.database.startswith("sqlite"):
+        parser.error("--copies needs PostgreSQL: its server makes the copies")
     engine = open_database(arguments.database)
     with engine.connect() as connection:
         is_empty = connection.execute(select(func.count()).select_from(schema.chain)).scalar_one() == 0
@@ -139,14 +141,19 @@ def main() -> None:
         build(engine, world, _report)
         if arguments.copies > 1:
             repeat(engine, arguments.copies, _report)
+    with engine.connect() as connection:
+        agents = connection.execute(select(func.count()).select_from(schema.agent)).scalar_one()
     engine.dispose()
+    wanted = arguments.agents * arguments.copies
+    if agents < wanted:
+        raise SystemExit(f"the database has {agents:,} agents, fewer than {wanted:,}: see --agents and --copies")
     reader = Reader(arguments.database, seconds=60.0)
     questions, tags = searches(reader, arguments.seed), random.Random(arguments.seed)  # noqa: S311  # not secret
     asked: dict[str, tuple[Callable[[], object], float]] = {
         "gated search, one or two words": (lambda: reader.read(search_agents, next(questions)), arguments.limit),
         "leaders by lower bound": (lambda: reader.read(leaderboard, tags.choice(_TAGS)), 10.0),
     }
-    print(f"{reader.dialect}\n")
+    print(f"{reader.dialect}, {agents:,} agents\n")
     print("| question | p50 ms | p95 ms | worst ms | p95 of processor ms | limit ms | within |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     for name, (ask, limit) in asked.items():

@@ -98,7 +98,9 @@ class Reader:
     def connect(self, spent: float = 0.0) -> Iterator[Connection]:
         """Lend a connection, in a transaction that only reads.
 
-        The time limit counts from here: also the wait for a connection, and the work between statements.
+        The time limit counts from here, with the wait for a connection and the work between statements. Statements keep
+        it: work after the last one has no limit. On PostgreSQL, a statement that begins in the first tenth of the limit
+        may take all of it again.
 
         Args:
             spent: The seconds of the limit that the caller has used before.
@@ -218,6 +220,7 @@ def _prepare_postgresql(engine: Engine, seconds: float) -> None:
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: Any) -> None:
         record.info["deadline"] = float("inf")  # until a visit begins
+        record.info["shorten"] = shorten  # for statements that go past SQLAlchemy, see `Prepared`
         with connection.cursor() as cursor:
             for setting in session_settings(seconds):
                 cursor.execute(setting)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import make_url
 from sqlalchemy.dialects.postgresql.psycopg import dialect as make_dialect
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from bilateral.index.queries.prepared import Prepared
 
+_GRACE: Final = 1.0
+"""Seconds after the time limit of a statement in which the server has to say that it ended it."""
+
 
 class SingleStatements:
     """Connections to PostgreSQL that only read, and run one statement at a time. They belong to one event loop.
@@ -29,7 +32,8 @@ class SingleStatements:
 
     Args:
         url: The SQLAlchemy URL of the database. A `Reader` has checked it and its tables.
-        seconds: The time limit of a statement, and of the wait for a connection.
+        seconds: The time limit of a statement. The wait for a free connection has the same limit of its own, and so has
+            the making of a new one.
         connections: The largest number of connections.
     """
 
@@ -56,7 +60,7 @@ class SingleStatements:
             DatabaseUnavailableError: The database does not answer.
         """
         compiled = statement.compiled(self._dialect)
-        async with self._lent() as connection:
+        async with self._lent() as connection, asyncio.timeout(self.seconds + _GRACE):
             cursor = await connection.execute(compiled.text, compiled.parameters(values), prepare=True)
             row: tuple[Any, ...] | None = await cursor.fetchone()
             return None if row is None else compiled.converted([row], self._dialect, cursor.description)[0]
@@ -68,7 +72,11 @@ class SingleStatements:
 
     @asynccontextmanager
     async def _lent(self) -> AsyncIterator[AsyncConnection[Any]]:
-        """Lend a connection. One that failed is closed, with all others that may have lost the server too."""
+        """Lend a connection. One that failed is closed, with all idle ones.
+
+        They may have lost the server too. The driver does not learn that the server forgot a prepared statement, or
+        cannot use it for a changed table: such a connection would fail for good.
+        """
         from psycopg import Error  # noqa: PLC0415  # SQLite does without it
 
         try:
@@ -81,12 +89,13 @@ class SingleStatements:
             connection = self._idle.pop() if self._idle else await asyncio.wait_for(self._connected(), self.seconds)
             yield connection
         except TimeoutError:
-            raise DatabaseUnavailableError(f"the database took no connection within {self.seconds:g} seconds") from None
+            seconds = self.seconds if connection is None else self.seconds + _GRACE
+            self._drop(connection)
+            raise DatabaseUnavailableError(f"the database did not answer within {seconds:g} seconds") from None
         except Error as problem:
             if getattr(problem, "sqlstate", None) == CANCELED:
                 raise QueryTimeoutError(self.seconds) from None
-            if connection is not None and connection.broken:
-                self._drop_idle()
+            self._drop(connection)
             raise unavailable(DBAPIError("", None, problem)) from None
         finally:
             self._free.release()
@@ -99,8 +108,12 @@ class SingleStatements:
 
         connection = await AsyncConnection.connect(**self._options, autocommit=True)
         connection.prepared_max = PREPARED
-        for setting in session_settings(self.seconds):
-            await connection.execute(setting)
+        try:
+            for setting in session_settings(self.seconds):
+                await connection.execute(setting)
+        except BaseException:
+            connection.pgconn.finish()
+            raise
         return connection
 
     def _take_back(self, connection: AsyncConnection[Any]) -> None:
@@ -109,6 +122,12 @@ class SingleStatements:
             self._idle.append(connection)
         else:
             connection.pgconn.finish()
+
+    def _drop(self, failed: AsyncConnection[Any] | None) -> None:
+        """Close a connection that failed, if there is one, and all idle ones."""
+        if failed is not None:
+            failed.pgconn.finish()
+            self._drop_idle()
 
     def _drop_idle(self) -> None:
         while self._idle:

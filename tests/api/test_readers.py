@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Integer, Text, column, func, literal, select, text
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.database import open_database
@@ -18,12 +18,24 @@ from bilateral.index.errors import (
     ReadersBusyError,
 )
 from bilateral.index.queries.chains import chains
+from bilateral.index.queries.prepared import Prepared
 from bilateral.index.readers import Reader
 
 ENDLESS = {
     "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
     "postgresql": "SELECT count(*) FROM generate_series(1, 1000000000000) AS n",
 }
+
+QUICK = Prepared(select(column("n", Integer)).select_from(select(func.length("one").label("n")).subquery()))
+
+
+def endless(dialect):
+    """Return a prepared statement that does not end in the time of a test."""
+    if dialect == "postgresql":
+        return Prepared(select(func.pg_sleep(600).label("slept")))
+    numbers = select(literal(1).label("n")).cte("numbers", recursive=True)
+    numbers = numbers.union_all(select(numbers.c.n + 1))
+    return Prepared(select(func.count().label("n")).select_from(numbers))
 
 
 @pytest.fixture
@@ -72,6 +84,28 @@ def test_time_before_the_first_statement_counts(make_reader):
     with pytest.raises(QueryTimeoutError, match="longer than 60 seconds"), reader.connect(spent=60.0) as connection:
         connection.execute(text(ENDLESS[reader.dialect]))
     assert reader.read(chains)
+
+
+def test_prepared_statements_share_the_time_of_a_visit(make_reader):
+    reader = make_reader(seconds=600.0, connections=1)
+    slow = endless(reader.dialect)
+    with pytest.raises(QueryTimeoutError), reader.connect(spent=598.0) as connection:
+        assert QUICK.all(connection, {}) == [(3,)]
+        slow.all(connection, {})
+    with pytest.raises(QueryTimeoutError), reader.connect(spent=600.0) as connection:
+        slow.all(connection, {})
+    assert reader.read(chains)
+
+
+def test_prepared_statements_of_short_visits_keep_the_limit_that_is_set(make_reader):
+    reader = make_reader(seconds=600.0, connections=1)
+    if reader.dialect == "sqlite":
+        pytest.skip("SQLite looks at the clock within statements")
+    limit = Prepared(select(func.current_setting("statement_timeout", type_=Text).label("limit")))
+    with reader.connect() as connection:
+        assert limit.first(connection, {}) == ("10min",)
+    with reader.connect(spent=300.0) as connection:
+        assert limit.first(connection, {}) != ("10min",)
 
 
 def test_more_readers_than_connections_are_told_to_try_again(make_reader):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from sqlalchemy import Integer, Text, bindparam, column, func, select
+from sqlalchemy import Integer, Text, bindparam, column, func, select, table, text
 
+from bilateral.index.database import open_database
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError, ReadersBusyError
 from bilateral.index.queries.prepared import Prepared
 from bilateral.index.single_statements import SingleStatements
@@ -17,6 +18,9 @@ SLOW = Prepared(select(func.pg_sleep(60).label("slept")))
 WRITING = Prepared(select(func.set_config("transaction_read_only", "off", False).label("set"), func.txid_current()))
 ENDED = Prepared(select(func.pg_terminate_backend(func.pg_backend_pid()).label("ended")))
 LIMIT = Prepared(select(func.current_setting("statement_timeout", type_=Text).label("limit")))
+
+UNLIMITED = Prepared(select(func.set_config("statement_timeout", "0", False).label("set")))
+CHANGED = Prepared(select(column("n", Integer)).select_from(table("changed_by_test")))
 
 
 @pytest.fixture
@@ -49,18 +53,18 @@ def test_statement_without_rows_finds_none(run):
 
 def test_statement_that_takes_too_long_is_ended_and_the_connection_goes_on(run):
     async def ask(statements):
-        with pytest.raises(QueryTimeoutError, match=r"longer than 0\.2 seconds"):
+        with pytest.raises(QueryTimeoutError, match=r"longer than 2 seconds"):
             await statements.first(SLOW, {})
         return await statements.first(DOUBLED, {"number": 2})
 
-    assert run(ask, seconds=0.2, connections=1) == (4,)
+    assert run(ask, seconds=2.0, connections=1) == (4,)
 
 
 def test_more_statements_than_connections_are_told_to_try_again(run):
     async def ask(statements):
         return await asyncio.gather(*(statements.first(SLOW, {}) for _ in range(2)), return_exceptions=True)
 
-    kinds = {type(problem) for problem in run(ask, seconds=0.2, connections=1)}
+    kinds = {type(problem) for problem in run(ask, seconds=2.0, connections=1)}
     assert kinds <= {QueryTimeoutError, ReadersBusyError}
     assert QueryTimeoutError in kinds
 
@@ -86,8 +90,59 @@ def test_lost_connection_is_replaced(run):
     assert run(ask) == (8,)
 
 
+@pytest.fixture
+def changed_table(api_postgresql):
+    """Make a table, and return a function that changes the type of its column."""
+    engine = open_database(api_postgresql)
+
+    def run_text(statement):
+        with engine.begin() as connection:
+            connection.execute(text(statement))
+
+    run_text("CREATE TABLE changed_by_test AS SELECT 7 AS n")
+    yield lambda: run_text("ALTER TABLE changed_by_test ALTER COLUMN n TYPE bigint")
+    run_text("DROP TABLE changed_by_test")
+    engine.dispose()
+
+
+def test_prepared_statement_that_the_server_refuses_fails_once(run, changed_table):
+    async def ask(statements):
+        await asyncio.gather(*(statements.first(CHANGED, {}) for _ in range(2)))
+        changed_table()
+        with pytest.raises(DatabaseUnavailableError, match="cached plan"):
+            await statements.first(CHANGED, {})
+        return await asyncio.gather(*(statements.first(CHANGED, {}) for _ in range(2)))
+
+    assert run(ask) == [(7,), (7,)]
+
+
+def test_prepared_statement_that_the_server_forgot_fails_once(run):
+    hidden = "DO $$ BEGIN EXECUTE 'DEALLOCATE ALL'; END $$"  # psycopg would notice the command itself
+
+    async def ask(statements):
+        await statements.first(DOUBLED, {"number": 1})
+        async with statements._lent() as connection:
+            await connection.execute(hidden)
+        with pytest.raises(DatabaseUnavailableError, match="does not exist"):
+            await statements.first(DOUBLED, {"number": 2})
+        return await statements.first(DOUBLED, {"number": 3})
+
+    assert run(ask, connections=1) == (6,)
+
+
+def test_server_that_does_not_keep_the_limit_is_given_up(run):
+    async def ask(statements):
+        await statements.first(UNLIMITED, {})
+        with pytest.raises(DatabaseUnavailableError, match="did not answer within 3 seconds"):
+            await statements.first(SLOW, {})
+        return await statements.first(LIMIT, {})
+
+    assert run(ask, seconds=2.0, connections=1) == ("2s",)
+
+
 def test_abandoned_statement_leaves_its_connection_to_nobody(run):
     async def ask(statements):
+        await statements.first(DOUBLED, {"number": 1})  # connects
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
                 await statements.first(SLOW, {})

@@ -93,6 +93,7 @@ class Prepared:
 
         Raises:
             KeyError: A parameter is missing.
+            QueryTimeoutError: The visit has no time left.
             DBAPIError: The database failed, as for statements of SQLAlchemy.
         """
         return self.compiled(connection.dialect).rows(connection, values)
@@ -176,6 +177,9 @@ class Compiled:
             connection.begin()  # ends with the visit
         cursor = connection.connection.cursor()
         try:
+            shorten = connection.connection.info.get("shorten")  # of a `Reader` on PostgreSQL
+            if shorten is not None:
+                shorten(connection, cursor)
             cursor.execute(self.text, self.parameters(asked), **self._options)
             return self.converted(cursor.fetchall(), connection.dialect, cursor.description)
         except connection.dialect.loaded_dbapi.Error as problem:
