@@ -17,9 +17,9 @@ from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.text import key_text, padded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Sequence
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection, Row, Select
 
     from bilateral.index.queries.registries import AgentKey
 
@@ -31,7 +31,7 @@ _AGENT: Final = "agent "
 
 _SERVER: Final = "server"
 
-_KEY: Final = ("registry", "agent_id", "tag", "account")
+_KEY: Final = ("chain_id", "registry", "agent_id", "tag", "account")
 """The columns that name an account's entries about an agent."""
 
 _KEYS_AT_ONCE: Final = 100
@@ -120,10 +120,11 @@ def _received(connection: Connection, key: AgentKey, limit: int) -> list[Row[*tu
 def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[*tuple[Any, ...]]], bool]:
     """Return the counterparts of others that are the agent's owner or wallet, and False if there may be more.
 
-    Of each account the last `MAX_COUNTERPARTS` entries of feedback are looked at. They name agents and tags. The rows
-    of those with the most entries are read: of twice as many as are wanted, because revoked entries do not count.
+    Of each account the last `MAX_COUNTERPARTS` entries of each kind of feedback are looked at. They name agents and
+    tags. The rows of those with the most entries are read first, until no other can have more: revoked entries do
+    not count, so a row has at most the entries that name it.
     """
-    agent, it = schema.agent.c, schema.counterpart.c
+    agent = schema.agent.c
     people = connection.execute(
         select(agent.owner, agent.wallet).where(
             agent.chain_id == key.chain_id,
@@ -134,36 +135,48 @@ def _given(connection: Connection, key: AgentKey, limit: int) -> tuple[list[Row[
     if people is None:
         return [], True
     named: Counter[tuple[Any, ...]] = Counter()
+    is_all = True
     for account in sorted({account for account in people if account is not None}):
-        named.update(_named(connection, key, account))
-    wanted = [found for found, _ in named.most_common(2 * limit)]
+        for event, text_of in ((NewFeedback, key_text), (NewAuthorizedFeedback, padded_text)):
+            entries = _entries(connection, key, account, event)
+            is_all = is_all and len(entries) < MAX_COUNTERPARTS
+            named.update((registry, agent_id, text_of(tag), account) for registry, agent_id, tag in entries)
+    ranked = named.most_common()
     rows: list[Row[*tuple[Any, ...]]] = []
-    for start in range(0, len(wanted), _KEYS_AT_ONCE):
-        keys = values(*(column(name, it[name].type) for name in _KEY), name="wanted")
-        looked_up = keys.data(wanted[start : start + _KEYS_AT_ONCE]).cte()
-        statement = (
-            select(it.agent_id, it.side, it.account, it.tag, it.count, it.share_sum)
-            .select_from(looked_up.join(schema.counterpart, and_(*(it[name] == looked_up.c[name] for name in _KEY))))
-            .where(it.chain_id == key.chain_id, it.side == _SERVER)
-        )
-        rows += connection.execute(statement)
-    is_all = len(wanted) == len(named) and named.total() < MAX_COUNTERPARTS
+    for start in range(0, len(ranked), _KEYS_AT_ONCE):
+        counts = sorted((row[4] for row in rows), reverse=True)
+        if len(counts) > limit and counts[limit] >= ranked[start][1]:
+            break
+        wanted = [(key.chain_id, *found) for found, _ in ranked[start : start + _KEYS_AT_ONCE]]
+        rows += connection.execute(_of_keys(wanted, key.chain_id))
     return sorted(rows, key=lambda row: (-row[4], row.agent_id, row.tag, row.account)), is_all
 
 
-def _named(connection: Connection, key: AgentKey, account: str) -> Iterator[tuple[Any, ...]]:
-    """Yield registry, agent, tag and account of the last entries of feedback that an account gave."""
-    for event, text_of in ((NewFeedback, key_text), (NewAuthorizedFeedback, padded_text)):
-        it = schema.EVENT_TABLES[event].c
-        given = (
-            select(it.registry, it.agent_id, it.tag1)
-            .where(it.chain_id == key.chain_id, it.client_address == account)
-            .where(unindexed(it.registry).in_(key.registries))
-            .order_by(it.block_number.desc(), it.log_index.desc())
-            .limit(MAX_COUNTERPARTS)
-        )
-        for registry, agent_id, tag in connection.execute(given):
-            yield registry, agent_id, text_of(tag), account
+def _of_keys(keys: Sequence[tuple[Any, ...]], chain_id: int) -> Select[Any]:
+    """Return the query for the counterparts with some keys, the columns of `_KEY`, on a chain."""
+    it = schema.counterpart.c
+    wanted = values(*(column(name, it[name].type) for name in _KEY), name="wanted").data(list(keys)).cte()
+    return (
+        select(it.agent_id, it.side, it.account, it.tag, it.count, it.share_sum)
+        .select_from(wanted.join(schema.counterpart, and_(*(it[name] == wanted.c[name] for name in _KEY))))
+        # PostgreSQL reads one partition by this. SQLite shall look each row up by its whole key.
+        .where(unindexed(it.chain_id) == chain_id, it.side == _SERVER)
+    )
+
+
+def _entries(
+    connection: Connection, key: AgentKey, account: str, event: type[NewFeedback | NewAuthorizedFeedback]
+) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return registry, agent and tag of the last entries of feedback that an account gave."""
+    it = schema.EVENT_TABLES[event].c
+    given = (
+        select(it.registry, it.agent_id, it.tag1)
+        .where(it.chain_id == key.chain_id, it.client_address == account)
+        .where(unindexed(it.registry).in_(key.registries))
+        .order_by(it.block_number.desc(), it.log_index.desc())
+        .limit(MAX_COUNTERPARTS)
+    )
+    return connection.execute(given).all()
 
 
 def _agents_of(connection: Connection, key: AgentKey, accounts: Iterable[str]) -> dict[str, int]:

@@ -13,6 +13,7 @@ from sqlalchemy import column as named_column
 from bilateral.bounds import QUANTILE, SHARES, scale_of_tag
 from bilateral.index.queries.prepared import Prepared, one_of
 from bilateral.index.queries.search_filters import Order, Payment
+from bilateral.index.queries.search_reviewers import accounts, are_rated_by_reviewers
 from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.schema import agent, counterpart, registry, summary
 from bilateral.index.search.schema import payment_claim
@@ -197,7 +198,12 @@ def best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
         order: The order in which the agents are wanted.
         chains: The chains.
     """
-    query = ratings(gate, source(gate).c.chain_id.in_(chains))
+    chain_id = source(gate).c.chain_id
+    if source(gate) is counterpart:
+        conditions = [unindexed(chain_id).in_(chains), *are_rated_by_reviewers(gate, chains)]
+    else:
+        conditions = [chain_id.in_(chains)]
+    query = ratings(gate, *conditions)
     if source(gate) is summary and gate.tag is not None:
         query = by_bound(query)
         if gate.lower_bound is not None:
@@ -280,7 +286,7 @@ def _of_counterparts(gate: Gate, conditions: Sequence[ColumnElement[bool]]) -> S
             mean.label("mean"),
             bound.label("lower_bound"),
         )
-        .where(*_of_gate(counterpart, gate), columns.side == gate.side, columns.account.in_(gate.reviewers))
+        .where(*_of_gate(counterpart, gate), columns.side == gate.side, columns.account.in_(accounts(gate)))
         .where(*conditions)
         .group_by(*_named(counterpart))
         .having(and_(True, *_limits(gate, count, clients, mean, bound)))  # a gate may have no limits
