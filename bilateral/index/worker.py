@@ -86,7 +86,7 @@ class Worker:
         OtherRegistriesError: The database has the chain with other registries.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # all but two have defaults
         self,
         engine: Engine,
         settings: ChainSettings,

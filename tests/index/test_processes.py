@@ -11,7 +11,6 @@ import pytest
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
 from bilateral.contracts import Deployment, Registry
-from bilateral.index import process
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.worker import Worker
@@ -111,7 +110,7 @@ def test_writers_of_a_process_share_the_events_of_a_transaction(
             super().__init__(*arguments, enough=enough, **options)
 
     limits = []
-    monkeypatch.setattr(process, "Worker", Recording)
+    monkeypatch.setattr("bilateral.index.process.Worker", Recording)
     deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1_099)
     chain = ChainSettings((settled_chain.url,), (deployment,))
     settings = IndexSettings((chain,) * chains, files=FileSettings(workers=file_threads))

@@ -119,14 +119,14 @@ def test_a_range_that_fails_keeps_those_before_it(settled_chain, engine, proxy):
 def test_a_reorganisation_of_ranges_that_wait_stores_nothing_of_them(event_chain, generator, engine):
     for _ in range(20):
         event_chain.mine(generator.logs(4))
-        event_chain.rpc("anvil_mine", hex(29))
+        event_chain.rpc("anvil_mine", hex(14))
 
     def reorganise(parameters, result):
-        if not reorganised and range_of(parameters)[0] > 300:
+        if not reorganised and range_of(parameters)[0] > 100:
             reorganised.append(True)
-            event_chain.rpc("anvil_rollback", 450)
+            event_chain.rpc("anvil_rollback", 220)
             event_chain.mine(generator.logs(4))
-            event_chain.rpc("anvil_mine", hex(460))
+            event_chain.rpc("anvil_mine", hex(230))
         return hundred_blocks(parameters, result)
 
     reorganised, outcomes, store = [], [], Store(engine)
