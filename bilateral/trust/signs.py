@@ -37,7 +37,7 @@ MODEL: Final = Path(__file__).with_name("signs.json")
 
 _USUAL: Final = 0.8
 _USUAL_SCORE: Final = -2.0
-"""Four in five accounts should score -2 at most. If they score more, all scores are lowered alike until they do."""
+"""Four in five accounts should score -2 at most. If fewer do, all scores are lowered alike until as many do."""
 
 _ROWS: Final = 65_536
 """Accounts that are scored at once."""
