@@ -26,6 +26,9 @@ _LARGEST_ID: Final = 2**63 - 1
 Place: TypeAlias = tuple[str, int, int | None, bytes | None]
 """The event that a row was made from: table, block number, log index and transaction hash."""
 
+_WEI: Final = 10**18
+"""The wei of a whole coin of the chain."""
+
 _AGENTS: Final = """
     SELECT agent_id, owner, coalesce(wallet, owner), uri, registered_at
     FROM agent WHERE chain_id = :chain_id AND identity_registry = :identity ORDER BY agent_id
@@ -260,7 +263,7 @@ class _Reading:
         """
         found = []
         for source, account, amount, time, block, hash_ in self._rows(_FUNDING, state=FundingState.FOUND.value):
-            row = (source, account, float(python_integer(amount)), float(time), True)
+            row = (source, account, python_integer(amount) / _WEI, float(time), True)
             found.append((row, ("funding", block, None, hash_)))
         for payee, receiver, micros, time, block, log_index, hash_ in self._rows(_RETURNS):
             row = (payee, receiver, micros / 10**MICROS, float(time), False)

@@ -215,8 +215,8 @@ def test_tables_hold_what_the_story_tells(funded, market):
     assert {row["client"] for row in given} == {*market.clients, *market.ring}
     assert {row["tag"] for row in given} == {"starred"}
     assert found.tables.payments.num_rows == 0
-    assert {(row["src"], row["dst"]) for row in found.tables.transfers.to_pylist()} == {
-        (source, account) for account, (source, *_) in market.funded.items()
+    assert {(row["src"], row["dst"], row["amount"]) for row in found.tables.transfers.to_pylist()} == {
+        (source, account, amount / 10**18) for account, (source, amount, *_) in market.funded.items()
     }
     assert pa.types.is_float64(found.tables.transfers["amount"].type)
 

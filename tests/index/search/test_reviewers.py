@@ -66,12 +66,12 @@ def test_sqlite_finds_the_agents_that_reviewers_rated(connection, oracle, plans,
     ],
     ids=["none", "letter", "negative", "fraction", "digit of another script", "NUL", "large", "very long"],
 )
-def test_a_reviewer_that_is_no_agent_rated_nobody(connection, side, text):
+def test_a_text_that_names_no_agent_rated_nobody(connection, side, text):
     assert search_agents(connection, AgentSearch(gates=(Gate(side=side, reviewers=(text,)),))).items == ()
 
 
 @pytest.mark.parametrize("side", [Side.CLIENT, Side.VALIDATOR])
-def test_a_reviewer_that_is_no_agent_hides_no_other(connection, oracle, side):
+def test_a_text_that_names_no_agent_hides_no_reviewer(connection, oracle, side):
     rater = next(it.account for it in oracle.given if it.side == side)
     search = AgentSearch(gates=(Gate(side=side, reviewers=("agent x", rater)),))
     found = [(it.chain_id, it.identity_registry, it.agent_id) for it in search_agents(connection, search).items]
