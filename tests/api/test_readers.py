@@ -97,10 +97,9 @@ def test_prepared_statements_share_the_time_of_a_visit(make_reader):
     assert reader.read(chains)
 
 
+@pytest.mark.parametrize("api_database", ["postgresql"], indirect=True)  # SQLite looks at the clock within statements
 def test_prepared_statements_of_short_visits_keep_the_limit_that_is_set(make_reader):
     reader = make_reader(seconds=600.0, connections=1)
-    if reader.dialect == "sqlite":
-        pytest.skip("SQLite looks at the clock within statements")
     limit = Prepared(select(func.current_setting("statement_timeout", type_=Text).label("limit")))
     with reader.connect() as connection:
         assert limit.first(connection, {}) == ("10min",)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select, union
+from sqlalchemy import TableClause, column, select, union
+from sqlalchemy.ext.compiler import compiles
 
 from bilateral.events import ClientRated, NewAuthorizedFeedback, NewFeedback, ValidatorRated
 from bilateral.index.queries.search_filters import Side
@@ -15,18 +16,33 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import ColumnElement
+    from sqlalchemy.sql.compiler import SQLCompiler
 
     from bilateral.index.queries.search_filters import Gate
 
 _GIVEN: Final = {
-    Side.SERVER: tuple((it, "agent_id", "client_address", "by_client") for it in (NewFeedback, NewAuthorizedFeedback)),
-    Side.CLIENT: ((ClientRated, "client_id", "server_id", "by_server"),),
-    Side.VALIDATOR: ((ValidatorRated, "validator_id", "server_id", "by_server"),),
+    Side.SERVER: tuple((it, "agent_id", "client_address") for it in (NewFeedback, NewAuthorizedFeedback)),
+    Side.CLIENT: ((ClientRated, "client_id", "server_id"),),
+    Side.VALIDATOR: ((ValidatorRated, "validator_id", "server_id"),),
 }
-"""The events of each side, with the columns of the rated agent and of the reviewer, and the index of the reviewers."""
+"""The events of each side, with the columns of the rated agent and of the reviewer."""
 
 _AGENT: Final = re.compile(r"agent (0|[1-9][0-9]{0,77})")
 """The form in which `counterpart` names an agent."""
+
+
+class _Indexed(TableClause):
+    """A table of events that SQLite reads by the index of raters. It has no statistics, and would read the chain."""
+
+    inherit_cache = True
+
+
+@compiles(_Indexed, "sqlite")
+def _compile(element: _Indexed, compiler: SQLCompiler, **options: Any) -> str:
+    """Write the table with its index."""
+    text: str = compiler.visit_table(element, **options)  # type: ignore[no-untyped-call]  # SQLAlchemy has no types here
+    index = "by_client" if "client_address" in element.c else "by_server"
+    return f"{text} INDEXED BY {element.name}_{index}" if options.get("asfrom") else text
 
 
 def are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[ColumnElement[bool]]:
@@ -38,17 +54,17 @@ def are_rated_by_reviewers(gate: Gate, chains: Sequence[int]) -> list[ColumnElem
         gate: The gate.
         chains: The chains.
     """
-    names = accounts(gate)
-    raters = names if gate.side is Side.SERVER else [int(it.removeprefix("agent ")) for it in names]
+    reviewers = accounts(gate)
+    raters = reviewers if gate.side is Side.SERVER else [int(it.removeprefix("agent ")) for it in reviewers]
     found = []
-    for event, subject, rater, index in _GIVEN[gate.side]:
-        events = EVENT_TABLES[event]
-        it = events.c
+    for event, subject, rater in _GIVEN[gate.side]:
+        columns = EVENT_TABLES[event].c
+        names = ("chain_id", "registry", subject, rater)
+        it = _Indexed(EVENT_TABLES[event].name, *(column(name, columns[name].type) for name in names)).c
         wanted = [it.chain_id.in_(chains), it[rater].in_(raters)]
         if gate.side is not Side.SERVER:  # their index has the registry before the rater
             wanted.append(it.registry.in_(select(registry.c.address).where(registry.c.chain_id.in_(chains))))
-        query = select(it.chain_id, it.registry, it[subject].label("agent_id")).select_from(events)
-        found.append(query.where(*wanted).distinct().with_hint(events, f"INDEXED BY {events.name}_{index}", "sqlite"))
+        found.append(select(it.chain_id, it.registry, it[subject].label("agent_id")).where(*wanted).distinct())
     rated = union(*found).subquery()
     return [counterpart.c[name] == rated.c[name] for name in ("chain_id", "registry", "agent_id")]
 
