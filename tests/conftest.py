@@ -11,10 +11,11 @@ import os
 import httpx
 import pytest
 from ape.api import SubprocessProvider
+from ape_foundry import provider as ape_foundry_provider
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.helpers import isolated
+from tests.helpers import PORTS, isolated
 from tests.quick_ape import spare_work
 
 pytest_plugins = ["tests.conformance.plugin", "tests.api.fixtures"]
@@ -35,6 +36,9 @@ providers._get_local_constants = providers.Constants
 
 SubprocessProvider.start.__defaults__ = (120,)
 """The seconds in which Ape's own anvil must answer: 20 are too few while all workers of a run compute."""
+
+ape_foundry_provider.EPHEMERAL_PORTS_START, ape_foundry_provider.EPHEMERAL_PORTS_END = PORTS
+"""Ape draws the port of its own anvil at random. If another socket has it, anvil ends, and Ape waits for it still."""
 
 vars(httpx._config.DEFAULT_TIMEOUT_CONFIG).update(dict.fromkeys(("connect", "read", "write", "pool"), 120.0))
 """The seconds in which a server of a test must answer: the usual 5 are too few then, too."""

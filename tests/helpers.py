@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import random
+import socket
 from contextlib import contextmanager
 
 from scripts._anvil import restore
 from tests.conformance.assertions import LoggedEvent
+
+PORTS = (20_000, 32_767)
+"""The least and the highest port for a server that must be told its port.
+
+Linux gives the ports from 32,768 on to connections. A server cannot listen at one that a connection has.
+"""
 
 
 def logged(receipt):
@@ -25,3 +33,15 @@ def isolated(chain):
         yield
     finally:
         restore(chain, snapshot)
+
+
+def free_port() -> int:
+    """Return a port at which a server can listen now, and that no connection is given."""
+    while True:
+        port = random.SystemRandom().randint(*PORTS)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port

@@ -22,6 +22,7 @@ from scripts._deployment.plan import DEPLOYER, make_plan
 from scripts._deployment.records import Records
 from scripts.deploy import cli
 from tests.deployment.conftest import BASE_SEPOLIA, DEPLOYER_KEY, FUJI, PASSPHRASE, SALTS, run_ape
+from tests.helpers import free_port
 
 DEVNET = 4242
 LOCAL = 31337
@@ -82,11 +83,15 @@ def test_uncommitted_changes_are_told_before_a_live_deployment_is_confirmed(depl
     assert (told in result.output) is is_told
 
 
-FORK = ["--network", "base:sepolia-fork:foundry", "--account", "TEST::0"]
+def deploy_to_fork(home, node, *options):
+    """Run the command for a fork of the node's chain. Ape's own anvil gets a port that is free."""
+    arguments = ["--network", "base:sepolia-fork:foundry", "--account", "TEST::0", *options]
+    variables = {"WEB3_PROVIDER_URI": node, "APE_FOUNDRY_HOST": f"http://127.0.0.1:{free_port()}"}
+    return run_ape(home, "deploy", *arguments, **variables)
 
 
 def test_fork_is_not_recorded_as_the_live_chain(home, node):
-    run = run_ape(home, "deploy", *FORK, WEB3_PROVIDER_URI=node)
+    run = deploy_to_fork(home, node)
     assert run.returncode == 1
     assert (
         "base:sepolia-fork is a fork: what is deployed to it is not on the chain whose id it has. "
@@ -95,7 +100,7 @@ def test_fork_is_not_recorded_as_the_live_chain(home, node):
 
 
 def test_fork_is_recorded_where_the_user_wants(home, node, tmp_path):
-    run = run_ape(home, "deploy", *FORK, "--records", str(tmp_path), WEB3_PROVIDER_URI=node)
+    run = deploy_to_fork(home, node, "--records", str(tmp_path))
     assert run.returncode == 0, run.stdout + run.stderr
     assert address_on_record(tmp_path, BASE_SEPOLIA)
 
