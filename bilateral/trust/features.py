@@ -107,6 +107,18 @@ def clients_and_servers(ledger: Ledger) -> tuple[Ints, Ints]:
     return ledger.payer[paid], ledger.owner[agent] if len(agent) else agent
 
 
+def senders_and_receivers(context: Context) -> tuple[Ints, Ints]:
+    """Return the sender and the receiver of each transfer in which no hub takes part.
+
+    Args:
+        context: The ledger and what detectors share.
+    """
+    ledger, hub = context.ledger, context.kin.is_hub
+    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
+    inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
+    return ledger.src[inside], ledger.dst[inside]
+
+
 def except_own(values: Floats, groups: Ints, size: int, prior: Floats | float) -> Floats:
     """Return the mean of the other values of each row's group, drawn towards a prior by one value.
 
@@ -227,11 +239,9 @@ def _traces(ledger: Ledger, rater: Ints, rated: Ints, kind: Ints, served: Ints) 
 
 def _money(context: Context, said: Judgements) -> tuple[Flags, Flags]:
     """Mark the opinions whose rater got money from the rated, and those whose rater sent it some for no service."""
-    ledger = context.ledger
-    size, hub = ledger.accounts, context.kin.is_hub
-    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-    inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
-    moved = np.unique(pairs(ledger.dst[inside], ledger.src[inside], size))  # the receiver first, as servers are
+    size = context.ledger.accounts
+    sender, receiver = senders_and_receivers(context)
+    moved = np.unique(pairs(receiver, sender, size))  # the receiver first, as servers are
     there, here = pairs(said.rated, said.rater, size), pairs(said.rater, said.rated, size)
     is_answer = said.kind == Kind.CLIENT_RATING
     back = contained(here, moved) | (~is_answer & contained(here, said.served))

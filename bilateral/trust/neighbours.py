@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bilateral.trust.arrays import Floats, Ints, group_sums
-from bilateral.trust.features import clients_and_servers, except_own, mean_by, top_by
+from bilateral.trust.features import clients_and_servers, except_own, mean_by, senders_and_receivers, top_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,12 +51,9 @@ def around(context: Context, said: Judgements, score: Floats) -> Iterator[tuple[
 
 def _ties(context: Context) -> Iterator[tuple[str, Ints, Ints]]:
     """Yield the ties of money, each as the accounts of one end and of the other."""
-    ledger, hub = context.ledger, context.kin.is_hub
-    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-    inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
-    src, dst = ledger.src[inside], ledger.dst[inside]
-    yield "receivers of its money", src, dst
-    yield "senders of its money", dst, src
-    client, server = clients_and_servers(ledger)
+    sender, receiver = senders_and_receivers(context)
+    yield "receivers of its money", sender, receiver
+    yield "senders of its money", receiver, sender
+    client, server = clients_and_servers(context.ledger)
     yield "whom it pays", client, server
     yield "who pays it", server, client

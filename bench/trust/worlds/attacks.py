@@ -48,8 +48,16 @@ def camouflage(world: World, accounts: Sequence[Account], mean: float, at: float
             world.meet(one, world.servers[world.random.integers(len(world.servers))], world.time(at))
 
 
-def _at(world: World) -> float:
+def some_time(world: World) -> float:
+    """Return a time at which an attack may begin."""
     return world.time(START + 20 * DAY, world.end - 60 * DAY)
+
+
+def funded_owner(world: World, attack: Attack, at: float) -> Account:
+    """Return a new owner that an exchange funds."""
+    owner = world.account(at, role="owner", attack=attack.number)
+    world.fund(owner)
+    return owner
 
 
 def _praise(
@@ -63,21 +71,21 @@ def _praise(
 
 def star(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent at once."""
-    at = _at(world)
+    at = some_time(world)
     source = mastermind(world, attack, at)
     _praise(world, attack, sybils(world, attack, at, 2 * HOUR, source), target(world, attack, source, at), HOUR)
 
 
 def slow_drip(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent over months."""
-    at = _at(world)
+    at = some_time(world)
     source = mastermind(world, attack, at)
     _praise(world, attack, sybils(world, attack, at, 50 * DAY, source), target(world, attack, source, at), 5 * DAY)
 
 
 def slander(world: World, attack: Attack) -> None:
     """Accounts of one funder slander an honest agent."""
-    at = _at(world)
+    at = some_time(world)
     agent = world.servers[world.random.integers(len(world.servers))]
     accounts = sybils(world, attack, at, 2 * HOUR, mastermind(world, attack, at))
     _praise(world, attack, accounts, agent, HOUR, low=0.0, high=8.0)
@@ -86,7 +94,7 @@ def slander(world: World, attack: Attack) -> None:
 def _ring(
     world: World, attack: Attack, source: Account | None, spread: float, density: float
 ) -> tuple[list[Account], list[Agent], float]:
-    at = _at(world)
+    at = some_time(world)
     accounts = sybils(world, attack, at, spread, source and mastermind(world, attack, at))
     agents = [target(world, attack, one, one.born + 600) for one in accounts]
     for first in accounts:
@@ -138,7 +146,7 @@ def self_rating(world: World, attack: Attack) -> None:
 
 def funding_chain(world: World, attack: Attack) -> None:
     """Each account funds the next, and all praise one agent."""
-    at = _at(world)
+    at = some_time(world)
     source = first = mastermind(world, attack, at)
     accounts = []
     for place in range(attack.size):
@@ -151,7 +159,7 @@ def funding_chain(world: World, attack: Attack) -> None:
 
 def mule_tree(world: World, attack: Attack) -> None:
     """A funder pays mules, and each mule funds a few accounts."""
-    at = _at(world)
+    at = some_time(world)
     source = mastermind(world, attack, at)
     accounts: list[Account] = []
     while len(accounts) < attack.size:
@@ -166,7 +174,7 @@ def mule_tree(world: World, attack: Attack) -> None:
 
 def exchange_star(world: World, attack: Attack) -> None:
     """Fresh accounts funded by exchanges praise one agent within days."""
-    at = _at(world)
+    at = some_time(world)
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     _praise(world, attack, sybils(world, attack, at, DAY), target(world, attack, owner, at), HOUR)
@@ -174,7 +182,7 @@ def exchange_star(world: World, attack: Attack) -> None:
 
 def exchange_drip(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise one agent over months, and do little else."""
-    at = _at(world)
+    at = some_time(world)
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     accounts = sybils(world, attack, at, 50 * DAY)
@@ -190,7 +198,7 @@ def exchange_ring(world: World, attack: Attack) -> None:
 
 def cycle(world: World, attack: Attack) -> None:
     """Owners praise each other in a directed cycle, so that nobody answers a praise."""
-    at = _at(world)
+    at = some_time(world)
     accounts = sybils(world, attack, at, 20 * DAY)
     agents = [target(world, attack, one, one.born + 600) for one in accounts]
     for step in (1, 2):
@@ -208,7 +216,7 @@ def cycle(world: World, attack: Attack) -> None:
 
 def wash_ring(world: World, attack: Attack) -> None:
     """Owners pay and praise each other, and the money comes back."""
-    at = _at(world)
+    at = some_time(world)
     accounts = sybils(world, attack, at, 20 * DAY)
     agents = [target(world, attack, one, one.born + 600) for one in accounts]
     for place, one in enumerate(accounts):
@@ -223,7 +231,7 @@ def wash_ring(world: World, attack: Attack) -> None:
 
 def dense_block(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise the same few agents of one owner."""
-    at = _at(world)
+    at = some_time(world)
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     agents = [target(world, attack, owner, at) for _ in range(4)]
@@ -258,7 +266,7 @@ def sleepers(world: World, attack: Attack) -> None:
 
 def bribery(world: World, attack: Attack) -> None:
     """An owner sends money to honest clients, who praise its agent for it."""
-    at = _at(world)
+    at = some_time(world)
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     agent = target(world, attack, owner, at)
@@ -278,7 +286,7 @@ def bribery(world: World, attack: Attack) -> None:
 
 def collector(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise one agent and send what is left to one collector."""
-    at = _at(world)
+    at = some_time(world)
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     sink = world.account(at, role="mule", attack=attack.number)
@@ -290,7 +298,7 @@ def collector(world: World, attack: Attack) -> None:
 
 def validator_cartel(world: World, attack: Attack) -> None:
     """A validator passes the bad agents of its friends, and they praise it."""
-    at = _at(world)
+    at = some_time(world)
     source = mastermind(world, attack, at)
     accounts = sybils(world, attack, at, 5 * DAY, source)
     validator = world.agent(
@@ -308,7 +316,7 @@ def validator_cartel(world: World, attack: Attack) -> None:
 
 def punishing_gang(world: World, attack: Attack) -> None:
     """Servers of one funder rate the same honest clients down."""
-    at = _at(world)
+    at = some_time(world)
     accounts = sybils(world, attack, at, 5 * DAY, mastermind(world, attack, at))
     agents = [target(world, attack, one, one.born + 600) for one in accounts]
     for place in world.random.choice(len(world.honest), 3, replace=False):
@@ -324,7 +332,7 @@ def punishing_gang(world: World, attack: Attack) -> None:
 
 def dust_proofs(world: World, attack: Attack) -> None:
     """Fresh accounts pay dust to one agent and prove their praise by it."""
-    at = _at(world)
+    at = some_time(world)
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     agent = target(world, attack, owner, at)
@@ -336,7 +344,7 @@ def dust_proofs(world: World, attack: Attack) -> None:
 
 def modest_star(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent modestly, and use honest agents as well."""
-    at = _at(world)
+    at = some_time(world)
     source = mastermind(world, attack, at)
     accounts = sybils(world, attack, at, 30 * DAY, source)
     _praise(world, attack, accounts, target(world, attack, source, at), 5 * DAY, low=72.0, high=92.0)
@@ -345,7 +353,7 @@ def modest_star(world: World, attack: Attack) -> None:
 
 def framing(world: World, attack: Attack) -> None:
     """Accounts of one funder praise a rival's honest agent, so that the rival looks guilty."""
-    at = _at(world)
+    at = some_time(world)
     agent = world.servers[world.random.integers(len(world.servers))]
     agent.owner.group = "framed"
     _praise(world, attack, sybils(world, attack, at, 2 * DAY, mastermind(world, attack, at)), agent, DAY)
@@ -353,7 +361,7 @@ def framing(world: World, attack: Attack) -> None:
 
 def many_slanders(world: World, attack: Attack) -> None:
     """Accounts of one funder slander several honest agents, each a few of them."""
-    at = _at(world)
+    at = some_time(world)
     accounts = sybils(world, attack, at, 10 * DAY, mastermind(world, attack, at))
     victims = [world.servers[place] for place in world.random.choice(len(world.servers), 6, replace=False)]
     for one in accounts:

@@ -9,22 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bench.trust.worlds.attacks import camouflage, sybils, target
-from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Attack, World
+from bench.trust.worlds.attacks import camouflage, funded_owner, some_time, sybils, target
+from bench.trust.worlds.world import DAY, HOUR, Agent, Attack, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-def _at(world: World) -> float:
-    return world.time(START + 20 * DAY, world.end - 60 * DAY)
-
-
-def _owner(world: World, attack: Attack, at: float) -> Account:
-    """Return a new owner that an exchange funds."""
-    owner = world.account(at, role="owner", attack=attack.number)
-    world.fund(owner)
-    return owner
 
 
 def _lured(world: World, agent: Agent, count: int, at: float) -> None:
@@ -36,12 +25,12 @@ def _lured(world: World, agent: Agent, count: int, at: float) -> None:
 
 def shill_pool(world: World, attack: Attack) -> None:
     """Shills funded by exchanges praise the agents of strangers, who pay the keeper of the pool."""
-    at = _at(world)
+    at = some_time(world)
     keeper = world.account(at, role="mule", attack=attack.number)
     world.fund(keeper)
     agents = []
     for _ in range(max(3, attack.size // 2)):
-        owner = _owner(world, attack, at + world.random.uniform(0, 20 * DAY))
+        owner = funded_owner(world, attack, at + world.random.uniform(0, 20 * DAY))
         agents.append(target(world, attack, owner, owner.born + HOUR))
         world.transfer(owner, keeper, world.random.uniform(1, 3), owner.born + world.random.uniform(DAY, 10 * DAY))
     shills = sybils(world, attack, at, 40 * DAY)
@@ -57,8 +46,8 @@ def shill_pool(world: World, attack: Attack) -> None:
 
 def payroll(world: World, attack: Attack) -> None:
     """Accounts without any transfer get their first money as a price for a service, and praise who paid it."""
-    at = _at(world)
-    boss = _owner(world, attack, at)
+    at = some_time(world)
+    boss = funded_owner(world, attack, at)
     agent = target(world, attack, boss, at)
     for _ in range(attack.size):
         born = at + world.random.uniform(DAY, 30 * DAY)
@@ -72,8 +61,8 @@ def payroll(world: World, attack: Attack) -> None:
 
 def rival_war(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise one agent and slander two of its three rivals each, beside ordinary use."""
-    at = _at(world)
-    agent = target(world, attack, _owner(world, attack, at), at)
+    at = some_time(world)
+    agent = target(world, attack, funded_owner(world, attack, at), at)
     rivals = [world.servers[place] for place in world.random.choice(len(world.servers), 3, replace=False)]
     accounts = sybils(world, attack, at, 30 * DAY)
     camouflage(world, accounts, 3.0, at)
@@ -88,13 +77,13 @@ def rival_war(world: World, attack: Attack) -> None:
 
 def client_laundry(world: World, attack: Attack) -> None:
     """Servers of one group rate bad clients well, whom honest servers rate low. Nobody praises a server."""
-    at = _at(world)
+    at = some_time(world)
     clients = sybils(world, attack, at, 30 * DAY)
     for one in clients:
         one.quality = float(world.random.uniform(5, 35))
     camouflage(world, clients, 6.0, at)
     for _ in range(max(3, attack.size // 2)):
-        owner = _owner(world, attack, at + world.random.uniform(0, 20 * DAY))
+        owner = funded_owner(world, attack, at + world.random.uniform(0, 20 * DAY))
         server = target(world, attack, owner, owner.born + HOUR)
         for one in clients:
             if world.random.random() < 0.7:  # noqa: PLR2004
@@ -104,8 +93,8 @@ def client_laundry(world: World, attack: Attack) -> None:
 
 def own_money(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges use honest agents, then pay and praise one agent, whose owner keeps the money."""
-    at = _at(world)
-    owner = _owner(world, attack, at)
+    at = some_time(world)
+    owner = funded_owner(world, attack, at)
     agent = target(world, attack, owner, at)
     accounts = sybils(world, attack, at, 40 * DAY)
     camouflage(world, accounts, 2.0, at)
@@ -120,7 +109,7 @@ def own_money(world: World, attack: Attack) -> None:
 
 def one_purse(world: World, attack: Attack) -> None:
     """Owners funded by exchanges praise two others each. All their agents are paid into one wallet."""
-    at = _at(world)
+    at = some_time(world)
     purse = world.account(at, role="mule", attack=attack.number)
     accounts = sybils(world, attack, at, 40 * DAY)
     agents = []

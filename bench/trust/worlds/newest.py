@@ -7,29 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bench.trust.worlds.attacks import camouflage, sybils, target
-from bench.trust.worlds.world import DAY, HOUR, START, Account, Attack, World
+from bench.trust.worlds.attacks import camouflage, funded_owner, some_time, sybils, target
+from bench.trust.worlds.world import DAY, HOUR, START, Attack, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _at(world: World) -> float:
-    return world.time(START + 20 * DAY, world.end - 60 * DAY)
-
-
-def _owner(world: World, attack: Attack, at: float) -> Account:
-    """Return a new owner that an exchange funds."""
-    owner = world.account(at, role="owner", attack=attack.number)
-    world.fund(owner)
-    return owner
-
-
 def whitewash(world: World, attack: Attack) -> None:
     """Owners leave an agent that clients found bad, register it anew, and two accounts praise each new one."""
-    at = _at(world)
+    at = some_time(world)
     for _ in range(max(2, attack.size // 3)):
-        owner = _owner(world, attack, at + world.random.uniform(0, 10 * DAY))
+        owner = funded_owner(world, attack, at + world.random.uniform(0, 10 * DAY))
         old = target(world, attack, owner, owner.born + HOUR)
         for place in world.random.choice(len(world.honest), 5, replace=False):
             client = world.honest[place]
@@ -46,7 +35,7 @@ def whitewash(world: World, attack: Attack) -> None:
 
 def extortion(world: World, attack: Attack) -> None:
     """Accounts rate honest servers low, and high once the server has sent them money."""
-    at = _at(world)
+    at = some_time(world)
     for one in sybils(world, attack, at, 40 * DAY):
         camouflage(world, [one], 2.0, one.born)
         for place in world.random.choice(len(world.servers), 3, replace=False):
@@ -85,7 +74,7 @@ def exit_scam(world: World, attack: Attack) -> None:
 
 def referral(world: World, attack: Attack) -> None:
     """Four owners of one treasury get each praise by another account, which honest people funded and which pays."""
-    at = _at(world)
+    at = some_time(world)
     treasury = world.account(at - DAY, role="mule", attack=attack.number)
     world.fund(treasury, amount=80.0)
     agents = []
@@ -105,10 +94,10 @@ def referral(world: World, attack: Attack) -> None:
 
 def judge_shopping(world: World, attack: Attack) -> None:
     """Validators judge honest agents rightly, and pass the bad agents of those who rate them well."""
-    at = _at(world)
+    at = some_time(world)
     judges = []
     for _ in range(3):
-        owner = _owner(world, attack, at + world.random.uniform(0, 10 * DAY))
+        owner = funded_owner(world, attack, at + world.random.uniform(0, 10 * DAY))
         judge = world.agent(owner, owner.born + HOUR, 50.0, is_validator=True, role="beneficiary", attack=attack.number)
         for place in world.random.choice(len(world.servers), 8, replace=False):
             agent = world.servers[place]
@@ -126,8 +115,8 @@ def judge_shopping(world: World, attack: Attack) -> None:
 
 def copycats(world: World, attack: Attack) -> None:
     """Accounts repeat the opinions of honest raters about a few agents each, and add praise of one agent."""
-    at = _at(world)
-    agent = target(world, attack, _owner(world, attack, at), at)
+    at = some_time(world)
+    agent = target(world, attack, funded_owner(world, attack, at), at)
     said = list(world.feedback)
     by_number = {one.number: one for one in world.agents}
     for one in sybils(world, attack, at, 50 * DAY):

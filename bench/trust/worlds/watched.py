@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from bench.trust.worlds.attacks import camouflage, mastermind, sybils, target
-from bench.trust.worlds.world import DAY, HOUR, START, Attack, World
+from bench.trust.worlds.attacks import camouflage, mastermind, some_time, sybils, target
+from bench.trust.worlds.world import DAY, HOUR, Attack, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _at(world: World) -> float:
-    return world.time(START + 20 * DAY, world.end - 60 * DAY)
-
-
 def bought_clients(world: World, attack: Attack) -> None:
     """Old honest clients praise one agent within days, for money that no table shows."""
-    at = _at(world)
+    at = some_time(world)
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     agent = target(world, attack, owner, at)
@@ -30,7 +26,7 @@ def bought_clients(world: World, attack: Attack) -> None:
 
 def two_gangs(world: World, attack: Attack) -> None:
     """Two groups with a funder each praise the agents of the other group."""
-    at = _at(world)
+    at = some_time(world)
     first = sybils(world, attack, at, 20 * DAY, mastermind(world, attack, at))
     second = sybils(world, attack, at, 20 * DAY, mastermind(world, attack, at))
     for own, others in ((first, second), (second, first)):
@@ -43,7 +39,7 @@ def two_gangs(world: World, attack: Attack) -> None:
 
 def layered_wash(world: World, attack: Attack) -> None:
     """Clients funded by exchanges pay and praise one agent; the money returns through a new account each time."""
-    at = _at(world)
+    at = some_time(world)
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     agent = target(world, attack, owner, at)
@@ -58,7 +54,7 @@ def layered_wash(world: World, attack: Attack) -> None:
 
 def slow_slander(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges slander one honest agent over months."""
-    at = _at(world)
+    at = some_time(world)
     victim = world.servers[world.random.integers(len(world.servers))]
     accounts = sybils(world, attack, at, 50 * DAY)
     for one in accounts:
@@ -68,7 +64,7 @@ def slow_slander(world: World, attack: Attack) -> None:
 
 def swap_market(world: World, attack: Attack) -> None:
     """Owners funded by exchanges swap praise in pairs, each with three partners, and use honest agents as well."""
-    at = _at(world)
+    at = some_time(world)
     accounts = sybils(world, attack, at, 40 * DAY)
     agents = [target(world, attack, one, one.born + 600) for one in accounts]
     size = len(accounts)
@@ -83,7 +79,7 @@ def swap_market(world: World, attack: Attack) -> None:
 
 def own_tag(world: World, attack: Attack) -> None:
     """Accounts of one funder praise its agent under a tag of their own, with one value."""
-    at = _at(world)
+    at = some_time(world)
     source = mastermind(world, attack, at)
     agent = target(world, attack, source, at)
     for one in sybils(world, attack, at, 10 * DAY, source):
@@ -93,7 +89,7 @@ def own_tag(world: World, attack: Attack) -> None:
 
 def lone_validator(world: World, attack: Attack) -> None:
     """A validator passes bad agents whose owners send it money."""
-    at = _at(world)
+    at = some_time(world)
     owner = world.account(at, role="owner", attack=attack.number)
     world.fund(owner)
     validator = world.agent(owner, at + HOUR, 50.0, is_validator=True, role="beneficiary", attack=attack.number)
