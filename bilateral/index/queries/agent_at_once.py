@@ -44,7 +44,7 @@ def agent_statement(columns: Columns, registries: int) -> Prepared:
 
     Its parameters are the agent (`chain`, `identity`, `agent`), and the registries of its ratings (`registry_0`, …).
     Its row has the columns of the agent, those of its registration file, and the rows of its services, capabilities,
-    metadata and summaries. Each kind without rows is None. There is no row if the index does not know the agent.
+    metadata and summaries, or None for a kind without rows. An agent that the index does not know has no row.
 
     Args:
         columns: The columns.

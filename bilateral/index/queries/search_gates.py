@@ -21,7 +21,7 @@ from bilateral.index.units import UNITS
 from bilateral.values import STANDARD_TAGS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery, Table
 
@@ -117,13 +117,9 @@ def passes(gate: Gate, count: int, clients: int, mean: float, bound: float | Non
         mean: Their mean.
         bound: Their lower bound; None for a tag without a scale.
     """
-    return (
-        (gate.minimum is None or mean >= float(gate.minimum))
-        and (gate.maximum is None or mean <= float(gate.maximum))
-        and (gate.lower_bound is None or (bound is not None and bound >= float(gate.lower_bound)))
-        and gate.count <= count
-        and (gate.maximum_count is None or count <= gate.maximum_count)
-        and gate.clients <= clients
+    return all(
+        figure is not None and (figure >= limit if is_least else figure <= limit)
+        for figure, limit, is_least in _limited(gate, count, clients, mean, bound)
     )
 
 
@@ -204,7 +200,7 @@ def best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
     else:
         conditions = [chain_id.in_(chains)]
     query = ratings(gate, *conditions)
-    if source(gate) is summary and gate.tag is not None:
+    if is_of_summaries(gate):
         query = by_bound(query)
         if gate.lower_bound is not None:
             query = query.where(summary.c.lower_bound >= literal(float(gate.lower_bound), _REAL))
@@ -355,6 +351,15 @@ def _of_gate(from_table: Table, gate: Gate) -> list[ColumnElement[bool]]:
 
 def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list[ColumnElement[bool]]:
     """Return the conditions of a gate that it does not leave open."""
+    found: list[ColumnElement[bool]] = []
+    for figure, limit, is_least in _limited(gate, count, clients, mean, bound):
+        value = limit if isinstance(limit, int) else literal(limit, _REAL)
+        found.append(figure >= value if is_least else figure <= value)
+    return found
+
+
+def _limited(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> Iterator[tuple[Any, int | float, bool]]:
+    """Yield the figures that a gate does not leave open, each with its limit; True if that is the least value."""
     limits = (
         (gate.minimum, mean, True),
         (gate.maximum, mean, False),
@@ -363,12 +368,9 @@ def _limits(gate: Gate, count: Any, clients: Any, mean: Any, bound: Any) -> list
         (gate.maximum_count, count, False),
         (gate.clients if gate.clients > 1 else None, clients, True),
     )
-    found: list[ColumnElement[bool]] = []
     for limit, figure, is_least in limits:
         if limit is not None:
-            value = limit if isinstance(limit, int) else literal(float(limit), _REAL)
-            found.append(figure >= value if is_least else figure <= value)
-    return found
+            yield figure, limit if isinstance(limit, int) else float(limit), is_least
 
 
 def _lower_bound(share_sum: Any, clients: Any, tag: Any) -> ColumnElement[Any]:
