@@ -16,13 +16,8 @@ import typer
 from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
-from bilateral.errors import (
-    MalformedNodeAnswerError,
-    MissingExtraError,
-    NodeError,
-    NodeTimeoutError,
-    NodeUnreachableError,
-)
+from bilateral.errors import MissingExtraError
+from bilateral.errors.client import NODE_FAILURES
 from bilateral.log_lines import safe_handler
 
 if TYPE_CHECKING:
@@ -151,7 +146,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
         for endpoint in map(Endpoint, chain.rpc_urls):
             try:
                 compared.append(_compare(invocation, engine, chain, endpoint, samples=samples, seed=seed))
-            except (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError) as problem:
+            except NODE_FAILURES as problem:
                 raise NoEndpointError(None, f"{endpoint.name}: {problem}") from None
     is_equal = not any(found["missing"] or found["stale"] for found in compared)
     invocation.output.result({"is_equal": is_equal, "endpoints": compared}, title="Equal" if is_equal else "Different")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from bilateral.errors.base import BilateralError
 from bilateral.text import quoted
 
@@ -119,6 +121,10 @@ class MalformedNodeAnswerError(BilateralError):
     """A node's answer is not JSON-RPC, or its result has another form than the method's."""
 
     reason = "malformed_node_answer"
+
+
+NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
+"""The errors of a node that does not answer a request, or not as asked."""
 
 
 class InsufficientFundsError(BilateralError):

@@ -37,8 +37,7 @@ def own_cursor(connection: Connection, chain_id: int) -> None:
         connection: The connection, in a transaction that is about to end.
         chain_id: The chain.
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _FIRST + chain_id % _CHAINS}).one()
+    _own(connection, _FIRST + chain_id % _CHAINS)
 
 
 def number_sights(connection: Connection) -> None:
@@ -47,8 +46,13 @@ def number_sights(connection: Connection) -> None:
     Args:
         connection: The connection, in a transaction that holds no cursor yet, and that is about to end.
     """
+    _own(connection, _SIGHTS)
+
+
+def _own(connection: Connection, number: int) -> None:
+    """Own an advisory lock until the end of the transaction."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _SIGHTS}).one()
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number}).one()
 
 
 def hold_cursors(connection: Connection) -> None:

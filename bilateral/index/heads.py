@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, NodeUnreachableError
+from bilateral.errors.client import NODE_FAILURES
 from bilateral.index.errors import EndpointLagsError, EndpointLiesError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LONGEST_LAG: Final = 30
 """The seconds by which an endpoint may lag behind another one. Healthy nodes differ by a few."""
 
-NO_ANSWER: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError, EndpointLiesError)
+NO_ANSWER: Final = (*NODE_FAILURES, EndpointLiesError)
 """The errors of an endpoint that does not tell its head."""
 
 

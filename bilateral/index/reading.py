@@ -12,7 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, NodeUnreachableError
+from bilateral.errors import MalformedNodeAnswerError
+from bilateral.errors.client import NODE_FAILURES
 from bilateral.index.ahead import Ahead
 from bilateral.index.bloom import Announcements
 from bilateral.index.errors import ChainChangedError, EndpointLiesError, EndpointRefusesError
@@ -28,14 +29,7 @@ if TYPE_CHECKING:
     from bilateral.index.pool import Pool
     from bilateral.index.source import Header, Source
 
-ENDPOINT_FAILURES: Final = (
-    NodeError,
-    NodeUnreachableError,
-    NodeTimeoutError,
-    MalformedNodeAnswerError,
-    EndpointRefusesError,
-    EndpointLiesError,
-)
+ENDPOINT_FAILURES: Final = (*NODE_FAILURES, EndpointRefusesError, EndpointLiesError)
 """Errors after which another endpoint may do better."""
 
 _SAMPLE: Final = 4

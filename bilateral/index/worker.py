@@ -13,15 +13,8 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.contracts import Deployment, Registry, packaged_deployment
-from bilateral.errors import (
-    MalformedNodeAnswerError,
-    NodeError,
-    NodeTimeoutError,
-    NodeUnreachableError,
-    UnexpectedAnswerError,
-    UnknownDeploymentError,
-    WrongChainError,
-)
+from bilateral.errors import UnexpectedAnswerError, UnknownDeploymentError, WrongChainError
+from bilateral.errors.client import NODE_FAILURES
 from bilateral.index import schema
 from bilateral.index.database import is_transient, unavailable
 from bilateral.index.endpoint import Endpoint
@@ -45,7 +38,6 @@ if TYPE_CHECKING:
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 _RETRY_SECONDS: Final = 2.0
-_NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
 
 
 @dataclass(frozen=True)
@@ -241,13 +233,13 @@ def first_block_of(pool: Pool, deployments: Sequence[Deployment]) -> int:
     for source in pool.usable():
         try:
             _require_code(source, addresses, head := source.head())
-        except (*_NODE_FAILURES, UnexpectedAnswerError) as problem:  # an endpoint may be far behind, too
+        except (*NODE_FAILURES, UnexpectedAnswerError) as problem:  # an endpoint may be far behind, too
             problems.append(problem)
             continue
         is_known = True
         try:
             return min(_first_with_code(source, address, head) for address in addresses)
-        except _NODE_FAILURES as problem:
+        except NODE_FAILURES as problem:
             _LOGGER.warning("endpoint=%s first_block=0 problem=%r", source.name, str(problem))
     if is_known:
         return 0
@@ -290,7 +282,7 @@ def _chain_id(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) 
     for endpoint in endpoints:
         try:
             chain_id = Source(endpoint, ()).chain_id()
-        except _NODE_FAILURES as problem:
+        except NODE_FAILURES as problem:
             problems.append(f"{endpoint.name}: {problem}")
             continue
         if not wanted or chain_id in wanted:

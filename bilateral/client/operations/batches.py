@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.client.operations import fees, lookups, registries, transactions
+from bilateral.client.operations import fees, registries, transactions
 from bilateral.errors import BatchInterruptedError, BilateralError
+from bilateral.errors.client import NODE_FAILURES
 from bilateral.node.steps import Batch, Exclusive, Rpc, together
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _send_part(state: ClientState, part: Sequence[Sent[Any]]) -> Operation[list[
     requests = tuple(Rpc("eth_sendRawTransaction", ("0x" + bytes(each.raw or b"").hex(),)) for each in part)
     try:
         answers = yield Batch(requests)
-    except lookups.NODE_FAILURES as failure:
+    except NODE_FAILURES as failure:
         answers = [failure] * len(part)
     found: list[Exception | None] = []
     for each, answer in zip(part, answers, strict=True):

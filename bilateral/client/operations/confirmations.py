@@ -15,6 +15,7 @@ from bilateral.errors import (
     TransactionReplacedError,
     UnexpectedAnswerError,
 )
+from bilateral.errors.client import NODE_FAILURES
 from bilateral.logs import RawLog
 from bilateral.node import answers
 from bilateral.node.steps import Pause
@@ -52,7 +53,7 @@ def wait(state: ClientState, sent: Sent[T], timeout: float, confirmations: int) 
                     raise TransactionReplacedError("was replaced by another of its nonce", sent.hash, sent.raw)
             else:
                 nonce_used_since = None
-        except lookups.NODE_FAILURES as error:
+        except NODE_FAILURES as error:
             failure = error
         left = end - time.monotonic()
         if left <= 0:
@@ -106,7 +107,7 @@ def outcome_of(state: ClientState, sent: Sent[T], hash_: str, receipt: Mapping[s
             if revert.data:
                 revert.transaction = hash_
                 raise
-        except lookups.NODE_FAILURES:
+        except NODE_FAILURES:
             continue
     raise TransactionFailedError("is in a block and failed, and the node gives no reason", hash_, sent.raw)
 

@@ -6,15 +6,13 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.operations import registries
-from bilateral.errors import MalformedNodeAnswerError, NodeError, NodeTimeoutError, NodeUnreachableError
+from bilateral.errors.client import NODE_FAILURES
 from bilateral.node import answers
 from bilateral.node.steps import Pause, Rpc
 
 if TYPE_CHECKING:
     from bilateral.client.state import ClientState
     from bilateral.node.steps import Operation
-
-NODE_FAILURES: Final = (NodeError, NodeUnreachableError, NodeTimeoutError, MalformedNodeAnswerError)
 
 LAG_SECONDS: Final = 15.0
 """For how long two nodes behind one name may differ: one of them does not know yet what the other has told."""

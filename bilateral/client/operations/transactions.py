@@ -17,6 +17,7 @@ from bilateral.errors import (
     SendUncertainError,
     UnexpectedAnswerError,
 )
+from bilateral.errors.client import NODE_FAILURES
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
 from bilateral.node.steps import Batch, Exclusive, Rpc
@@ -160,7 +161,7 @@ def send_with_nonce(state: ClientState, prepared: Sent[T], nonce: int) -> Operat
     try:
         try:
             yield request
-        except lookups.NODE_FAILURES as failure:
+        except NODE_FAILURES as failure:
             yield from settle(state, signed, failure)
     except (BilateralError, NonceTakenError):
         raise

@@ -103,8 +103,7 @@ class TransferSource(Source):
             MalformedNodeAnswerError: A block is missing, or a log cannot be read.
         """
         found: tuple[dict[tuple[int, int], TokenTransfer], ...] = {}, {}
-        for start in range(0, len(wallets), _ACCOUNTS):
-            asked = wallets[start : start + _ACCOUNTS]
+        for asked in _parts(wallets):
             for at, way in enumerate(found):
                 topics = [[TRANSFER_TOPIC], None, _topics(asked)] if at == 0 else [[TRANSFER_TOPIC], _topics(asked)]
                 for it in self._read_transfers(topics, first, last):
@@ -125,9 +124,8 @@ class TransferSource(Source):
             EndpointRefusesError, EndpointLiesError, MalformedNodeAnswerError: See `transfers`.
         """
         found: dict[tuple[int, int], TokenTransfer] = {}
-        ordered = sorted(accounts)
-        for start in range(0, len(ordered), _ACCOUNTS):
-            topics = [[TRANSFER_TOPIC], _topics(ordered[start : start + _ACCOUNTS])]
+        for asked in _parts(sorted(accounts)):
+            topics = [[TRANSFER_TOPIC], _topics(asked)]
             found |= {it.place: it for it in self._read_transfers(topics, first, last)}
         return [found[place] for place in sorted(found)]
 
@@ -143,9 +141,8 @@ class TransferSource(Source):
             Transaction, token, account and nonce, by block and index of the log.
         """
         found: dict[tuple[int, int], tuple[bytes, str, str, bytes]] = {}
-        ordered = sorted(accounts)
-        for start in range(0, len(ordered), _ACCOUNTS):
-            topics = [[USED_TOPIC], _topics(ordered[start : start + _ACCOUNTS])]
+        for asked in _parts(sorted(accounts)):
+            topics = [[USED_TOPIC], _topics(asked)]
             for block in self._read(topics, first, last):
                 for index, entry in zip(block.indices, block.entries, strict=True):
                     if len(entry.topics) == TOPICS and entry.topics[0].lower() == USED_TOPIC:
@@ -210,6 +207,12 @@ def _topics(accounts: Sequence[str]) -> list[str]:
 
 _KNOWN: dict[str, str] = {}
 _MOST_KNOWN: Final = 1 << 16
+
+
+def _parts(accounts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield accounts in parts of which one request asks for each."""
+    for start in range(0, len(accounts), _ACCOUNTS):
+        yield accounts[start : start + _ACCOUNTS]
 
 
 def _account(topic: str) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from bilateral.client.operations import confirmations, feedback, fees, lookups, registries, transactions
+from bilateral.client.operations import confirmations, feedback, fees, registries, transactions
 from bilateral.contracts import Registry
 from bilateral.errors import NodeError, TransactionFailedError, UnexpectedAnswerError
+from bilateral.errors.client import NODE_FAILURES
 from bilateral.identifiers import AgentId
 from bilateral.node import answers
 from bilateral.node.refusals import Refusal
@@ -159,7 +160,7 @@ def broadcast(raw: bytes) -> Operation[BilateralError | None]:
     """
     try:
         yield Rpc("eth_sendRawTransaction", ("0x" + raw.hex(),))
-    except lookups.NODE_FAILURES as failure:
+    except NODE_FAILURES as failure:
         if isinstance(failure, NodeError) and Refusal.of(failure) is Refusal.HAS_IT:
             return None
         return failure
