@@ -77,7 +77,6 @@ def create_app(settings: ApiSettings) -> FastAPI:
         openapi_url="/openapi.json",
         docs_url=None,  # they load scripts of others
         redoc_url=None,
-        separate_input_output_schemas=False,
     )
     app.state.service = service
     for module in modules:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from bilateral.api.problems import ProblemError
 
 if TYPE_CHECKING:
     import asyncio
@@ -17,7 +20,7 @@ HEAD_SECONDS: Final = 20.0
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes connections whose request has no end of its headers, in bytes or in time."""
+    """Closes connections whose request has no end of its headers, in bytes or in time, or is not HTTP."""
 
     _size = 0
     _is_complete = False
@@ -40,7 +43,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._size = 0 if self._is_complete else self._size + len(data)
         super().data_received(data)
         if not self._is_complete and self._size > HEAD_BYTES and not self.transport.is_closing():
-            self.send_400_response(f"The headers have more than {HEAD_BYTES} bytes.")
+            detail = f"the first line and the headers have more than {HEAD_BYTES} bytes: send less"
+            self._refuse(ProblemError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail))
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP."""
+        self._refuse(ProblemError(HTTPStatus.BAD_REQUEST, "invalid_request", msg))
 
     def on_headers_complete(self) -> None:
         """Take the end of the headers."""
@@ -52,6 +60,14 @@ class BoundedProtocol(HttpToolsProtocol):
         """Take the end of a request."""
         self._is_complete = False
         super().on_message_complete()
+
+    def _refuse(self, problem: ProblemError) -> None:
+        """Answer with a problem, and close the connection."""
+        response = problem.response()
+        headers = [*self.server_state.default_headers, *response.raw_headers, (b"connection", b"close")]
+        lines = b"".join(name + b": " + value + b"\r\n" for name, value in headers)
+        self.transport.write(STATUS_LINE[problem.status] + lines + b"\r\n" + bytes(response.body))
+        self.transport.close()
 
     def _wait(self) -> None:
         self._timer = self.loop.call_later(HEAD_SECONDS, self._close)

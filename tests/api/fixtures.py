@@ -8,11 +8,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 
-import httpx
 import pytest
 
 from bilateral.api.settings import ApiSettings
 from bilateral.index.readers import Reader
+from tests.api.described import comparing_client
 from tests.api.world import build, index_world, served
 from tests.postgres import running_postgres
 
@@ -65,7 +65,7 @@ def api_settings(api_database):
 @pytest.fixture(scope="session")
 def api(api_settings):
     """An HTTP client of the service."""
-    with served(api_settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+    with served(api_settings) as url, comparing_client(url) as client:
         yield client
 
 
@@ -75,7 +75,7 @@ def api_with(api_settings):
 
     @contextmanager
     def serve(**changes):
-        with served(replace(api_settings, **changes)) as url, httpx.Client(base_url=url, timeout=30) as client:
+        with served(replace(api_settings, **changes)) as url, comparing_client(url) as client:
             yield client
 
     return serve

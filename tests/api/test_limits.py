@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from urllib.parse import urlsplit
 
@@ -119,17 +120,33 @@ def test_unknown_paths_and_methods_are_problems(api):
     assert problem(api.delete("/v1/chains")) == (405, "method_not_allowed")
 
 
+def sent(api, data):
+    """Return all that the service answers to some bytes."""
+    url = urlsplit(str(api.base_url))
+    with socket.create_connection((url.hostname, url.port), timeout=60) as connection:
+        connection.sendall(data)
+        return b"".join(iter(lambda: connection.recv(65_536), b""))
+
+
+def refusal(received):
+    """Return the status line and the code of a problem that closes the connection."""
+    head, _, body = received.partition(b"\r\n\r\n")
+    status, *headers = head.split(b"\r\n")
+    assert {b"content-type: application/problem+json", b"connection: close"} <= set(headers)
+    assert b"content-length: %d" % len(body) in headers
+    return status, json.loads(body)["code"]
+
+
 @pytest.mark.parametrize(
     "head", [b"GET / HTTP/1.1\r\n" + b"X-A: b\r\n" * 10_000, b"GET /" + b"x" * 70_000], ids=["headers", "a path"]
 )
 def test_headers_without_end_close_the_connection(api, head):
-    url = urlsplit(str(api.base_url))
-    with socket.create_connection((url.hostname, url.port), timeout=60) as connection:
-        connection.sendall(head[: protocol.HEAD_BYTES + 1])  # more would be lost when the service closes
-        received = b""
-        while part := connection.recv(65_536):
-            received += part
-    assert received.startswith(b"HTTP/1.1 400")
+    received = sent(api, head[: protocol.HEAD_BYTES + 1])  # more would be lost when the service closes
+    assert refusal(received) == (b"HTTP/1.1 431 Request Header Fields Too Large", "headers_too_large")
+
+
+def test_bytes_that_are_not_http_are_a_problem(api):
+    assert refusal(sent(api, b"GET /healthz\0 HTTP/1.1\r\n\r\n")) == (b"HTTP/1.1 400 Bad Request", "invalid_request")
 
 
 def test_a_connection_that_sends_no_request_in_time_is_closed(api, monkeypatch):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Annotated
 
-from pydantic import PlainSerializer
+from pydantic import Field, PlainSerializer
 
-Wide = Annotated[int, PlainSerializer(str, return_type=str, when_used="json")]
+_DIGITS = Annotated[str, Field(pattern=r"^-?\d+$")]
+_DECIMALS = Annotated[str, Field(pattern=r"^-?\d+(\.\d+)?$")]
+
+Wide = Annotated[int, PlainSerializer(str, return_type=_DIGITS, when_used="json")]
 """An integer of up to 256 bits. In JSON it is text: many programs read larger numbers than 2^53 wrongly."""
 
 
@@ -30,7 +33,7 @@ def exact(value: int, decimals: int) -> Decimal:
     return Decimal((value < 0, tuple(map(int, str(abs(value)))), -decimals))
 
 
-Exact = Annotated[Decimal, PlainSerializer(lambda it: format(it, "f"), return_type=str, when_used="json")]
+Exact = Annotated[Decimal, PlainSerializer(lambda it: format(it, "f"), return_type=_DECIMALS, when_used="json")]
 """An exact number. In JSON it is text in plain decimals."""
 
 

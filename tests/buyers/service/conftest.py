@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-import httpx
 import pytest
 
 from bench.index.chain import OPTIONS, EventChain
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.settings import BuyerSettings
 from scripts._anvil import running_anvil
+from tests.api.described import comparing_client
 from tests.api.world import served
 from tests.buyers.service.world import DAY, SELLER_ID, Market, index
 from tests.postgres import running_postgres
@@ -66,7 +66,7 @@ def buyers(buyers_settings):
     """An HTTP client of the service."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BUYERS_KEY", KEY)
-        with served(buyers_settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        with served(buyers_settings) as url, comparing_client(url) as client:
             yield client
 
 
