@@ -17,12 +17,13 @@ from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, sel
 
 from bilateral.index.queries import entities_agents, entities_feedback, entities_files, entities_validations
 from bilateral.index.queries.entities_dialects import entity_dialect
+from bilateral.index.queries.entities_fixed import fixed, key_of
 from bilateral.index.queries.entities_rows import ENTITIES, ChainRegistries, Rows, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select
+    from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery
 
     Condition = ColumnElement[bool]
 
@@ -76,7 +77,7 @@ def read_list(
     selection: Sequence[Selected],
     page: Page,
 ) -> str:
-    """Return a list of entities as JSON, by one statement.
+    """Return a list of entities as JSON, by one statement: each row is an entity.
 
     Args:
         connection: The database.
@@ -86,8 +87,14 @@ def read_list(
         page: The part of the list.
     """
     scope = Scope(entity_dialect(connection), tuple(chains))
-    listed = _Assembly(scope, selection).listed(ENTITIES[entity](scope), selection, page)
-    return str(connection.execute(select(cast(listed, Text))).scalar_one())
+
+    def make() -> Select[Any]:
+        return _Assembly(scope, selection).rows(ENTITIES[entity](scope), selection, page)
+
+    key = key_of(selection, page)
+    prepared = None if key is None else fixed((scope, entity, key), make)
+    found: Any = connection.execute(make()) if prepared is None else prepared.all(connection, {})
+    return f"[{','.join(it or 'null' for (it,) in found)}]"
 
 
 def read_one(
@@ -140,37 +147,73 @@ class _Assembly:
         self._is_flat = scope.dialect.has_small_parser and _height(selection) > _NESTED
         self._number = 0
 
-    def listed(self, rows: Rows, selection: Sequence[Selected], page: Page, level: int = 1) -> ScalarSelect[Any]:
+    def rows(self, rows: Rows, selection: Sequence[Selected], page: Page) -> Select[Any]:
+        """Return the entities of a list at the root, each as JSON. To join them, an engine copies long texts."""
+        item, numbered = self._entries(rows, selection, page, 1)
+        return select(cast(item, Text)).select_from(numbered)
+
+    def listed(self, rows: Rows, selection: Sequence[Selected], page: Page, level: int) -> ScalarSelect[Any]:
         """Return a list of entities as JSON."""
+        item, numbered = self._entries(rows, selection, page, level)
+        return select(self._scope.dialect.json_list(item)).select_from(numbered).scalar_subquery()
+
+    def _entries(self, rows: Rows, selection: Sequence[Selected], page: Page, level: int) -> tuple[Any, Any]:
+        """Return the JSON of an entry of a list, and the keys of the page, in its order."""
         keys = [column.label(f"key{at}") for at, column in enumerate(rows.key)]
         # Filters and orders come first: they may join tables to the rows.
         condition, order = _condition(rows, page.where), _order(rows, page)
         found = _rows_of(rows, select(*keys)).where(*rows.conditions, condition)
         found = found.order_by(*order).limit(page.first).offset(page.skip)
-        numbered = found.subquery()
-        item = self._by_key(rows, list(numbered.c), selection, level)
-        return select(self._scope.dialect.json_list(item)).select_from(numbered).scalar_subquery()
+        numbered: Any = found.subquery()
+        key = list(numbered.c)
+        shared = self._shared(rows, selection, level)
+        if shared is not None:
+            numbered = numbered.join(shared, true())
+        return self._by_key(rows, key, selection, level, shared), numbered
 
-    def object(self, rows: Rows, selection: Sequence[Selected], level: int = 1) -> ScalarSelect[Any]:
-        """Return the first of some rows as a JSON object."""
+    def _shared(self, rows: Rows, selection: Sequence[Selected], level: int) -> Subquery | None:
+        """Return the objects that all entries of a list link to, by their keys in the answer; None without any.
+
+        They are computed once for the list. The limit keeps the engine from computing them for each entry after all.
+        """
+        if self._is_apart(level):
+            return None  # what is written apart sees nothing around it
+        shown = [
+            self.object(rows.parents[it.name](), it.selection, level + 1).label(it.key)
+            for it in selection
+            if it.name in rows.parents and it.selection
+        ]
+        return select(*shown).limit(1).subquery() if shown else None
+
+    def object(
+        self, rows: Rows, selection: Sequence[Selected], level: int = 1, shared: Subquery | None = None
+    ) -> ScalarSelect[Any]:
+        """Return the first of some rows as a JSON object. Some of its members may be known."""
         if self._is_apart(level):
             shown: Any = self._by_key(rows, rows.key, selection, level)
         else:
-            shown = self._members(rows, selection, level)
+            shown = self._members(rows, selection, level, shared)
         return _rows_of(rows, select(shown)).where(*rows.conditions).limit(1).scalar_subquery()
 
     def _is_apart(self, level: int) -> bool:
         """Return True if the objects of a level are written apart."""
-        return self._is_flat and level % _NESTED == 0
+        return self._is_flat and level > 1 and level % _NESTED == 1
 
-    def _by_key(self, rows: Rows, key: Sequence[Any], selection: Sequence[Selected], level: int) -> ScalarSelect[Any]:
+    def _by_key(
+        self,
+        rows: Rows,
+        key: Sequence[Any],
+        selection: Sequence[Selected],
+        level: int,
+        shared: Subquery | None = None,
+    ) -> ScalarSelect[Any]:
         """Return the row with a key, among rows that are known to be of the entity, as a JSON object."""
         own = type(rows)(self._scope)
         # The first condition names the chains, so that PostgreSQL looks into their partitions only. The others hold.
         own.conditions = own.conditions[:1]
         if not self._is_apart(level):
             own.conditions += [column == it for column, it in zip(own.key, key, strict=True)]
-            return self.object(own, selection, level)
+            return self.object(own, selection, level, shared)
         self._number += 1
         keys = [column.label(f"key{at}") for at, column in enumerate(own.key)]
         shown = select(*keys, self._members(own, selection, level).label("shown")).select_from(own.source)
@@ -180,9 +223,15 @@ class _Assembly:
         found = select(self._scope.dialect.embedded(apart.c.shown)).where(*same)
         return found.limit(1).correlate_except(apart).scalar_subquery()
 
-    def _members(self, rows: Rows, selection: Sequence[Selected], level: int) -> ColumnElement[Any]:
+    def _members(
+        self, rows: Rows, selection: Sequence[Selected], level: int, shared: Subquery | None = None
+    ) -> ColumnElement[Any]:
         """Return a row as a JSON object."""
-        return self._scope.dialect.members([(it.key, self._member(rows, it, level)) for it in selection])
+        dialect = self._scope.dialect
+        known = {} if shared is None else {it.name: dialect.embedded(it) for it in shared.c}
+        return dialect.members(
+            [(it.key, known[it.key] if it.key in known else self._member(rows, it, level)) for it in selection]
+        )
 
     def _member(self, rows: Rows, selected: Selected, level: int) -> ColumnElement[Any]:
         """Return one field of a JSON object."""

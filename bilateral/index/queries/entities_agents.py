@@ -232,6 +232,7 @@ class MetadataRows(Rows):
 
     def of(self, rows: FromClause) -> MetadataRows:
         """Keep the metadata of the agent of a row."""
+        self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
         table = self.metadata.c
         registry = self.scope.registry("identity", rows.c.chain_id)
         self.conditions += [table.chain_id == rows.c.chain_id, table.identity_registry == registry]

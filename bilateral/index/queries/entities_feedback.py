@@ -107,6 +107,7 @@ class FeedbackRows(Rows):
     def of(self, rows: FromClause) -> FeedbackRows:
         """See `Rows.of`: the row is an agent."""
         self._is_of_agent = True
+        self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
         del self.conditions[1]  # the agent is registered
         registry = self.scope.registry("reputation", rows.c.chain_id)
         self.conditions += [self.given.c.chain_id == rows.c.chain_id, self.given.c.registry == registry]
@@ -201,6 +202,7 @@ class ResponseRows(Rows):
 
     def of(self, rows: FromClause) -> ResponseRows:
         """Keep the responses to the feedback of a row."""
+        self.parents["feedback"] = lambda: FeedbackRows(self.scope).of_response(rows)
         self.conditions += _same(self.response, rows)
         return self
 

@@ -33,10 +33,11 @@ class RegistrationFileRows(Rows):
 
     entity: ClassVar = "AgentRegistrationFile"
 
-    def __init__(self, scope: Scope) -> None:
-        """See the class."""
+    def __init__(self, scope: Scope, agent: FromClause | None = None) -> None:
+        """Begin with all agents, or with the agent of a row around, which need not be read again."""
         super().__init__(scope)
-        self.agent = agent = schema.agent.alias()
+        is_of_row = agent is not None
+        self.agent = agent = schema.agent.alias() if agent is None else agent
         self.named = named = files.file_reference.alias()
         self.file = file = files.file.alias()
         self.read = read = files.registration_file.alias()
@@ -62,13 +63,14 @@ class RegistrationFileRows(Rows):
             .correlate(named)
         )
         self.source = (
-            agent.join(named, is_named)
+            (named if is_of_row else agent.join(named, is_named))
             .join(file, file.c.file_id == named.c.file_id)
             .join(read, read.c.content_hash == file.c.content_hash)
             .join(card, card.c.content_hash == file.c.content_hash)
         )
         self.conditions = [
             scope.of("identity", agent.c.chain_id, agent.c.identity_registry),
+            *([is_named] if is_of_row else []),
             ~replaced,
             file.c.uri == agent.c.uri,
             file.c.state == literal_column("'loaded'"),
@@ -78,9 +80,7 @@ class RegistrationFileRows(Rows):
 
     def of(self, rows: FromClause) -> RegistrationFileRows:
         """Keep the file of the agent of a row."""
-        pairs = zip(schema.agent.primary_key, schema.agent.primary_key, strict=True)
-        self.conditions += [self.agent.c[it.name] == rows.c[of.name] for it, of in pairs]
-        return self
+        return RegistrationFileRows(self.scope, rows)
 
     @property
     def aliases(self) -> Mapping[str, str]:

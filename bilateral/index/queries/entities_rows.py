@@ -119,6 +119,7 @@ class Rows(ABC):
         key: The columns that tell the rows apart.
         block: The block of a row's last change; None if it has none.
         sort_aliases: Further names of fields to sort by.
+        parents: The links that name the row whose list the rows are. All entries of the list link to this row.
     """
 
     entity: ClassVar[str]
@@ -131,6 +132,7 @@ class Rows(ABC):
     def __init__(self, scope: Scope) -> None:
         """See the class."""
         self.scope = scope
+        self.parents: dict[str, Callable[[], Rows]] = {}
         self._fields: Mapping[str, Callable[[], Value]] | None = None
 
     def __init_subclass__(cls) -> None:

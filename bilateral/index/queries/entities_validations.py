@@ -73,6 +73,7 @@ class ValidationRows(Rows):
 
     def of(self, rows: FromClause) -> ValidationRows:
         """Keep the validations of the agent of a row."""
+        self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
         registry = self.scope.registry("validation", rows.c.chain_id)
         self.conditions += [self.request.c.chain_id == rows.c.chain_id, self.request.c.registry == registry]
         self.conditions += [self.request.c.agent_id == rows.c.agent_id]

@@ -76,11 +76,14 @@ class Prepared:
 
     Args:
         statement: The statement. It has no parameter for a list (`IN`), whose text depends on the length: see `one_of`.
+        is_literal: True to write all constants into the text. PostgreSQL plans a statement without parameters once,
+            even after `plan_by_values`.
     """
 
-    def __init__(self, statement: SelectBase) -> None:
+    def __init__(self, statement: SelectBase, *, is_literal: bool = False) -> None:
         """See the class."""
         self._statement = statement
+        self._is_literal = is_literal
         self._compiled: dict[str, Compiled] = {}
         self._make: Callable[[tuple[Any, ...]], Any] | None = None
 
@@ -106,7 +109,7 @@ class Prepared:
         """
         compiled = self._compiled.get(dialect.name)
         if compiled is None:
-            compiled = self._compiled[dialect.name] = Compiled(self._statement, dialect)
+            compiled = self._compiled[dialect.name] = Compiled(self._statement, dialect, is_literal=self._is_literal)
         return compiled
 
     def records(self, connection: Connection, values: Mapping[str, Any]) -> list[Any]:
@@ -129,14 +132,15 @@ class Compiled:
     Args:
         statement: The statement.
         dialect: The kind.
+        is_literal: See `Prepared`.
 
     Attributes:
         text: The text.
     """
 
-    def __init__(self, statement: SelectBase, dialect: Dialect) -> None:
+    def __init__(self, statement: SelectBase, dialect: Dialect, *, is_literal: bool = False) -> None:
         """See the class."""
-        compiled: SQLCompiler = statement.compile(dialect=dialect)
+        compiled: SQLCompiler = statement.compile(dialect=dialect, compile_kwargs={"literal_binds": is_literal})
         self.text = compiled.string
         self._places = compiled.positiontup
         self._types = [column.type for column in statement.selected_columns]

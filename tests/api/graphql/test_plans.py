@@ -25,7 +25,7 @@ def plan(api_reader, query):
             query(text)
         finally:
             event.remove(engine, "before_cursor_execute", note)
-        statement, parameters = next(it for it in seen if "json_group_array" in it[0])
+        statement, parameters = next(it for it in seen if "json_object" in it[0])
         with api_reader.connect() as connection:
             found = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
         return [row[3] for row in found]

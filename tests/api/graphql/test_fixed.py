@@ -1,0 +1,76 @@
+"""Statements of lists without a filter are made once and planned once. They answer as others do."""
+
+from __future__ import annotations
+
+import pytest
+
+from bilateral.index.queries.entities import Page, Selected, read_list
+from bilateral.index.queries.entities_fixed import fixed, key_of
+from bilateral.index.queries.entities_rows import chains_of
+from tests.api.graphql.oracle import everything
+from tests.api.world import CHAIN_ID
+
+ID = (Selected("id", "id"),)
+INNER = Selected("feedback", "feedback", ID, Page(first=2))
+
+
+def test_repeated_queries_get_the_same_answers(query):
+    first = everything(query)
+    assert [everything(query) for _ in range(2)] == [first, first]
+    assert any(first.values())
+
+
+@pytest.mark.parametrize("asked", [CHAIN_ID, None])
+def test_repeated_lists_of_one_chain_are_not_those_of_all(query, asked):
+    text = "{ agents(first: 3, orderBy: createdAt) { id name: agentURIType feedback(first: 1) { tag1 } } }"
+    assert len({str(query(text, chain=asked)) for _ in range(3)}) == 1
+
+
+def test_lists_differ_by_their_pages_and_fields():
+    lists = [
+        (ID, Page()),
+        (ID, Page(first=99)),
+        (ID, Page(order_by="id")),
+        (ID, Page(descending=True)),
+        (ID, Page({"registrationFile": None})),
+        (ID, Page({"registrationFile_not": None})),
+        ((Selected("other", "id"),), Page()),
+        ((*ID, INNER), Page()),
+        ((Selected("feedback", "feedback", (*ID, *ID), Page(first=2)),), Page()),
+        ((Selected("feedback", "feedback", ID, Page(first=3)),), Page()),
+    ]
+    assert len({key_of(*it) for it in lists} - {None}) == len(lists)
+
+
+@pytest.mark.parametrize(
+    ("selection", "page"),
+    [
+        (ID, Page({"id": "1:1"})),
+        (ID, Page(skip=1)),
+        ((Selected("feedback", "feedback", ID, Page({"tag1": ""})),), Page()),
+        (tuple(Selected(f"alias{it}", "id") for it in range(200)), Page()),
+    ],
+    ids=["filter", "skip", "nested filter", "long"],
+)
+def test_values_of_strangers_and_long_queries_are_not_kept(selection, page):
+    assert key_of(selection, page) is None
+
+
+def test_a_list_is_kept_from_the_second_time_on():
+    made = []
+    asked = [fixed("a list of this test", lambda: made.append(1)) for _ in range(3)]
+    assert asked[0] is None
+    assert asked[1] is asked[2] is not None
+    assert made == [1]
+
+
+@pytest.mark.parametrize("api_database", ["postgresql"], indirect=True, scope="session")
+def test_postgresql_plans_a_kept_list_once(api_reader, registries):
+    chains = chains_of(registries, CHAIN_ID)
+    counted = "SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements"
+    with api_reader.connect() as connection:
+        connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_custom_plan")
+        for _ in range(4):
+            read_list(connection, chains, "Agent", (*ID, INNER), Page(first=7))
+        counts = [row[1:] for row in connection.exec_driver_sql(counted) if "LIMIT 7" in row[0]]
+    assert counts == [(3, 0)]

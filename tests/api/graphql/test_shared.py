@@ -1,0 +1,62 @@
+"""Entries of a list that all link to one entity share it: it is read once for the list."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from sqlalchemy import event
+
+from bilateral.index.queries.entities import Page, Selected, read_list
+from bilateral.index.queries.entities_rows import chains_of
+from tests.api.world import CHAIN_ID
+
+LEAF = Selected("feedback", "feedback", (Selected("id", "id"),), Page(first=3))
+AGENT = Selected("agent", "agent", (LEAF,))
+CYCLE = (Selected("feedback", "feedback", (AGENT,), Page(first=3)),)
+
+
+@pytest.fixture
+def explained(api_reader, registries):
+    """Return the plan of a cycle from one agent through its feedback and back, as the engine tells it."""
+    statements = []
+    with api_reader.connect() as connection:
+
+        @event.listens_for(connection, "before_cursor_execute")
+        def note(_connection, _cursor, statement, parameters, *_):
+            statements.append((statement, parameters))
+
+        found = json.loads(read_list(connection, chains_of(registries, CHAIN_ID), "Agent", CYCLE, Page(first=1)))
+        statement, parameters = statements[-1]
+        explain = "EXPLAIN QUERY PLAN" if api_reader.dialect == "sqlite" else "EXPLAIN (ANALYZE, FORMAT JSON)"
+        plan = connection.exec_driver_sql(f"{explain} {statement}", parameters).all()
+    assert [len(it["agent"]["feedback"]) for it in found[0]["feedback"]] == [3, 3, 3]
+    return plan
+
+
+@pytest.mark.parametrize("api_database", ["postgresql"], indirect=True, scope="session")
+def test_postgresql_sorts_the_list_of_a_shared_entity_once(explained):
+    def nodes(node):
+        yield node
+        for inner in node.get("Plans", ()):
+            yield from nodes(inner)
+
+    sorts = [it["Actual Loops"] for it in nodes(explained[0][0][0]["Plan"]) if it["Node Type"] == "Sort"]
+    assert len(sorts) >= 2
+    assert set(sorts) == {1}
+
+
+@pytest.mark.parametrize("api_database", ["sqlite"], indirect=True, scope="session")
+def test_sqlite_keeps_a_shared_entity_for_the_list(explained):
+    around = {row[0]: (row[1], row[3]) for row in explained}
+
+    def path(number):
+        while number in around:
+            number, detail = around[number]
+            yield detail
+
+    sorts = [list(path(row[0])) for row in explained if "ORDER BY" in row[3]]
+    assert len(sorts) == 2
+    deepest = max(sorts, key=len)
+    # One scalar query shows the agent, and one its list. The shared agent is kept before any entry is shown.
+    assert sum(it.startswith("MATERIALIZE") for it in deepest) == 1
