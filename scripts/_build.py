@@ -17,17 +17,22 @@ from typing import TYPE_CHECKING, Any
 import ape
 import solcx
 from eth_utils.crypto import keccak
+from packaging.version import Version
 
 from scripts._files import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from packaging.version import Version
-
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "contracts" / "bytecode.lock"
 CACHE = ROOT / ".cache" / "builds"
+INPUTS = ROOT / ".cache" / "inputs"
+"""The compiler's inputs, by what decides them. To collect the imports of a contract takes Ape a second."""
+
+DECISIVE = ("ape-config.yaml", "package-lock.json", "toolchain/requirements.lock")
+"""The files beside the sources that decide the compiler's inputs: settings, libraries, and the version of Ape."""
+
 NOT_DEPLOYED = ("base", "examples", "interfaces", "libraries", "mocks")
 """Folders of `contracts/` whose contracts never go to real networks."""
 
@@ -152,25 +157,33 @@ def build_all(names: Iterable[str]) -> dict[str, Build]:
 def _build_together(names: tuple[str, ...]) -> dict[str, Build]:
     contracts = ape.project.load_contracts()
     sources = {name: str(contracts[name].contract_type.source_id) for name in names}
-    with ape.project.isolate_in_tempdir() as project:
-        inputs = {
-            name: ape.compilers.solidity.get_standard_input_json([project.path / source], project=project)
-            for name, source in sources.items()
-        }
-    builds = {}
-    for name, by_version in inputs.items():
-        ((version, standard_json),) = by_version.items()
-        builds[name] = _compile(name, sources[name], version, standard_json)
-    return builds
+    files = {source: INPUTS / f"{_input_hash(source)}.json" for source in sources.values()}
+    missing = sorted(source for source, file in files.items() if not file.exists())
+    if missing:
+        with ape.project.isolate_in_tempdir() as project:
+            for source in missing:
+                by_version = ape.compilers.solidity.get_standard_input_json([project.path / source], project=project)
+                ((version, standard_json),) = by_version.items()
+                write_atomically(files[source], json.dumps([str(version), standard_json]))
+    return {name: _compile(name, source, *json.loads(files[source].read_text())) for name, source in sources.items()}
 
 
-def _compile(name: str, source_id: str, version: Version, standard_json: dict[str, Any]) -> Build:
+def _input_hash(source_id: str) -> str:
+    """Return a hash of all that can decide the input for a file: sources, settings, libraries and Ape."""
+    sources = sorted(ROOT.glob("contracts/[!.]*/**/*.sol"))  # Ape unpacks libraries into a hidden folder at times
+    decisive = [*sources, *(ROOT / name for name in DECISIVE)]
+    content = [(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")) for path in decisive]
+    settings = ape.project.config.get_config("solidity").model_dump(mode="json")
+    return hashlib.sha256(json.dumps([source_id, settings, content]).encode()).hexdigest()
+
+
+def _compile(name: str, source_id: str, version: str, standard_json: dict[str, Any]) -> Build:
     outputs = ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "evm.deployedBytecode.immutableReferences"]
     standard_json["settings"]["outputSelection"] = {source_id: {name: outputs}}
     standard_json["settings"]["metadata"] = NO_METADATA
-    cached = CACHE / f"{hashlib.sha256(json.dumps([str(version), standard_json]).encode()).hexdigest()}.json"
+    cached = CACHE / f"{hashlib.sha256(json.dumps([version, standard_json]).encode()).hexdigest()}.json"
     if not cached.exists():
-        output = solcx.compile_standard(standard_json, solc_version=version.base_version)
+        output = solcx.compile_standard(standard_json, solc_version=Version(version).base_version)
         write_atomically(cached, json.dumps(output["contracts"][source_id][name]))
     compiled = json.loads(cached.read_text())
     runtime = compiled["evm"]["deployedBytecode"]
@@ -178,7 +191,7 @@ def _compile(name: str, source_id: str, version: Version, standard_json: dict[st
     return Build(
         name=name,
         source_id=source_id,
-        compiler=str(version),
+        compiler=version,
         standard_json=standard_json,
         abi=compiled["abi"],
         creation_code=bytes.fromhex(compiled["evm"]["bytecode"]["object"]),

@@ -10,35 +10,7 @@ from ape.logging import get_rich_console, logger
 from rich.console import Console
 
 from scripts._anvil import Interrupted
-from scripts._demo import (
-    authorized,
-    buyers,
-    companion,
-    identity,
-    index,
-    paid,
-    ratings,
-    reputation,
-    ring,
-    service,
-    validation,
-)
-from scripts._demo.stage import Stage
 
-# The chapter of authorised feedback moves the chain's clock ahead of this machine's, by which x402 payments expire.
-CHAPTERS = [
-    identity.play,
-    paid.play,
-    buyers.play,
-    authorized.play,
-    reputation.play,
-    validation.play,
-    ratings.play,
-    companion.play,
-    index.play,
-    ring.play,
-    service.play,
-]
 SIGNAL_EXIT = 128
 """The exit code of a process that a signal ended, minus the signal's number."""
 
@@ -46,11 +18,16 @@ SIGNAL_EXIT = 128
 @click.command()
 def cli() -> None:
     """Play the story. The exit code is 0 only if every step did what it says."""
+    # Ape imports every script for each of its commands, and this one needs nearly all of the package.
+    from scripts._demo.stage import Stage  # noqa: PLC0415
+
     logger.set_level(logging.CRITICAL)
     get_rich_console(sys.stdout).quiet = True  # Ape would print the trace of each refusal
     console = Console(width=110, highlight=False)
     try:
         with Stage.opened(console) as stage:
+            from scripts._demo.story import CHAPTERS  # noqa: PLC0415
+
             for play in CHAPTERS:
                 play(stage)
             done = stage.close()

@@ -2,163 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import re
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
-import time
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-import ape
 import click
-from ape.logging import get_rich_console, logger
-from rich.console import Console
 
-from bilateral.contracts import Deployment
-from bilateral.x402 import Verifier, declare_8004_reputation
-from scripts._anvil import Interrupted, ended_after_us
-from scripts._demo import paid
-from scripts._demo.living import DAYS, Economy
-from scripts._demo.stage import Stage
-from scripts._pictures import write_play_pictures
-from scripts._x402 import facilitator_app, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-_PAUSE: Final = 1.0
+PAUSE = 1.0
 """The seconds between two events."""
-
-_FIRST_ANALYSIS_SECONDS: Final = 3.0
-_ANALYSIS_SECONDS: Final = 20.0
-_STOP_SECONDS: Final = 10
-_SIGNAL_EXIT: Final = 128
-_SETTINGS: Final = """[[chain]]
-rpc_urls = ["{url}"]
-deployments = ["{record}"]
-
-[chain.payments]
-tokens = {{"{token}" = 6}}
-"""
-"""The settings of the index: it learns the payments of the demo's token, too."""
-
-_COMMAND: Final = str(Path(sys.executable).with_name("bilateral"))
 
 
 @click.command()
 @click.option("--port", default=0, help="The port of the service; a free one if left out.")
-@click.option("--pause", default=_PAUSE, help="The seconds between two events.")
+@click.option("--pause", default=PAUSE, help="The seconds between two events.")
 @click.option("--pictures", is_flag=True, help="Write pictures of it into docs/explorer/ after an analysis, and end.")
 def cli(port: int, pause: float, *, pictures: bool) -> None:
     """Run the economy and the service until Ctrl-C."""
-    logger.set_level(logging.CRITICAL)
-    logging.getLogger("x402").setLevel(logging.CRITICAL)
-    get_rich_console(sys.stdout).quiet = True
-    console = Console(width=110, highlight=False)
-    try:
-        with ExitStack() as stack:
-            _play(stack, console, port, pause, pictures=pictures)
-    except Interrupted as interruption:
-        console.print(f"\nStopped by {interruption}: the chain, the service and the economy have ended.")
-        sys.exit(0 if interruption.signal == signal.SIGINT else _SIGNAL_EXIT + interruption.signal)
+    # Ape imports every script for each of its commands, and this one imports much of the package.
+    from scripts._demo.playing import run  # noqa: PLC0415
 
-
-def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictures: bool) -> None:
-    """Start everything, print the link, and let the economy live."""
-    console.print("A chain starts, and sixty days of an economy are played …")
-    begin = int(time.time()) - DAYS * 86_400
-    stage = stack.enter_context(Stage.opened(Console(quiet=True), "--timestamp", str(begin)))
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    economy = _economy(stack, stage)
-    economy.begin()
-    database = f"sqlite:///{folder / 'index.sqlite'}"
-    settings = folder / "index.toml"
-    settings.write_text(_SETTINGS.format(url=stage.url, record=stage.record, token=economy.token), encoding="utf-8")
-    source = ("--settings", str(settings), "--database", database)
-    service = stack.enter_context(_child("serve", *source, "--port", str(port), "--rate", "1000000/second"))
-    url = _address(service)
-    console.print(f"\n  [bold]{url}[/]\n\nThe economy goes on. Ctrl-C stops all of it.")
-    # The chain keeps the states of some hundred blocks, so only the first analysis can look for accounts' first funds.
-    analysis = ["index", "analyse", "--database", database, "--rpc-url", stage.url]
-    until = time.monotonic() + _FIRST_ANALYSIS_SECONDS
-    while service.poll() is None:
-        economy.live()
-        time.sleep(pause)
-        if time.monotonic() > until:
-            with _child(*analysis) as run:
-                threading.Thread(target=run.communicate, daemon=True).start()
-                while run.returncode is None and service.poll() is None:
-                    economy.live()
-                    time.sleep(pause)
-            if pictures and not run.returncode:
-                console.print("Pictures are taken …")
-                write_play_pictures(url)
-                return
-            del analysis[4:]
-            until = time.monotonic() + _ANALYSIS_SECONDS
-    raise SystemExit(f"the service ended with exit code {service.returncode}")
-
-
-def _economy(stack: ExitStack, stage: Stage) -> Economy:
-    """Open the shop of paid requests, and return the economy."""
-    deployment = Deployment(
-        stage.chain_id,
-        identity=stage.registry("IdentityRegistry").address,
-        reputation=stage.registry("BidirectionalReputationRegistry").address,
-    )
-    token = stage.account("deployer").deploy(ape.project.MockPaymentToken)
-    facilitator = facilitator_app(stage.url, stage.account("facilitator").private_key, f"eip155:{stage.chain_id}")
-    market = paid.Market(stage, deployment, token, stack.enter_context(serving(facilitator)))
-    with market.registries("client") as registries:
-        stage.agents["client"] = registries.register_agent().wait().agent.token_id
-    paid.open_shop(market)
-    shop = market.shop(stage.account("forecaster"), declare_8004_reputation(market.agent, deployment))
-    url = stack.enter_context(serving(shop)) + "/weather"
-    verifier = stack.enter_context(Verifier({stage.url: deployment}))
-    return Economy(stage, market, paid.session(market, verifier), url)
-
-
-@contextmanager
-def _child(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a command of the package, and end it with all of its own processes."""
-    command: Sequence[str] = (_COMMAND, *arguments)
-    process = subprocess.Popen(  # noqa: S603  # ours
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    try:
-        with ended_after_us(process):
-            yield process
-    finally:
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with _nobody_left():
-                os.killpg(process.pid, number)
-            try:
-                process.wait(timeout=_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                continue
-
-
-@contextmanager
-def _nobody_left() -> Iterator[None]:
-    """Go on if a group of processes has ended already."""
-    try:
-        yield
-    except ProcessLookupError:
-        return
-
-
-def _address(service: subprocess.Popen[str]) -> str:
-    """Wait until the service listens, and return its URL. A thread reads on, because a full pipe would block it."""
-    told = ""
-    while line := service.stderr.readline() if service.stderr else "":
-        if found := re.search(r"listening on (\S+)", line):
-            threading.Thread(target=service.communicate, daemon=True).start()
-            return found[1]
-        told += line
-    raise SystemExit(f"the service ended: {told}")
+    run(port, pause, pictures=pictures)

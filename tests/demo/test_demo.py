@@ -19,6 +19,7 @@ DEMO = [ROOT / ".venv" / "bin" / "ape", "run", "demo"]
 MISLEADING_CHAPTER = """
 import sys
 from scripts import demo
+from scripts._demo import story
 
 def play(stage):
     stage.chapter("Lies")
@@ -37,7 +38,7 @@ def play(stage):
     with stage.refused(identity.NotOwnerOrWallet, "A stranger speaks as agent 1.", account=stranger):
         identity.setPrimaryAgent(1, sender=stage.account("another"))
 
-demo.CHAPTERS[:] = [play]
+story.CHAPTERS[:] = [play]
 sys.argv = ["demo"]
 demo.cli()
 """

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import copy
+import shutil
 
 import ape
+import pytest
 import solcx
 
-from scripts._build import NOT_DEPLOYED, ROOT, Build, build, build_all, bytecode_lock, deployable_contracts
+from scripts import _build
+from scripts._build import DECISIVE, NOT_DEPLOYED, ROOT, Build, build, build_all, bytecode_lock, deployable_contracts
 
 METADATA_MARK = b"\xfe"
 """The invalid opcode between code and metadata."""
@@ -40,10 +43,34 @@ def test_the_tested_code_is_the_deployed_code_but_for_metadata():
         assert built.runtime_code == without_metadata(tested)
 
 
-def test_build_does_not_depend_on_what_is_built_with_it():
-    alone: Build = build("MockRegistry")
-    together = build_all(["MockWallet", "MockRegistry", "IdentityRegistry"])["MockRegistry"]
-    assert alone == together
+def test_build_does_not_depend_on_what_is_built_with_it(monkeypatch, tmp_path):
+    def build_anew(folder, *names):
+        monkeypatch.setattr(_build, "INPUTS", tmp_path / folder)
+        return _build._build_together.__wrapped__(names)["MockRegistry"]
+
+    alone: Build = build_anew("alone", "MockRegistry")
+    together = build_anew("together", "MockWallet", "MockRegistry", "IdentityRegistry")
+    assert alone == together == build_anew("together", "MockRegistry") == build("MockRegistry")
+
+
+@pytest.mark.parametrize("changed", [*DECISIVE, "contracts/interfaces/IAgentDirectory.sol", "contracts/mocks/New.sol"])
+def test_imports_are_collected_again_after_a_change_of_what_can_decide_them(monkeypatch, tmp_path, changed):
+    shutil.copytree(ROOT / "contracts", tmp_path / "contracts", ignore=shutil.ignore_patterns(".cache"))
+    (tmp_path / "toolchain").mkdir()
+    for name in DECISIVE:
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    before = _build._input_hash("contracts/mocks/MockRegistry.sol")
+    monkeypatch.setattr(_build, "ROOT", tmp_path)
+    assert _build._input_hash("contracts/mocks/MockRegistry.sol") == before
+    with (tmp_path / changed).open("a") as file:
+        file.write("\n")
+    assert _build._input_hash("contracts/mocks/MockRegistry.sol") != before
+
+
+def test_imports_are_collected_again_with_other_settings():
+    before = _build._input_hash("contracts/mocks/MockRegistry.sol")
+    with ape.project.temp_config(solidity={"optimization_runs": 1}):
+        assert _build._input_hash("contracts/mocks/MockRegistry.sol") != before
 
 
 def test_comments_do_not_change_the_creation_code():

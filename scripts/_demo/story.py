@@ -1,0 +1,32 @@
+"""The chapters of `make demo`, in their order."""
+
+from __future__ import annotations
+
+from scripts._demo import (
+    authorized,
+    buyers,
+    companion,
+    identity,
+    index,
+    paid,
+    ratings,
+    reputation,
+    ring,
+    service,
+    validation,
+)
+
+# The chapter of authorised feedback moves the chain's clock ahead of this machine's, by which x402 payments expire.
+CHAPTERS = [
+    identity.play,
+    paid.play,
+    buyers.play,
+    authorized.play,
+    reputation.play,
+    validation.play,
+    ratings.play,
+    companion.play,
+    index.play,
+    ring.play,
+    service.play,
+]
