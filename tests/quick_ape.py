@@ -1,15 +1,49 @@
 """Spares Ape work that no test needs. Of the time of a test that sends a transaction, most is Ape's.
 
+It also keeps the processes of a run apart: Ape writes files of live networks in place, and others may read them then.
 Nothing here changes a transaction, a call, or what either returns.
 """
 
 from __future__ import annotations
 
+import http.client
+import threading
 from functools import cache
+from urllib.parse import urlsplit
 
 import ape_test.accounts
+import requests
+from ape.contracts.base import ContractMethodHandler
+from ape.managers._contractscache import ApeDataCache
+from ape.managers._deploymentscache import DeploymentDiskCache
 from ape_ethereum import provider
 from ape_ethereum.trace import Trace
+from ape_foundry import provider as foundry
+from web3 import HTTPProvider
+
+
+class KeptConnection(HTTPProvider):
+    """A provider that asks a node on this machine by one connection a thread, and by no more code than this takes."""
+
+    def __init__(self, endpoint_uri, request_kwargs):
+        super().__init__(endpoint_uri, request_kwargs)
+        self._mine = threading.local()
+
+    def _make_request(self, method, request_data):
+        if not hasattr(self._mine, "connection"):
+            timeout = self._request_kwargs["timeout"]
+            self._mine.connection = http.client.HTTPConnection(urlsplit(self.endpoint_uri).netloc, timeout=timeout)
+        connection = self._mine.connection
+        try:
+            connection.request("POST", "/", request_data, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            content = response.read()
+        except (OSError, http.client.HTTPException) as failure:
+            connection.close()
+            raise requests.ConnectionError(f"{method}: {failure}") from failure
+        if response.status != http.client.OK:
+            raise requests.HTTPError(f"{method}: HTTP status {response.status}")
+        return content
 
 
 def spare_work():
@@ -22,7 +56,16 @@ def spare_work():
     provider.Web3Provider.max_gas = property(
         lambda node: limits[node.uri] if node.uri in limits else limits.setdefault(node.uri, of_node(node))
     )
+    # Its requests pass through a library that looks for proxies and passwords at each of them.
+    foundry.HTTPProvider = KeptConnection
+    # It has the whole code of a contract sent once or twice before each call, to learn that there is some.
+    ContractMethodHandler._validate_is_contract = lambda _: None
     # It has each transaction traced to print what contracts log to a console. None of ours does.
     provider._post_send_transaction = lambda *_: None
+    # The n-th connection of a process names the contract of that console n times, each time in two files.
+    provider.Web3Provider._post_connect = lambda _: None
+    # It keeps contracts of live networks in files, for this run and later ones. The live networks of tests are none.
+    ApeDataCache._write_to_disk = ApeDataCache._read_from_disk = property(lambda _: False, lambda *_: None)
+    DeploymentDiskCache._is_live_network = property(lambda _: False)
     # It prints the trace of each transaction that reverts, as most in these tests are meant to.
     Trace.show = lambda *_, **__: None

@@ -74,7 +74,7 @@ class Network:
             f"0x{bytes(eth.wait_for_transaction_receipt(eth.send_transaction(transaction))['transactionHash']).hex()}"
         )
 
-    def deploy(self, plan, records: Records, *, timeout: float = 20, tell=lambda _: None):
+    def deploy(self, plan, records: Records, *, timeout: float = 120, tell=lambda _: None):
         """Do what `ape run deploy` does."""
         with explained("The node fails"), records.locked(self.chain.chain_id):
             survey(self.chain, plan, records.load(self.chain.chain_id, self.chain.network))

@@ -1,11 +1,13 @@
 """A block explorer that speaks the Etherscan API (v2) and verifies as Etherscan does.
 
-It compiles what is submitted with the pinned compiler, compares the result with the code on the chain (immutable values
-masked, metadata included), and the constructor's arguments with the transaction that created the contract.
+It compiles what is submitted with the pinned compiler, or takes what that made of the very same input. It compares this
+with the code on the chain (immutable values masked, metadata included), and the constructor's arguments with the
+transaction that created the contract.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import threading
@@ -18,7 +20,7 @@ from urllib.parse import parse_qsl, urlsplit
 from eth_utils import keccak, to_checksum_address
 from web3 import Web3
 
-from scripts._build import ROOT
+from scripts._build import CACHE, ROOT
 from scripts._deployment.plan import DEPLOYER
 
 if TYPE_CHECKING:
@@ -37,6 +39,13 @@ def compile_standard_json(text: str) -> str:
     """Compile a submission with the pinned compiler; two chains get the same one."""
     command = [ROOT / "toolchain" / "solc.js", "--standard-json"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout  # noqa: S603
+
+
+def output_of_a_build(submission: dict, source: str, name: str) -> dict | None:
+    """Return the output of the pinned compiler if a build of this project had the very same input."""
+    asked = json.dumps([compiler_version().removeprefix("v"), submission])
+    kept = CACHE / f"{hashlib.sha256(asked.encode()).hexdigest()}.json"
+    return {"contracts": {source: {name: json.loads(kept.read_text())}}} if kept.exists() else None
 
 
 @cache
@@ -128,9 +137,9 @@ def find_mistake(web3: Web3, address: str, form: dict[str, str]) -> str | None:
         return f"No compiler {form['compilerversion']}"
     source, name = form["contractname"].rsplit(":", 1)
     submission = json.loads(form["sourceCode"])
-    wanted = ["evm.bytecode.object", "evm.deployedBytecode.object", "evm.deployedBytecode.immutableReferences"]
-    submission["settings"]["outputSelection"] = {source: {name: wanted}}
-    output = json.loads(compile_standard_json(json.dumps(submission)))
+    code = ["evm.bytecode.object", "evm.deployedBytecode.object", "evm.deployedBytecode.immutableReferences"]
+    submission["settings"]["outputSelection"] = {source: {name: ["abi", *code]}}
+    output = output_of_a_build(submission, source, name) or json.loads(compile_standard_json(json.dumps(submission)))
     if errors := [error["message"] for error in output.get("errors", ()) if error["severity"] == "error"]:
         return errors[0]
     if name not in output.get("contracts", {}).get(source, {}):

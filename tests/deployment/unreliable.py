@@ -51,7 +51,7 @@ class UnreliableNode:
         dead = self.dies_at is not None and self.requests >= self.dies_at
         if dead and not (self.requests == self.dies_at and self.handles_the_last):
             return None
-        answer = requests.post(node, body, headers={"Content-Type": "application/json"}, timeout=30)
+        answer = requests.post(node, body, headers={"Content-Type": "application/json"}, timeout=120)
         return None if dead else (answer.status_code, answer.content)
 
 
