@@ -24,7 +24,7 @@ from tests.index.conftest import (  # noqa: F401  # fixtures
 def loader():
     """A loader that reaches no server: files are in data URIs."""
     return Loader(
-        limits=Limits(bytes=128 * 1024, seconds=20), network=Network(ssl_context=ssl.create_default_context())
+        limits=Limits(bytes=128 * 1024, seconds=60), network=Network(ssl_context=ssl.create_default_context())
     )
 
 

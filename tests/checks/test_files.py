@@ -79,7 +79,7 @@ def clock():
 def ledger(tmp_path, network, gateway, clock):
     """A ledger whose files come from the servers of this machine."""
     engine = open_database(f"sqlite:///{tmp_path / 'index.sqlite'}")
-    loader = Loader(limits=Limits(bytes=64 * 1024, seconds=20), gateways=(gateway.url,), network=network)
+    loader = Loader(limits=Limits(bytes=64 * 1024, seconds=60), gateways=(gateway.url,), network=network)
     yield Ledger(engine, ChainStore(engine, CHAIN_ID), loader, clock)
     engine.dispose()
 
@@ -183,7 +183,7 @@ def test_only_three_hosts_of_a_file_are_fetched(ledger, secure_server):
 
 def test_private_hosts_are_not_fetched(tmp_path, secure_server):
     engine = open_database(f"sqlite:///{tmp_path / 'guarded.sqlite'}")
-    ledger = Ledger(engine, ChainStore(engine, CHAIN_ID), Loader(limits=Limits(seconds=20)))
+    ledger = Ledger(engine, ChainStore(engine, CHAIN_ID), Loader(limits=Limits(seconds=60)))
     with_services(ledger, f"{secure_server.url}/mcp", "http://localhost/x", "javascript:alert(1)", "https://[::1]/")
     check = ledger.server(policy=QUIET)
     assert codes(check)["domain_unproven"] == "note"

@@ -221,7 +221,7 @@ def run(start):
 
     def run(*arguments, **settings):
         process = start(*arguments, **settings)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         return process.returncode, out, err
 
     return run

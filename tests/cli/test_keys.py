@@ -290,7 +290,7 @@ def at_a_terminal(command, environment, owner, keystore):
             env=environment | keystore("alice", owner) | {"TYPED": typed, "TERM": "xterm"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
 

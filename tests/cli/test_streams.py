@@ -26,7 +26,7 @@ def run_into(command, environment):
             env=environment | {"PATH": os.environ["PATH"]} | keys,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         return ran.returncode, ran.stderr
@@ -74,14 +74,14 @@ def test_errors_that_nobody_takes_leave_the_exit_code(run_into, redirection, opt
 def test_a_reader_that_leaves_early_causes_no_error(start, arguments):
     process = start(*arguments)
     process.stdout.close()
-    assert process.wait(timeout=60) == ExitCode.READER_LEFT
+    assert process.wait(timeout=120) == ExitCode.READER_LEFT
     assert process.stderr.read() == ""
 
 
 def test_a_write_whose_reader_leaves_names_the_transaction(start, chain, client):
     process = start("feedback", "give", "1", "5", "--json", key=client)
     process.stdout.close()
-    assert process.wait(timeout=60) == ExitCode.READER_LEFT
+    assert process.wait(timeout=120) == ExitCode.READER_LEFT
     error = json.loads(process.stderr.read())
     assert error["reason"] == "reader_left"
     assert error["transaction"] == chain.blocks[-1].transactions[0].txn_hash.to_0x_hex()
@@ -91,4 +91,4 @@ def test_a_write_whose_watcher_leaves_is_done(start, client):
     process = start("feedback", "give", "1", "5", key=client)
     process.stderr.close()
     assert process.stdout.read().startswith("Feedback given\n")
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=120) == 0

@@ -13,7 +13,7 @@ from tests.explorer.stored import BUYER, CLAIMS, CLIENT, COLLECTOR, OWNER, PROVE
 @pytest.fixture(scope="module")
 def site(evidence_site):
     """An HTTP client of the service over the index of evidence."""
-    with httpx.Client(base_url=evidence_site, timeout=30) as client:
+    with httpx.Client(base_url=evidence_site, timeout=120) as client:
         yield client
 
 

@@ -48,14 +48,14 @@ def trusting(authority, loader):
 
 @pytest.fixture
 def loader():
-    """A loader that may connect to this machine, with a timeout of a few seconds."""
-    return Loader(limits=Limits(bytes=64 * 1024, seconds=8), gateways=(), network=Network(allow_private=True))
+    """A loader that may connect to this machine, with a timeout of a minute."""
+    return Loader(limits=Limits(bytes=64 * 1024, seconds=60), gateways=(), network=Network(allow_private=True))
 
 
 @pytest.fixture
 def guarded():
     """A loader with the default settings, which may not connect to this machine."""
-    return Loader(limits=Limits(seconds=8), gateways=())
+    return Loader(limits=Limits(seconds=60), gateways=())
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ class Node:
     """A connection to a node."""
 
     def __init__(self, url):
-        self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+        self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
 
     def request(self, method, *parameters):
         """Make a request, and return the whole response."""

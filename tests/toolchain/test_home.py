@@ -45,9 +45,9 @@ def test_forked_chain_is_not_cached_in_the_home_folder(home):
         )
         address = next(line for line in fork.stdout if line.startswith(LISTENING)).removeprefix(LISTENING).strip()
         question = {"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance", "params": [f"0x{'ab' * 20}", "latest"]}
-        answer = requests.post(f"http://{address}", json=question, timeout=60).json()
+        answer = requests.post(f"http://{address}", json=question, timeout=120).json()
         fork.terminate()
-        fork.communicate(timeout=60)
+        fork.communicate(timeout=120)
     assert answer["result"] == "0x0"
     assert list(home.iterdir()) == []
 

@@ -331,10 +331,10 @@ def test_server_takes_no_money_and_never_fails_at_any_payment(sell, agent, deplo
                 encoded = header_of(value)
             except (ValueError, UnicodeEncodeError):
                 return
-            response = http.get(url + "/counted", headers={"PAYMENT-SIGNATURE": encoded}, timeout=60)
+            response = http.get(url + "/counted", headers={"PAYMENT-SIGNATURE": encoded}, timeout=120)
             assert response.status_code in {400, 402}, response.text
 
         check()
         assert runs == []
-        assert http.get(url + "/counted", headers={"PAYMENT-SIGNATURE": header}, timeout=60).status_code == 200
+        assert http.get(url + "/counted", headers={"PAYMENT-SIGNATURE": header}, timeout=120).status_code == 200
     assert token.functions.balanceOf(buyer.address).call() == 10**9 - 1000

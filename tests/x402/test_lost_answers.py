@@ -39,7 +39,7 @@ def lossy_shop(sell, agent, deployment, with_identifier):
     declared = declare_8004_reputation(agent, deployment)
     if with_identifier:
         declared["payment-identifier"] = declare_payment_identifier_extension()
-    with sell(declared) as url, HttpServer() as relay, httpx.Client(timeout=60) as http:
+    with sell(declared) as url, HttpServer() as relay, httpx.Client(timeout=120) as http:
         relay.losses, relay.payments = 0, []
 
         def pass_on(handler):
@@ -139,7 +139,7 @@ def test_answer_is_not_lost_if_a_hook_of_the_program_fails(lossy_shop, buyer, ve
 
     lossy_shop.losses = 0
     client = protect_client(paying_client(buyer, x402ClientSync), verifier).on_payment_response(fail)
-    with httpx.Client(transport=verifying_sync_transport(client, verifier), timeout=60) as http:
+    with httpx.Client(transport=verifying_sync_transport(client, verifier), timeout=120) as http:
         with pytest.raises(LostAnswerError, match="the books are closed") as lost:
             http.post(lossy_shop.url + "/echo", content=b"snow")
         response = fetch_lost_answer_sync(http, lost.value)

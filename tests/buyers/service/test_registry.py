@@ -106,7 +106,7 @@ def settings(database, market):
 def service(settings):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BUYERS_KEY", "0x" + bytes(SERVICE.key).hex())
-        with served(settings) as url, httpx.Client(base_url=url, timeout=30) as client:
+        with served(settings) as url, httpx.Client(base_url=url, timeout=120) as client:
             yield client
 
 
@@ -338,7 +338,7 @@ def test_payment_that_is_not_confirmed_yet_is_pending(settings, market, tmp_path
     with (
         pytest.MonkeyPatch.context() as patch,
         served(replace(settings, database=url, buyers=replace(settings.buyers, key_variable=""))) as base,
-        httpx.Client(base_url=base, timeout=30) as client,
+        httpx.Client(base_url=base, timeout=120) as client,
     ):
         patch.delenv("BUYERS_KEY", raising=False)
         pending = client.post("/api/buyer/feedback", json=body)

@@ -71,7 +71,7 @@ def test_every_field_that_holds_a_text_of_a_chain_or_a_file_holds_that_of_an_att
 def test_texts_of_attackers_do_nothing_on_the_pages_of_agents_and_ratings(watched, hostile_site):
     window = watched(at=hostile_site)
     paths = []
-    with httpx.Client(base_url=hostile_site, timeout=30) as client:
+    with httpx.Client(base_url=hostile_site, timeout=120) as client:
         for agent in range(1, len(TEXTS) + 1):
             (newest, claimed, *_) = client.get(f"/{CHAIN_ID}/{agent}.json").json()["feedback"]
             paths += [

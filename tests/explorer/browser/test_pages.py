@@ -28,7 +28,7 @@ PROBLEMS = (
 @pytest.fixture(scope="session")
 def paths(site):
     """The paths of all pages, in the world of the API's tests."""
-    with httpx.Client(base_url=site, timeout=30) as client:
+    with httpx.Client(base_url=site, timeout=120) as client:
         return [path_of(path, client) for path in PATHS]
 
 

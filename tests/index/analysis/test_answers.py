@@ -40,7 +40,7 @@ def analysed(market, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def api(analysed):
-    with served(ApiSettings(database=analysed)) as url, httpx.Client(base_url=url, timeout=30) as client:
+    with served(ApiSettings(database=analysed)) as url, httpx.Client(base_url=url, timeout=120) as client:
         yield client
 
 
@@ -105,7 +105,7 @@ def test_without_an_analysis_there_is_no_answer(market, tmp_path):
     engine = open_database(url)
     index(engine, market.chain.url)
     engine.dispose()
-    with served(ApiSettings(database=url)) as base, httpx.Client(base_url=base, timeout=30) as client:
+    with served(ApiSettings(database=url)) as base, httpx.Client(base_url=base, timeout=120) as client:
         for path in ("/v1/analysis", "/v1/agents/31337:1/trusted-clients"):
             answer = client.get(path, params=CHAIN)
             assert (answer.status_code, answer.json()["code"]) == (404, "not_indexed")

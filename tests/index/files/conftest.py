@@ -162,7 +162,7 @@ def ssl_context():
 def loader(gateway, ssl_context):  # noqa: F811  # a fixture
     """A loader that may read from this machine."""
     network = Network(allow_private=True, ssl_context=ssl_context)
-    return Loader(limits=Limits(bytes=128 * 1024, seconds=20), gateways=(gateway.url,), network=network)
+    return Loader(limits=Limits(bytes=128 * 1024, seconds=60), gateways=(gateway.url,), network=network)
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def test_a_pending_transaction_is_cancelled(connect, newcomer, agent, held, web3
     assert cancelled.wait() is True
     assert web3.eth.get_transaction(cancelled.hash)["to"] == newcomer.address
     with pytest.raises(TransactionReplacedError):
-        handle.wait(5)
+        handle.wait(60)
     assert client.get_clients(agent) == []
 
 

@@ -36,14 +36,14 @@ ADDRESS = "0x8004b663056a597dffe9eccc1965a193b7388713"
 def test_a_receipt_with_another_hash_sender_or_recipient_is_refused(foreign, name, value):
     handle = foreign(**{name: value})
     with pytest.raises(UnexpectedAnswerError, match=f"a receipt with another {name}") as caught:
-        handle.wait(1)
+        handle.wait(60)
     assert caught.value.transaction == handle.hash
 
 
 def test_an_event_of_another_client_is_refused(foreign):
     handle = foreign()
     with pytest.raises(UnexpectedAnswerError, match="it logged NewFeedback, but not of"):
-        handle.wait(1)
+        handle.wait(60)
 
 
 def test_an_event_about_another_agent_is_refused(connect, node, register, agent, newcomer):
@@ -59,4 +59,4 @@ def test_an_event_about_another_agent_is_refused(connect, node, register, agent,
 
     node.interference["eth_getTransactionReceipt"] = answer
     with pytest.raises(UnexpectedAnswerError, match="it logged NewFeedback, but not of"):
-        handle.wait(1)
+        handle.wait(60)

@@ -45,7 +45,7 @@ def test_an_invalid_feedback_event_is_an_error_with_the_hash(connect, node, newc
     handle = connect(newcomer, to=node.url).give_feedback(agent, 1)
     node.interference["eth_getTransactionReceipt"] = logging(change)
     with pytest.raises(UnexpectedAnswerError, match=told) as caught:
-        handle.wait(5)
+        handle.wait(60)
     assert caught.value.transaction == handle.hash
     assert handle.hash in str(caught.value)
 
@@ -57,7 +57,7 @@ def test_an_invalid_wallet_is_an_error_with_the_hash(connect, node, owner, agent
     value = encode(["string", "bytes"], ["agentWallet", bytes(length)])
     node.interference["eth_getTransactionReceipt"] = logging(lambda _: value)
     with pytest.raises(UnexpectedAnswerError, match="is not an EVM address") as caught:
-        handle.wait(5)
+        handle.wait(60)
     assert caught.value.transaction == handle.hash
 
 

@@ -110,7 +110,7 @@ def put_companion(web3):
 
 def loader():
     """Return a loader that may connect to this machine."""
-    return Loader(limits=Limits(bytes=64 * 1024, seconds=8), gateways=(), network=Network(allow_private=True))
+    return Loader(limits=Limits(bytes=64 * 1024, seconds=60), gateways=(), network=Network(allow_private=True))
 
 
 def make_world(url, deployment=None, kind=Client):

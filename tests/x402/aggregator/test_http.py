@@ -49,7 +49,7 @@ def serve(sqlite_url, settings_with):
     def run(database=sqlite_url, **changes):
         open_database(database).dispose()
         api = ApiSettings(database=database, rate=None, aggregator=settings_with(**changes))
-        with served(api) as url, httpx.Client(base_url=url, timeout=60) as client:
+        with served(api) as url, httpx.Client(base_url=url, timeout=120) as client:
             yield client
 
     return run
@@ -69,7 +69,7 @@ def quiet(tmp_path_factory, paid_by, enrich):
     settings = AggregatorSettings((paid_by(enrich()),), allow_private=True)
     with (
         served(ApiSettings(database=database, rate=None, aggregator=settings)) as url,
-        httpx.Client(base_url=url, timeout=60) as client,
+        httpx.Client(base_url=url, timeout=120) as client,
     ):
         yield client
 
@@ -129,7 +129,7 @@ def test_feedback_is_given_without_blocking(rpc, deployment, shop, verifier, rev
     async def give():
         async with (
             AsyncClient(rpc, signer=reviewer, deployment=deployment, poll_interval=0.02) as client,
-            httpx.AsyncClient(base_url=http.base_url, timeout=60) as asynchronous,
+            httpx.AsyncClient(base_url=http.base_url, timeout=120) as asynchronous,
         ):
             return await give_sponsored_feedback_async(
                 client, verification, 80, reviewer, aggregator=FEEDBACK, http=asynchronous
