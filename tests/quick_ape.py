@@ -64,7 +64,7 @@ def spare_work():
     provider._post_send_transaction = lambda *_: None
     # The n-th connection of a process names the contract of that console n times, each time in two files.
     provider.Web3Provider._post_connect = lambda _: None
-    # It keeps contracts of live networks in files, for this run and later ones. The live networks of tests are none.
+    # It keeps contracts of live networks in files, for this run and later ones.
     ApeDataCache._write_to_disk = ApeDataCache._read_from_disk = property(lambda _: False, lambda *_: None)
     DeploymentDiskCache._is_live_network = property(lambda _: False)
     # It prints the trace of each transaction that reverts, as most in these tests are meant to.

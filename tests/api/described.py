@@ -67,4 +67,4 @@ def comparing_client(url):
     Args:
         url: The service.
     """
-    return httpx.Client(base_url=url, timeout=30, event_hooks={"response": [compare]})
+    return httpx.Client(base_url=url, timeout=120, event_hooks={"response": [compare]})

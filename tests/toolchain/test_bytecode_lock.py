@@ -54,7 +54,7 @@ def test_build_does_not_depend_on_what_is_built_with_it(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("changed", [*DECISIVE, "contracts/interfaces/IAgentDirectory.sol", "contracts/mocks/New.sol"])
-def test_imports_are_collected_again_after_a_change_of_what_can_decide_them(monkeypatch, tmp_path, changed):
+def test_imports_are_collected_again_after_a_change_of_a_source_or_a_lock(monkeypatch, tmp_path, changed):
     shutil.copytree(ROOT / "contracts", tmp_path / "contracts", ignore=shutil.ignore_patterns(".cache"))
     (tmp_path / "toolchain").mkdir()
     for name in DECISIVE:
