@@ -67,14 +67,14 @@ Times: TypeAlias = tuple[int, int]
 
 _NEVER: Final[Times] = (0, 0)
 _FEEDBACK: Final = schema.EVENT_TABLES[NewFeedback]
-_RAISING: Final = tuple(schema.EVENT_TABLES[it] for it in (NewFeedback, FeedbackRevoked, Approval))
+RAISING: Final = tuple(schema.EVENT_TABLES[it] for it in (NewFeedback, FeedbackRevoked, Approval))
 """Events that are not in the rows of agents, and still change when an agent was last updated."""
 
 _ROWS_AT_ONCE: Final = 5_000
 """Events that are fetched at once: a deep rollback removes millions, of few agents."""
 
 _CHANGING: Final = tuple(schema.EVENT_TABLES[it] for it in IDENTITY_EVENTS if it is not PrimaryAgentSet)
-_pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*_RAISING, *_CHANGING)}
+_pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*RAISING, *_CHANGING)}
 _pick_agent = picker(schema.agent, "registered_at", "updated_at")
 _KEY: Final = key_columns(agent_activity)
 
@@ -108,13 +108,13 @@ class ActivityTable:
         self._identities = self._feedback_registries()
 
     def derive(self, events: EventRows, agents: Mapping[Row, Row | None]) -> None:
-        """Bring the table up to date with further events, which the tables of events do not hold yet.
+        """Bring the table up to date with further events. The tables of events may hold them already.
 
         Args:
             events: The rows of the events of some blocks.
             agents: The rows of the agents that the events of identity registries are about, after these events.
         """
-        times = self._times(joined.from_iterable(self._found(table, events.get(table, ())) for table in _RAISING))
+        times = self._times(joined.from_iterable(self._found(table, events.get(table, ())) for table in RAISING))
         raised = {(self._chain_id, *agent) for agent in times}
         stored = {row[:3]: row for row in self._rows.select(agent_activity, _KEY, raised | agents.keys())}
         new = [key[1:] for key, row in agents.items() if row is not None and key not in stored]
@@ -138,7 +138,7 @@ class ActivityTable:
     def touched_after(self, block: int) -> set[AgentPlace]:
         """Return the agents that events after a block are about. The tables of events still hold them."""
         found: set[AgentPlace] = set()
-        for table in (*_RAISING, *_CHANGING):
+        for table in (*RAISING, *_CHANGING):
             # Without DISTINCT, for which SQLite would read the whole index by agent.
             query = select(table.c.registry, table.c.agent_id)
             later = query.where(table.c.chain_id == self._chain_id, table.c.block_number > block)
@@ -163,7 +163,7 @@ class ActivityTable:
         query = select(it.identity_registry, it.agent_id, it.registered_at, it.updated_at)
         rows = self._connection.execute(query.where(it.chain_id == self._chain_id))
         present = {(self._chain_id, *row[:2]): (row[2], row[3]) for row in rows}
-        self._insert(present, self._times(joined.from_iterable(map(self._last_of_all, _RAISING))))
+        self._insert(present, self._times(joined.from_iterable(map(self._last_of_all, RAISING))))
 
     def _insert(self, agents: Mapping[Row, tuple[int, int]], times: Mapping[AgentPlace, Times]) -> None:
         """Insert the rows of agents.
@@ -190,7 +190,7 @@ class ActivityTable:
 
     def _identity(self, table: Table, registry: str) -> str | None:
         """Return the identity registry of an event's agent; None if the event does not count."""
-        is_of_identity = table is _RAISING[-1] or table in _CHANGING
+        is_of_identity = table is RAISING[-1] or table in _CHANGING
         return registry if is_of_identity else self._identities.get(registry)
 
     def _found(self, table: Table, rows: Iterable[Row]) -> Iterable[tuple[Table, str, int, int]]:
@@ -208,8 +208,8 @@ class ActivityTable:
         wanted = list(agents)
         addresses = {identity: address for address, identity in self._identities.items()}
         found: list[Iterable[tuple[Table, str, int, int]]] = []
-        for table in _RAISING:
-            places = ((it[0] if table is _RAISING[-1] else addresses.get(it[0]), it[1]) for it in wanted)
+        for table in RAISING:
+            places = ((it[0] if table is RAISING[-1] else addresses.get(it[0]), it[1]) for it in wanted)
             keys = [(self._chain_id, *place) for place in places if place[0] is not None]
             rows = self._rows.last_times(table, ("chain_id", "registry", "agent_id"), keys)
             found.append([(table, *row[1:]) for row in rows])

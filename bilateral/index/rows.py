@@ -35,18 +35,21 @@ class Rows(ABC):
 
     Args:
         connection: The connection, in a transaction.
+
+    Attributes:
+        connection: The connection that reads.
     """
 
     _insert: Callable[[Table], Any]
 
     def __init__(self, connection: Connection) -> None:
         """See the class."""
-        self._connection = connection
+        self.connection = connection
 
     def _fetched(self, query: str) -> list[Row]:
         """Return the rows of a query, as the driver gives them."""
-        driver: Any = self._connection.connection.driver_connection
-        with _sqlalchemy_errors(self._connection, query):
+        driver: Any = self.connection.connection.driver_connection
+        with _sqlalchemy_errors(self.connection, query):
             rows: list[Row] = driver.execute(query).fetchall()
         return rows
 
@@ -59,7 +62,7 @@ class Rows(ABC):
     def delete_after(self, table: Table, chain_id: int, block: int) -> int:
         """Delete the rows of a chain's later blocks, and return their number."""
         where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
-        found = self._connection.exec_driver_sql(f'DELETE FROM "{self._place(table, chain_id)}" WHERE {where}')
+        found = self.connection.exec_driver_sql(f'DELETE FROM "{self._place(table, chain_id)}" WHERE {where}')
         return found.rowcount
 
     def _place(self, table: Table, chain_id: int) -> str:  # noqa: ARG002  # one of the engines needs it
@@ -77,7 +80,7 @@ class Rows(ABC):
             True if the row was inserted.
         """
         statement = self._insert(table).values(values).on_conflict_do_nothing().returning(*table.primary_key)
-        return self._connection.execute(statement).first() is not None
+        return self.connection.execute(statement).first() is not None
 
     @abstractmethod
     def replace(self, table: Table, rows: Sequence[Row]) -> None:
@@ -129,6 +132,11 @@ class Rows(ABC):
     @abstractmethod
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         """Fill a temporary table with combinations of values, and return its name."""
+
+
+def place_in_postgres(table: Table, chain_id: int) -> str:
+    """Return the name of the table of PostgreSQL that holds a chain's rows."""
+    return partition_name(table, chain_id) if table in PARTITIONED_TABLES else table.name
 
 
 def rows_of(connection: Connection) -> Rows:
@@ -220,9 +228,9 @@ class SqliteRows(Rows):
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         """See `Rows._wanted`."""
-        name, create = _temporary_table(table, columns, self._connection.dialect, "wanted")
-        self._connection.exec_driver_sql(create)
-        self._connection.exec_driver_sql(f"DELETE FROM {name}")
+        name, create = _temporary_table(table, columns, self.connection.dialect, "wanted")
+        self.connection.exec_driver_sql(create)
+        self.connection.exec_driver_sql(f"DELETE FROM {name}")
         self._fill("INSERT", name, _narrowed(keys, _wide(table, columns)))
         return name
 
@@ -237,7 +245,7 @@ class SqliteRows(Rows):
 
     def _execute(self, statement: str, rows: Sequence[Row]) -> None:
         """Execute a statement for each row."""
-        self._connection.exec_driver_sql(statement, list(rows))
+        self.connection.exec_driver_sql(statement, list(rows))
 
 
 class PostgresRows(Rows):
@@ -256,7 +264,7 @@ class PostgresRows(Rows):
 
     def _place(self, table: Table, chain_id: int) -> str:
         """See `Rows._place`."""
-        return partition_name(table, chain_id) if table in PARTITIONED_TABLES else table.name
+        return place_in_postgres(table, chain_id)
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Rows.insert`."""
@@ -271,7 +279,7 @@ class PostgresRows(Rows):
         name = self._fill(table, columns, rows, "new")
         others = [column for column in columns if column not in key]
         action = ", ".join(f'"{it}" = EXCLUDED."{it}"' for it in others)
-        self._connection.exec_driver_sql(
+        self.connection.exec_driver_sql(
             f'INSERT INTO "{self._place(table, rows[0][0])}" SELECT * FROM {name} ON CONFLICT ({_names(key)}) '
             + (f"DO UPDATE SET {action}" if others else "DO NOTHING")
         )
@@ -282,7 +290,7 @@ class PostgresRows(Rows):
             columns = key_columns(table)
             name = self._fill(table, columns, keys, "gone")
             on = " AND ".join(f'kept."{it}" = gone."{it}"' for it in columns)
-            self._connection.exec_driver_sql(
+            self.connection.exec_driver_sql(
                 f'DELETE FROM "{self._place(table, keys[0][0])}" kept USING {name} gone WHERE {on}'
             )
 
@@ -299,8 +307,8 @@ class PostgresRows(Rows):
 
     def learn(self, chain_id: int, tables: Iterable[Table]) -> None:
         """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
-        self._connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
-        self._connection.exec_driver_sql("ANALYZE " + _names(self._place(it, chain_id) for it in tables))
+        self.connection.exec_driver_sql("SET LOCAL default_statistics_target = 10")
+        self.connection.exec_driver_sql("ANALYZE " + _names(self._place(it, chain_id) for it in tables))
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         """See `Rows._wanted`."""
@@ -308,18 +316,18 @@ class PostgresRows(Rows):
 
     def _fill(self, table: Table, columns: tuple[str, ...], rows: Sequence[Row], suffix: str) -> str:
         """Fill a temporary table, and return its name."""
-        name, create = _temporary_table(table, columns, self._connection.dialect, suffix)
-        self._connection.exec_driver_sql(create)
-        self._connection.exec_driver_sql(f"DELETE FROM {name}")
+        name, create = _temporary_table(table, columns, self.connection.dialect, suffix)
+        self.connection.exec_driver_sql(create)
+        self.connection.exec_driver_sql(f"DELETE FROM {name}")
         self._copy(name, table, columns, rows)
         return name
 
     def _copy(self, name: str, table: Table, columns: Sequence[str], rows: Sequence[Row]) -> None:
         """Copy rows into a table."""
-        driver: Any = self._connection.connection.driver_connection
+        driver: Any = self.connection.connection.driver_connection
         types = [_binary_type(table, column) for column in columns]
         statement = f'COPY "{name}" ({_names(columns)}) FROM STDIN (FORMAT BINARY)'
-        errors = _sqlalchemy_errors(self._connection, statement)
+        errors = _sqlalchemy_errors(self.connection, statement)
         with errors, driver.cursor() as cursor, cursor.copy(statement) as copy:
             copy.set_types(types)
             write = copy.write_row

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, select, update
 
 from bilateral.index import schema
-from bilateral.index.activity import ActivityTable
+from bilateral.index.activity import RAISING, ActivityTable, agent_activity
 from bilateral.index.agents import IDENTITY_EVENTS, AgentTables
 from bilateral.index.analysis.storage import forget_blocks
+from bilateral.index.behind import rows_behind
 from bilateral.index.cursor_locks import own_cursor
 from bilateral.index.derived import Journal, undo
 from bilateral.index.errors import CursorMovedError
@@ -44,6 +45,13 @@ JOURNAL_BLOCKS: Final = 128
 
 _LEARN_AT: Final = tuple(2_000 * 4**power for power in range(12))
 """Stored logs at which the engine learns the sizes of tables anew."""
+
+_READ_TABLES: Final = (
+    *dict.fromkeys((*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[it] for it in SUMMARY_EVENTS), *RAISING)),
+    agent_activity,
+    schema.registry,
+)
+"""Tables that `append` reads to derive rows."""
 
 _CHECKPOINT_BLOCKS: Final = 256
 """Blocks of which one hash is kept, deep in the chain."""
@@ -164,7 +172,6 @@ class ChainStore:
         """
         journal_from = max(cursor.number + 1, batch.head - JOURNAL_BLOCKS + 1)
         with self._engine.begin() as connection:
-            rows = rows_of(connection)
             chain = schema.chain
             values: dict[Any, Any] = {
                 **_cursor_columns(batch.end),
@@ -176,17 +183,20 @@ class ChainStore:
             if journal_from > cursor.number + 1:  # some blocks of the batch are not in the journal
                 values["journal_from"] = min(journal_from, batch.end.number + 1)
             stored = self._move(connection, cursor, values)  # first: it makes another worker wait, and then give way
-            agents = AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from))
-            changed = agents.derive(rows, batch.rows)
-            journal.write(rows)
-            ActivityTable(self.chain_id, connection, rows).derive(batch.rows, changed)
+            with rows_behind(self._engine, connection, self.chain_id, batch.count, _READ_TABLES) as rows:
+                for table, new in batch.rows.items():  # first: they take most of the server's time
+                    rows.insert(table, new)
+                rows.insert(schema.block, [(self.chain_id, it.number, it.hash) for it in batch.checkpoints])
+                agents = AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from))
+                changed = agents.derive(rows, batch.rows)
+                journal.write(rows)
+                ActivityTable(self.chain_id, rows.connection, rows).derive(batch.rows, changed)
+                SummaryTables(self.chain_id, rows).derive(batch.rows)
             forget_files(connection, self.chain_id, left_files(batch.rows))
-            SummaryTables(self.chain_id, rows).derive(batch.rows)
-            for table, new in batch.rows.items():
-                rows.insert(table, new)
-            rows.insert(schema.block, [(self.chain_id, it.number, it.hash) for it in batch.checkpoints])
             if any(stored - batch.count < size <= stored for size in _LEARN_AT):
-                rows.learn(self.chain_id, (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[it] for it in SUMMARY_EVENTS)))
+                rows_of(connection).learn(
+                    self.chain_id, (*schema.DERIVED_TABLES, *(schema.EVENT_TABLES[it] for it in SUMMARY_EVENTS))
+                )
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
             own_cursor(connection, self.chain_id)
