@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from bilateral.contracts import Registry
-    from bilateral.index.extraction import EventRows
     from bilateral.index.logs import BlockLogs
     from bilateral.index.pool import Pool
     from bilateral.index.source import Header, Source
@@ -48,14 +47,14 @@ class _Range:
     Attributes:
         logs: The blocks with logs.
         end: The last block of the range.
-        parts: The rows of the logs, in parts that can be stored at once, with the last block and the size of each.
+        parts: The blocks with logs, in parts that can be stored at once, with the last block of each.
         later: A later block, as it was before the logs were read; None if all headers are read.
         headers: The headers of all blocks of a range near the head; empty deep in the chain.
     """
 
     logs: Sequence[BlockLogs]
     end: int
-    parts: Sequence[tuple[EventRows, int, int]]
+    parts: Sequence[tuple[Sequence[BlockLogs], int]]
     later: Block | None = None
     headers: Sequence[Header] = ()
 
@@ -102,9 +101,9 @@ class Reader:
         if (behind := found.end + 1) <= head:
             self._ahead.start((source, behind), lambda: self._fetch(source, behind, head))
         finalized = self._pool.finalized(source)
-        for rows, last, size in found.parts:
+        for logs, last in found.parts:  # the thread waits for the node meanwhile
             kept = [block for number, block in known.items() if first <= number <= last]
-            yield Batch(known[last], rows, kept, head, finalized, size)
+            yield Batch(known[last], self._extraction.rows(logs), kept, head, finalized, _size(logs))
             first = last + 1
 
     def _fetch(self, source: Source, first: int, head: int) -> _Range:
@@ -127,7 +126,7 @@ class Reader:
         """
         first = cursor.number + 1
         by_number = {block.number: block for block in found.logs}
-        ends = {end for _, end, _ in found.parts}
+        ends = {end for _, end in found.parts}
         sample = _sample(sorted(by_number), first, found.end) | ends
         known = [block for block in (found.later, cursor) if block is not None and block.number >= 0]
         numbers = sorted({*sample, *(block.number for block in known)})
@@ -141,14 +140,14 @@ class Reader:
             self._look_twice(source, found.logs, first, found.end)
         return {number: headers[number].block for number in ends}
 
-    def _parts(self, source: Source, logs: Sequence[BlockLogs], end: int) -> list[tuple[EventRows, int, int]]:
-        """Return the rows of logs in parts, with the last block and the size of each part."""
+    def _parts(self, source: Source, logs: Sequence[BlockLogs], end: int) -> list[tuple[Sequence[BlockLogs], int]]:
+        """Return logs in parts, with the last block of each, and with the times of their blocks."""
         without = {block.number: block for block in logs if block.time is None}
         for header in source.headers_of(sorted(without)):
             block = without[header.block.number]
             _require_of_block(source, header.block, block)
             block.time = header.block.time
-        return [(self._extraction.rows(part), last, _size(part)) for part, last in _split(logs, end)]
+        return list(_split(logs, end))
 
     def _fetch_dense(self, source: Source, first: int, head: int) -> _Range:
         """Read the headers and the logs of blocks near the head."""
