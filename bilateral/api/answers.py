@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import fields
 from enum import StrEnum
 from functools import cache
@@ -28,8 +29,11 @@ JSON: Final = "application/json"
 JSON_LINES: Final = "application/jsonl"
 CSV: Final = "text/csv; charset=utf-8"
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\N{FULLWIDTH EQUALS SIGN}", "\N{FULLWIDTH PLUS SIGN}")
-"""The first characters that make a spreadsheet compute a cell."""
+_FORMULA: Final = re.compile(
+    "(?:^|(?<=[;\t\r\n]))(?=[=+@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
+    "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}-])"
+)
+"""The places at which a cell begins that a spreadsheet computes. In many countries a semicolon begins a cell, too."""
 
 
 Described = dict[int | str, dict[str, Any]]
@@ -152,7 +156,7 @@ def tagged_by(known: str | None, body: bytes, media_type: str = JSON) -> Respons
 
 
 def _csv(kind: Any, items: Iterable[Any]) -> bytes:
-    """Return entries as CSV (RFC 4180). A text that a spreadsheet would compute begins with an apostrophe."""
+    """Return entries as CSV (RFC 4180). An apostrophe is before each text that a spreadsheet would compute."""
     names = [it.name for it in fields(kind)]
     written = io.StringIO()
     writer = csv.writer(written)
@@ -182,4 +186,4 @@ def _cell(value: Any, *, is_number: bool) -> str:
     if isinstance(value, list | dict):
         value = json.dumps(value, ensure_ascii=False)
     text = str(value)
-    return f"'{text}" if not is_number and text.startswith(_FORMULA) else text
+    return text if is_number else _FORMULA.sub("'", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +25,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:bilateral:problem:"
 
 _RETRY_SECONDS: Final = 1
+_LOGGER: Final = logging.getLogger("bilateral.api")
 
 _STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
     QueryTimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -118,23 +120,22 @@ def not_found(kind: str, name: object) -> ProblemError:
 
 
 def problem_of(error: BilateralError) -> ProblemError:
-    """Return the problem that an error of the package is for a caller of the service.
+    """Return the problem that an error of the package is for a caller of the service. Log what callers do not learn.
 
     Args:
         error: The error.
     """
     status = next((_STATUS[base] for base in type(error).__mro__ if base in _STATUS), None)
     if status is None:
+        _LOGGER.error("the service failed", exc_info=error)
         return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "the service failed: try again later")
     if status is not HTTPStatus.SERVICE_UNAVAILABLE:
         return ProblemError(status, error.reason, str(error))
-    # The sentences about a database are for its operator: they name hosts and paths.
-    detail = "the database does not answer: try again later" if _is_private(error) else str(error)
+    detail = str(error)
+    if isinstance(error, DatabaseUnavailableError):
+        _LOGGER.error("%s", error)  # for the operator alone: it names hosts and paths
+        detail = "the database does not answer: try again later"
     return ProblemError(status, error.reason, detail, headers={"Retry-After": str(_RETRY_SECONDS)})
-
-
-def _is_private(error: BilateralError) -> bool:
-    return isinstance(error, DatabaseUnavailableError)
 
 
 def add_handlers(app: FastAPI) -> None:

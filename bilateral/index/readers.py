@@ -33,6 +33,9 @@ _STEPS: Final = 5_000
 CANCELED: Final = "57014"
 """PostgreSQL's code for a statement that took too long."""
 
+_ABANDONED: Final = "25P03"
+"""PostgreSQL's code for a transaction without a statement for too long. A visit works too long between two of them."""
+
 _SHORTENED: Final = 0.9
 """The part of a time limit below which the server learns the time that is left. Each time costs a round trip."""
 
@@ -120,7 +123,7 @@ class Reader:
             raise ReadersBusyError from None
         except DBAPIError as problem:
             said = str(problem.orig)
-            if said == "interrupted" or getattr(problem.orig, "sqlstate", None) == CANCELED:
+            if said == "interrupted" or getattr(problem.orig, "sqlstate", None) in (CANCELED, _ABANDONED):
                 raise QueryTimeoutError(self.seconds) from None
             raise unavailable(problem) from None
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from bilateral.api.answers import _csv
 from tests.api.world import FORMULA_TAG
 
 
@@ -34,9 +36,38 @@ def test_csv_has_the_entries_of_json(api):
 
 def test_a_text_that_a_spreadsheet_would_compute_is_quoted_and_a_number_is_not(api, api_world):
     (row,) = rows(api.get(f"/v1/agents/31337:{api_world.hostile}/feedback", params={"format": "csv"}))
-    assert (row["tag1"], row["tag2"]) == ("'" + FORMULA_TAG, "'\n@x")
+    assert (row["tag1"], row["tag2"]) == ("'" + FORMULA_TAG, "'\n'@x")
     (loss,) = rows(api.get(f"/v1/agents/31337:{api_world.painter}/feedback", params={"format": "csv"}))
     assert loss["value"] == "-3.2"
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'\t'=1"),
+        ("\n=1", "'\n'=1"),
+        ("\N{FULLWIDTH EQUALS SIGN}1", "'\N{FULLWIDTH EQUALS SIGN}1"),
+        ("\N{FULLWIDTH PLUS SIGN}1", "'\N{FULLWIDTH PLUS SIGN}1"),
+        ("\N{FULLWIDTH HYPHEN-MINUS}1", "'\N{FULLWIDTH HYPHEN-MINUS}1"),
+        ("\N{FULLWIDTH COMMERCIAL AT}1", "'\N{FULLWIDTH COMMERCIAL AT}1"),
+        ("fine;=1+1;fine", "fine;'=1+1;fine"),
+        ("fine\r\n=1", "fine\r'\n'=1"),
+        ("a=b; c - d, -1 @e", "a=b; c - d, -1 @e"),
+        ("", ""),
+    ],
+    ids=range(14),
+)
+def test_no_cell_of_a_text_is_a_formula_also_where_semicolons_begin_cells(text, cell):
+    @dataclass
+    class Entry:
+        text: str
+
+    ((_, *_), (found,)) = csv.reader(io.StringIO(_csv(Entry, [Entry(text)]).decode(), newline=""))
+    assert found == cell
 
 
 @pytest.mark.parametrize("shown_as", ["json", "jsonl", "csv"])

@@ -10,6 +10,9 @@ import httpx
 import pytest
 
 from bilateral.api.app import create_app
+from bilateral.api.problems import problem_of
+from bilateral.errors import BilateralError
+from bilateral.index.errors import DatabaseUnavailableError
 from bilateral.log_lines import SafeFormatter, safe_handler
 from tests.api.world import served
 
@@ -71,3 +74,17 @@ def test_fault_of_the_service_is_logged_safely_and_not_told(api_settings, servic
     assert "level=ERROR" in first
     assert any("forged \\x1b[2J\\x07\\u202e" in line for line in rest)
     assert all(is_safe(line) and line.startswith("    ") for line in rest)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "detail"),
+    [
+        (DatabaseUnavailableError("db.example does not answer"), 503, "the database does not answer: try again later"),
+        (BilateralError("db.example is at fault"), 500, "the service failed: try again later"),
+    ],
+    ids=["database", "fault"],
+)
+def test_operator_learns_from_the_log_what_callers_do_not(error, status, detail, caplog):
+    problem = problem_of(error)
+    assert (problem.status, problem.detail) == (status, detail)
+    assert "db.example" in caplog.text

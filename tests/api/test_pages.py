@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.queries.pages import (
     InvalidCursorError,
+    Small,
     Wide,
     decode_cursor,
     encode_cursor,
@@ -20,6 +21,7 @@ from bilateral.index.queries.pages import (
 KEYS = st.tuples(
     st.integers(-(2**63) + 1, 2**63 - 1),
     st.integers(0, 2**256 - 1),
+    st.integers(0, 2**31 - 1),
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=50),
     st.binary(max_size=32),
@@ -28,7 +30,7 @@ KEYS = st.tuples(
 
 @given(KEYS)
 def test_a_cursor_comes_back_as_it_was(key):
-    assert decode_cursor("list", encode_cursor("list", *key), int, Wide, float, str, bytes) == key
+    assert decode_cursor("list", encode_cursor("list", *key), int, Wide, Small, float, str, bytes) == key
 
 
 def forged(text):
@@ -60,6 +62,23 @@ def forged(text):
 def test_a_forged_cursor_is_refused(cursor):
     with pytest.raises(InvalidCursorError):
         decode_cursor("list", cursor, int)
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400)])
+def test_a_number_of_a_cursor_beyond_floats_is_refused(number):
+    with pytest.raises(InvalidCursorError):
+        decode_cursor("list", encode_cursor("list", number), float)
+
+
+def test_a_whole_number_of_a_cursor_is_a_float_for_the_database():
+    (found,) = decode_cursor("list", forged(f'["list", {2**64}]'), float)
+    assert isinstance(found, float)
+
+
+def test_a_small_number_of_a_cursor_has_31_bits():
+    assert decode_cursor("list", encode_cursor("list", 2**31 - 1), Small) == (2**31 - 1,)
+    with pytest.raises(InvalidCursorError):
+        decode_cursor("list", encode_cursor("list", 2**31), Small)
 
 
 @pytest.mark.parametrize(

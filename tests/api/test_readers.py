@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from select import select as select_readable
 
 import pytest
 from sqlalchemy import Integer, Text, column, func, literal, select, text
@@ -105,6 +106,16 @@ def test_prepared_statements_of_short_visits_keep_the_limit_that_is_set(make_rea
         assert limit.first(connection, {}) == ("10min",)
     with reader.connect(spent=300.0) as connection:
         assert limit.first(connection, {}) != ("10min",)
+
+
+@pytest.mark.parametrize("api_database", ["postgresql"], indirect=True)
+def test_visit_that_the_server_ends_between_two_statements_took_too_long(make_reader):
+    reader = make_reader(seconds=600.0, connections=1)
+    with pytest.raises(QueryTimeoutError), reader.connect() as connection:
+        connection.execute(text("SET idle_in_transaction_session_timeout = 1"))
+        select_readable([connection.connection.driver_connection.pgconn.socket], [], [])  # until the server says so
+        connection.execute(text("SELECT 1"))
+    assert reader.read(chains)
 
 
 def test_more_readers_than_connections_are_told_to_try_again(make_reader):

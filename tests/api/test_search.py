@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
+import httpx
 import pytest
 
 from tests.api.world import CHAIN_ID, ERIN, STARS
@@ -129,3 +133,50 @@ def test_an_invalid_filter_is_a_problem(api, path, query):
     answer = api.get(f"/v1/search/{path}", params=query)
     assert answer.status_code in (400, 422)
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+def forgeries(cursor):
+    """Return a cursor with each of its values replaced by the largest and the smallest of each kind."""
+    kind, *key = json.loads(urlsafe_b64decode(cursor + "=="))
+    numbers = (10**400, 2**256, 2**63, 2**63 - 1, 2**31, 1e308, 0.5)
+    for place in range(len(key)):
+        for value in (*numbers, *(-it for it in numbers), "", "0x" + "f" * 64, "x" * 400):
+            changed = [*key[:place], value, *key[place + 1 :]]
+            yield urlsafe_b64encode(json.dumps([kind, *changed]).encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/search/agents",
+        "/v1/search/agents?order=registered",
+        "/v1/search/agents?tag=starred",
+        "/v1/search/agents?tag=starred&order=mean",
+        "/v1/leaders?tag=starred",
+        "/v1/search/feedback?chain=31337",
+        "/v1/agents/31337:1/feedback",
+        "/v1/agents/31337:1/ratings?direction=given",
+        "/v1/agents/31337:1/validations",
+        "/v1/agents/31337:1/responses",
+    ],
+)
+def test_the_service_answers_a_forged_cursor(api, path):
+    cursor = api.get(path, params=dict(httpx.URL(path).params) | {"limit": 1}).json()["next"]
+    for forged in forgeries(cursor):
+        response = api.get(path, params=dict(httpx.URL(path).params) | {"limit": 1, "cursor": forged})
+        assert response.status_code in (200, 400), (response.text, forged)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "missing"),
+    [
+        ("metadata", "category", "category=none"),
+        ("capability", "mcp_tool:forecast", "mcp_tool:none"),
+        ("service", "MCP", "none"),
+    ],
+)
+def test_the_last_of_the_longest_list_of_conditions_counts(api, weather, name, value, missing):
+    """The first ones become joins, of which PostgreSQL plans only a few in time."""
+    found = api.get("/v1/search/agents", params={name: [value] * 200})
+    assert weather in [it["id"] for it in found.json()["items"]]
+    assert api.get("/v1/search/agents", params={name: [value] * 199 + [missing]}).json()["items"] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
@@ -29,11 +30,16 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HEXADECIMAL: Final = re.compile("(?:[0-9a-f]{2})*")
 _MAX_CURSOR: Final = 1_200
 _MAX_BITS: Final = 63
+_MAX_SMALL_BITS: Final = 31
 _MAX_WIDE_BITS: Final = 256
 
 
 class Wide(int):
     """The type of a value of up to 256 bits in a cursor, such as an agent's id. `int` has up to 63 bits."""
+
+
+class Small(int):
+    """The type of a value of up to 31 bits in a cursor, such as the place of an event in its block."""
 
 
 class InvalidCursorError(InvalidArgumentError):
@@ -77,7 +83,7 @@ def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
     Args:
         kind: As for `encode_cursor`.
         cursor: The cursor.
-        *types: The type of each value: `int`, `Wide`, `float`, `str` or `bytes`.
+        *types: The type of each value: `int`, `Wide`, `Small`, `float`, `str` or `bytes`.
 
     Returns:
         The values by which the list is sorted.
@@ -96,7 +102,7 @@ def decode_cursor(kind: str, cursor: str, *types: type) -> tuple[Any, ...]:
     key = found[1:]
     if not all(_is_of(value, expected) for value, expected in zip(key, types, strict=True)):
         raise InvalidCursorError
-    return tuple(bytes.fromhex(it) if expected is bytes else it for it, expected in zip(key, types, strict=True))
+    return tuple(_CONVERTED.get(expected, _same)(it) for it, expected in zip(key, types, strict=True))
 
 
 def after(
@@ -152,7 +158,7 @@ def newest_page(  # noqa: PLR0913  # one a part of the list
         InvalidCursorError: The cursor is not of this list.
     """
     if cursor is not None:
-        statement = after(statement, place, decode_cursor(kind, cursor, int, int), descending=True)
+        statement = after(statement, place, decode_cursor(kind, cursor, int, Small), descending=True)
     rows = connection.execute(statement.order_by(*(it.desc() for it in place)).limit(limit + 1)).all()
     return page_of(rows, limit, convert, lambda row: encode_cursor(kind, row.block_number, row.log_index))
 
@@ -180,5 +186,17 @@ def _is_of(value: object, expected: type) -> bool:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return False
     if expected is float:
-        return abs(value) < float("inf")
-    return isinstance(value, int) and value.bit_length() <= (_MAX_WIDE_BITS if expected is Wide else _MAX_BITS)
+        try:
+            return math.isfinite(float(value))
+        except OverflowError:
+            return False
+    return isinstance(value, int) and value.bit_length() <= _BITS.get(expected, _MAX_BITS)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_BITS: Final[dict[type, int]] = {Wide: _MAX_WIDE_BITS, Small: _MAX_SMALL_BITS}
+_CONVERTED: Final[dict[type, Callable[[Any], Any]]] = {bytes: bytes.fromhex, float: float}
+"""JSON has no bytes, and writes 1.0 as 1, which is an integer for a database."""

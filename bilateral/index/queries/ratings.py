@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, bindparam, literal, select, union_all
 
 from bilateral.events import ClientRated, ValidatorRated
 from bilateral.index import schema
-from bilateral.index.queries.pages import Page, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.index.queries.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
 from bilateral.index.queries.unindexed import newest_first
 from bilateral.index.queries.values import Wide
 
@@ -107,7 +107,7 @@ def ratings_of(  # noqa: PLR0913  # one a filter
     """
     require_limit(limit)
     kind = f"{direction} ratings of {key.global_id}"
-    last = None if cursor is None else decode_cursor(kind, cursor, int, int)
+    last = None if cursor is None else decode_cursor(kind, cursor, int, Small)
     values = {"chain": key.chain_id, "registries": key.registries, "agent": key.agent_id, "limit": limit + 1}
     if last is not None:
         values |= dict(zip(_LAST, last, strict=True))

@@ -16,7 +16,7 @@ from bilateral.index.schema import agent, agent_metadata
 from bilateral.index.search.schema import agent_file, registration_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select
 
@@ -28,6 +28,9 @@ REAL: Final = Float(53)
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
 """The columns of the key of an agent."""
+
+_JOINED: Final = 4
+"""The conditions of one filter that PostgreSQL may turn into joins. With many it would take seconds to plan them."""
 
 
 @dataclass(frozen=True)
@@ -155,10 +158,7 @@ class Statement:
             yield columns.owner == search.owner
         if search.wallet is not None:
             yield columns.wallet == search.wallet
-        for key, value in search.metadata:
-            entry = agent_metadata.c
-            wanted = [*(entry[name] == columns[name] for name in KEY), entry.metadata_key == key]
-            yield exists().where(*wanted, *([] if value is None else [entry.metadata_value == value])).correlate(agent)
+        yield from _all_of(exists().where(*_has_entry(*it)).correlate(agent) for it in search.metadata)
         if search.rated is not None:
             yield is_rated() if search.rated else ~is_rated()
 
@@ -180,12 +180,16 @@ class Statement:
                 if wanted is not None:
                     self._where.append(column.is_(wanted))
         capability, service = files.registration_capability.c, files.registration_service.c
-        for kind, value in search.capabilities:
-            same = (capability.kind == kind.value, capability.value == value)
-            self._where.append(exists().where(capability.content_hash == content, *same).correlate(files.file))
-        for name in search.services:
-            same_name = func.lower(service.name) == name.lower()
-            self._where.append(exists().where(service.content_hash == content, same_name).correlate(files.file))
+        offered = [
+            and_(capability.kind == kind.value, capability.value == value) for kind, value in search.capabilities
+        ]
+        self._where += _all_of(
+            exists().where(capability.content_hash == content, it).correlate(files.file) for it in offered
+        )
+        kinds = [func.lower(service.name) == name.lower() for name in search.services]
+        self._where += _all_of(
+            exists().where(service.content_hash == content, it).correlate(files.file) for it in kinds
+        )
 
     def _add_gates(self, chains: Sequence[int], gates: Sequence[Gate], *, are_few: bool) -> ColumnElement[Any] | None:
         """Add the conditions on ratings, and return the rank by the first gate."""
@@ -201,3 +205,16 @@ class Statement:
             self._from = self._from.join(passed, and_(*(passed.c[name] == agent.c[name] for name in KEY)))
             ranks.append(passed.c.rank)
         return ranks[0] if ranks else None
+
+
+def _has_entry(key: str, value: bytes | None) -> list[ColumnElement[bool]]:
+    """Return the conditions that an entry of metadata is an agent's, and has this key and value."""
+    entry = agent_metadata.c
+    found = [*(entry[name] == agent.c[name] for name in KEY), entry.metadata_key == key]
+    return found if value is None else [*found, entry.metadata_value == value]
+
+
+def _all_of(conditions: Iterable[ColumnElement[bool]]) -> Iterator[ColumnElement[bool]]:
+    """Yield conditions on other tables, of which the server joins only the first ones."""
+    for number, condition in enumerate(conditions):
+        yield condition if number < _JOINED else condition.is_(True)

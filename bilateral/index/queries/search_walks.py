@@ -92,12 +92,13 @@ class Walks:
         zero, first = literal(0.0, REAL), cast(time, REAL) if relevance is None else literal(float(relevance), REAL)
         if relevance is not None and self._parts.terms:
             where.append(has_named(self._parts, relevance))
+        last = _LAST_TIME if place is None else int(min(max(place[0], -_LAST_TIME), _LAST_TIME))  # of a stranger
         if relevance is None:
             # This is true of the first page too: it lets SQLite begin with the index, at its place.
-            where.append(time <= (_LAST_TIME if place is None else int(place[0])))
+            where.append(time <= last)
         if place is not None:
             behind = is_behind([agent.c[name] for name in KEY], place[2:])
-            where.append(behind if relevance is not None else or_(time < int(place[0]), behind))
+            where.append(behind if relevance is not None else or_(time < last, behind))
         query = statement.select(first, zero, self._parts.relevance, where)
         order = [time.desc()] if relevance is None else []
         return query.order_by(*order, agent.c.identity_registry, agent.c.agent_id)
