@@ -11,6 +11,7 @@ from sqlalchemy import Float, and_, bindparam, case, cast, exists, func, literal
 from sqlalchemy import column as named_column
 
 from bilateral.bounds import QUANTILE, SHARES, scale_of_tag
+from bilateral.contracts import Registry
 from bilateral.index.queries.prepared import Prepared, one_of
 from bilateral.index.queries.search_filters import Order, Payment
 from bilateral.index.queries.search_reviewers import accounts, are_rated_by_reviewers
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 _REAL: Final = Float(53)
 _NO_BOUND: Final = -1.0
 """The rank of ratings without a lower bound: after all others."""
+
+_RATED_IN: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL, Registry.AUTHORIZED)
+"""The kinds of registries that have summaries. An agent is looked up in each of them."""
 
 _RATINGS: Final = ("chain_id", "identity_registry", "agent_id", "registry", "tag")
 """The columns that name the ratings of an agent under a tag."""
@@ -146,16 +150,12 @@ def count_passing(connection: Connection, gate: Gate, chains: Sequence[int], mos
     """
     found = 0
     for chain_id in chains:
-        rows = by_bound(select(literal(1).label("one"))).where(*passing(gate, chain_id)).limit(most - found)
+        rows = select(literal(1).label("one")).where(*passing(gate, chain_id)).limit(most - found)
+        rows = rows.order_by(summary.c.lower_bound.desc())  # more pass at the top
         found += connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
         if found >= most:
             break
     return found
-
-
-def by_bound(query: Select[Any]) -> Select[Any]:
-    """Let SQLite read the summaries of a query in the order of their lower bounds. It has no statistics to see why."""
-    return query.select_from(summary).with_hint(summary, "INDEXED BY summary_by_lower_bound", "sqlite")
 
 
 def has_better(passing: Gate | None = None) -> ColumnElement[bool]:
@@ -176,6 +176,7 @@ def has_better(passing: Gate | None = None) -> ColumnElement[bool]:
         .where(
             of_other.chain_id == summary.c.chain_id,
             of_other.identity_registry == registry.c.identity_registry,
+            of_other.kind.in_(_RATED_IN),
             of_other.address != summary.c.registry,
             other.registry == unindexed(of_other.address),
             *same,
@@ -200,10 +201,8 @@ def best(gate: Gate, order: Order, chains: Sequence[int]) -> Subquery:
     else:
         conditions = [chain_id.in_(chains)]
     query = ratings(gate, *conditions)
-    if is_of_summaries(gate):
-        query = by_bound(query)
-        if gate.lower_bound is not None:
-            query = query.where(summary.c.lower_bound >= literal(float(gate.lower_bound), _REAL))
+    if is_of_summaries(gate) and gate.lower_bound is not None:
+        query = query.where(summary.c.lower_bound >= literal(float(gate.lower_bound), _REAL))
     found = query.subquery()
     key = [found.c[name] for name in _RATINGS[:3]]
     return select(*key, func.max(_rank(found.c, order)).label("rank")).group_by(*key).subquery()
@@ -221,6 +220,7 @@ def best_of_agent(gate: Gate, order: Order) -> ScalarSelect[Any]:
     query = select(func.max(_rank(columns, order))).where(
         registry.c.chain_id == agent.c.chain_id,
         registry.c.identity_registry == agent.c.identity_registry,
+        registry.c.kind.in_(_RATED_IN),
         # SQLite goes through the few registries of a chain, and looks up the summary by its whole key.
         columns.chain_id == agent.c.chain_id,
         columns.registry == unindexed(registry.c.address),
@@ -240,6 +240,7 @@ def is_rated() -> ColumnElement[bool]:
             summary.c.chain_id == agent.c.chain_id,
             registry.c.chain_id == agent.c.chain_id,
             registry.c.identity_registry == agent.c.identity_registry,
+            registry.c.kind.in_(_RATED_IN),
             summary.c.registry == unindexed(registry.c.address),
             summary.c.agent_id == agent.c.agent_id,
             summary.c.side == "server",

@@ -13,7 +13,7 @@ from bilateral.index.files import schema as files
 from bilateral.index.files.schema import State
 from bilateral.index.queries.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
 from bilateral.index.queries.search_filters import Side, storable
-from bilateral.index.queries.search_gates import by_bound, has_better
+from bilateral.index.queries.search_gates import has_better
 from bilateral.index.queries.search_plans import among
 from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.queries.values import Wide as WideValue
@@ -134,11 +134,7 @@ def _best_of_chain(chain_id: int, tag: str, side: Side, place: tuple[Any, ...] |
         query = query.where(
             columns.lower_bound <= bound, or_(columns.lower_bound < bound, and_(columns.lower_bound == bound, behind))
         )
-    return (
-        by_bound(query)
-        .order_by(columns.lower_bound.desc(), of_registry.identity_registry, columns.agent_id)
-        .limit(limit)
-    )
+    return query.order_by(columns.lower_bound.desc(), of_registry.identity_registry, columns.agent_id).limit(limit)
 
 
 def _order(row: Row[Any]) -> tuple[Any, ...]:

@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, select
 
 from bilateral.bounds import scale_of_tag
+from bilateral.index.files import schema as files
 from bilateral.index.queries.prepared import Prepared
 from bilateral.index.queries.search_filters import Order
 from bilateral.index.queries.search_gates import count_passing, is_of_few
 from bilateral.index.queries.search_statements import KEY, Parts, Statement
 from bilateral.index.queries.search_walks import MOST_COUNTED, Walks, has_named
 from bilateral.index.queries.search_words import Matcher, Term, count_up_to
+from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.schema import agent
-from bilateral.index.search.schema import registration_words
+from bilateral.index.search.schema import agent_file, registration_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Select, Table
+    from sqlalchemy import ColumnElement, Connection, Row, Table
 
     from bilateral.index.queries.search_filters import AgentSearch
 
@@ -40,11 +42,17 @@ number grows with the root of the files.
 
 _USUAL_FILES: Final = 100_000
 
+MOST_LISTED: Final = 2_000
+"""Files up to which PostgreSQL walks among their agents alone. It grows as `FEW_FILES` does.
+
+The agents are a set in memory, which the walk asks for each summary. Otherwise it reads three tables for each.
+"""
+
 FEW_RATED: Final = 2_000
 """Ratings that pass a gate up to which a search begins with them."""
 
 
-def find(  # noqa: PLR0913, PLR0917  # the parts of a search
+def find(  # noqa: C901, PLR0913, PLR0917  # the parts of a search
     connection: Connection,
     search: AgentSearch,
     terms: Sequence[Term],
@@ -67,22 +75,39 @@ def find(  # noqa: PLR0913, PLR0917  # the parts of a search
     plans, walks = _Plans(parts), Walks(parts)
     if search.owner is not None or search.wallet is not None:
         return plans.by_agent(place, count)
-    if terms and plans.count(terms) <= plans.few:
-        return plans.by_files(place, count, matcher.documents(terms))
-    if not search.gates and search.ranking in (Order.RELEVANCE, Order.UPDATED, Order.REGISTERED):
-        walk = walks.by_agents
-    elif _has_bounds(search) and count_passing(connection, search.gates[0], chains, FEW_RATED + 1) > FEW_RATED:
-        walk = walks.by_bound
-    else:
+    files = plans.most + 1 if not terms or matcher.are_common(terms, plans.most) else plans.count(terms)
+    if files <= plans.sure:
+        return plans.by_files(place, count, matcher.begins(terms))
+    has_bounds = _has_bounds(search) and count_passing(connection, search.gates[0], chains, FEW_RATED + 1) > FEW_RATED
+    if files <= plans.few and not has_bounds:
+        return plans.by_files(place, count, matcher.begins(terms))
+    is_of_agents = not search.gates and search.ranking in (Order.RELEVANCE, Order.UPDATED, Order.REGISTERED)
+    if not (has_bounds or is_of_agents):
         return plans.by_gates(place, count)
+    are_listed = has_bounds and files <= plans.most
+
+    def walk(
+        here: tuple[Any, ...] | None, left: int, relevance: int | None, begin: ColumnElement[bool] | None = None
+    ) -> Sequence[Row[Any]]:
+        if not has_bounds:
+            return walks.by_agents(here, left, relevance)
+        begin = matcher.begins(terms) if begin is None and are_listed else begin
+        return walks.by_bound(here, left, relevance, None if begin is None else plans.agents(begin))
+
     if search.ranking is not Order.RELEVANCE:
         return walk(place, count, None)
     rows: list[Row[Any]] = []
     most = len(terms) if place is None else min(len(terms), int(place[0]))
     for relevance in range(most, -1, -1):
-        here = place if place is not None and relevance == place[0] else None
-        few = plans.files_of_relevance(relevance, here, count - len(rows))
-        rows += walk(here, count - len(rows), relevance) if few is None else few
+        here, left = place if place is not None and relevance == place[0] else None, count - len(rows)
+        named = plans.begin_of_relevance(relevance)
+        files = plans.most + 1 if named is None else plans.count(terms, relevance)
+        if named is not None and files <= (plans.sure if has_bounds else plans.few):
+            rows += plans.by_files(here, left, named, has_named(parts, relevance))
+        elif named is not None and has_bounds and files <= plans.most:
+            rows += walk(here, left, relevance, named)
+        else:
+            rows += walk(here, left, relevance)
         if len(rows) >= count:
             break
     return rows
@@ -118,23 +143,28 @@ class _Plans:
 
     Attributes:
         few: The files up to which a search begins with them. See `FEW_FILES`.
+        sure: The files up to which it surely does: half of them, if a walk can be told the agents.
+        most: The files up to which a walk is told the agents. See `MOST_LISTED`.
     """
 
     def __init__(self, parts: Parts) -> None:
         """See the class."""
         self._parts = parts
         (last,) = _LAST_FILE.first(parts.connection, {}) or (None,)
-        self.few = int(FEW_FILES * sqrt(max(1.0, (last or 0) / _USUAL_FILES)))
+        growth = sqrt(max(1.0, (last or 0) / _USUAL_FILES))
+        self.few = self.sure = self.most = int(FEW_FILES * growth)
+        if parts.connection.dialect.name == "postgresql":
+            self.sure, self.most = self.few // 2, max(self.few, int(MOST_LISTED * growth))
 
     def count(self, terms: Sequence[Term], named: int = 0) -> int:
-        """Count the files with some words, up to one more than `few`.
+        """Count the files with some words, up to one more than `most`.
 
         Args:
             terms: The words.
             named: The number of them that the name has at least.
         """
         return count_up_to(
-            self._parts.connection, self._parts.matcher.documents(terms, self._named(named)), self.few + 1
+            self._parts.connection, self._parts.matcher.documents(terms, self._named(named)), self.most + 1
         )
 
     def by_agent(self, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
@@ -143,31 +173,36 @@ class _Plans:
         return statement.rows(place, count, [agent.c.chain_id.in_(self._parts.chains), *statement.has_words()])
 
     def by_files(
-        self, place: tuple[Any, ...] | None, count: int, documents: Select[int], *conditions: ColumnElement[bool]
+        self, place: tuple[Any, ...] | None, count: int, *conditions: ColumnElement[bool]
     ) -> Sequence[Row[Any]]:
-        """Begin with the files of some documents."""
-        # A sum has no index, so SQLite begins with the documents and not with all agents of the chains.
-        begin = [(agent.c.chain_id + 0).in_(self._parts.chains), registration_words.c.document_id.in_(documents)]
-        return Statement(self._parts, are_few=True).rows(place, count, [*begin, *conditions])
+        """Begin with the files that fulfil conditions on their words."""
+        # SQLite begins with the documents, and not with all agents of the chains.
+        of_chains = unindexed(agent.c.chain_id).in_(self._parts.chains)
+        return Statement(self._parts, are_few=True).rows(place, count, [of_chains, *conditions])
 
     def by_gates(self, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
         """Begin with all ratings that pass the gates; with all agents, if there is none."""
         statement = Statement(self._parts, are_few=False)
-        chain_id = agent.c.chain_id + 0 if self._parts.search.gates else agent.c.chain_id
+        chain_id = unindexed(agent.c.chain_id) if self._parts.search.gates else agent.c.chain_id
         return statement.rows(place, count, [chain_id.in_(self._parts.chains), *statement.has_words()])
 
-    def files_of_relevance(
-        self, relevance: int, place: tuple[Any, ...] | None, count: int
-    ) -> Sequence[Row[Any]] | None:
-        """Return the agents with as many words in their names; None if too many files have so many."""
-        if (
-            relevance == 0
-            or len(self._parts.terms) > MOST_COUNTED
-            or self.count(self._parts.terms, relevance) > self.few
-        ):
+    def begin_of_relevance(self, relevance: int) -> ColumnElement[bool] | None:
+        """Return the condition on files whose names have at least as many words; None if these are not counted."""
+        if relevance == 0 or len(self._parts.terms) > MOST_COUNTED:
             return None
-        documents = self._parts.matcher.documents(self._parts.terms, self._named(relevance))
-        return self.by_files(place, count, documents, has_named(self._parts, relevance))
+        return self._parts.matcher.begins(self._parts.terms, self._named(relevance))
+
+    def agents(self, begin: ColumnElement[bool]) -> Sequence[int]:
+        """Return the ids of the agents, of any chain, whose files fulfil a condition on their words."""
+        content = registration_words.c.content_hash
+        tables = registration_words.join(files.file, files.file.c.content_hash == content).join(
+            agent_file, agent_file.c.file_id == files.file.c.file_id
+        )
+        return (
+            self._parts.connection.execute(select(agent_file.c.agent_id).select_from(tables).where(begin))
+            .scalars()
+            .all()
+        )
 
     def _named(self, count: int) -> tuple[tuple[Term, ...], ...]:
         """Return the choices of words, of which the name has one."""

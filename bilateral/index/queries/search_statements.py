@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, FromClause, Row, Select
 
-    from bilateral.index.queries.search_filters import AgentSearch, Gate
+    from bilateral.index.queries.search_filters import AgentSearch
     from bilateral.index.queries.search_words import Matcher, Term
 
 REAL: Final = Float(53)
 """The type of ranks."""
+
+_OF_AGENT: Final = (Order.UPDATED, Order.REGISTERED)
+"""The orders that have nothing to do with ratings."""
 
 KEY: Final = ("chain_id", "identity_registry", "agent_id")
 """The columns of the key of an agent."""
@@ -83,8 +86,9 @@ class Statement:
         self._terms = parts.terms
         self._from: FromClause = agent
         self._where: list[ColumnElement[bool]] = [*self._of_agent()]
+        self._passes_first: list[ColumnElement[bool]] = []
         self._add_file()
-        self._gate_rank = self._add_gates(parts.chains, self._search.gates[walks:], are_few=are_few)
+        self._gate_rank = self._add_gates(parts.chains, are_few=are_few, walks=walks)
 
     def has_words(self) -> list[ColumnElement[bool]]:
         """Return the condition that the file of a row has all words."""
@@ -120,9 +124,18 @@ class Statement:
             where: Further conditions.
         """
         relevance = self._parts.relevance
-        inner = self.select(*self._ranks(relevance), relevance, where).subquery()
+        first_rank, second_rank = self._ranks(relevance)
+        is_ranked = self._search.ranking not in _OF_AGENT
+        inner = (
+            self.select(first_rank, second_rank, relevance, where if is_ranked else [*self._passes_first, *where])
+            .offset(0)  # keeps the engine from computing ranks both here and around
+            .subquery()
+        )
         key = [inner.c[name] for name in KEY]
         query = select(inner).order_by(inner.c.first_rank.desc(), inner.c.second_rank.desc(), *key)
+        if is_ranked and self._passes_first:
+            by_gate = inner.c.second_rank if self._search.ranking is Order.RELEVANCE else inner.c.first_rank
+            query = query.where(by_gate.is_not(None))
         if place is not None:
             first, second, *last = place
             first_rank, second_rank = (literal(it, REAL) for it in (first, second))
@@ -191,14 +204,14 @@ class Statement:
             exists().where(service.content_hash == content, it).correlate(files.file) for it in kinds
         )
 
-    def _add_gates(self, chains: Sequence[int], gates: Sequence[Gate], *, are_few: bool) -> ColumnElement[Any] | None:
+    def _add_gates(self, chains: Sequence[int], *, are_few: bool, walks: bool) -> ColumnElement[Any] | None:
         """Add the conditions on ratings, and return the rank by the first gate."""
         order = self._search.ranking if self._search.ranking in OF_GATE else Order.LOWER_BOUND
         ranks: list[ColumnElement[Any]] = []
-        for gate in gates:
+        for gate in self._search.gates[walks:]:
             if are_few and not is_of_few(gate):
                 rank = best_of_agent(gate, order)
-                self._where.append(rank.is_not(None))
+                (self._where if ranks or walks else self._passes_first).append(rank.is_not(None))
                 ranks.append(rank)
                 continue
             passed = best(gate, order, chains)

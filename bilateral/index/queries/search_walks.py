@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import cast, literal, or_
+from sqlalchemy import ARRAY, Numeric, any_, cast, literal, or_, type_coerce
 
 from bilateral.index.queries.search_filters import Order
-from bilateral.index.queries.search_gates import by_bound, has_better, passing
+from bilateral.index.queries.search_gates import has_better, passing
 from bilateral.index.queries.search_statements import KEY, REAL, Statement, is_behind
 from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.schema import agent, registry, summary
@@ -103,18 +103,32 @@ class Walks:
         order = [time.desc()] if relevance is None else []
         return query.order_by(*order, agent.c.identity_registry, agent.c.agent_id)
 
-    def by_bound(self, place: tuple[Any, ...] | None, count: int, relevance: int | None) -> Sequence[Row[Any]]:
+    def by_bound(
+        self,
+        place: tuple[Any, ...] | None,
+        count: int,
+        relevance: int | None,
+        among: Sequence[int] | None = None,
+    ) -> Sequence[Row[Any]]:
         """Walk down the lower bounds of each chain under the tag of the first gate.
 
         Args:
             place: The values of the cursor; None for the first page.
             count: The number of agents.
             relevance: The number of words that the names have; None for any number, in the order of the bound alone.
+            among: The ids of all agents that can be found, on PostgreSQL; None if they are not known.
         """
         rows: list[Row[Any]] = []
+        if among is not None and not among:
+            return rows
         with _without_sorting(self._parts.connection):
             for chain_id in self._parts.chains:
-                rows += self._parts.connection.execute(self._walk(chain_id, place, relevance).limit(count))
+                walk = self._walk(chain_id, place, relevance)
+                if among is not None:
+                    # A sum has no index: PostgreSQL looks each agent up in a table of the ids.
+                    known = any_(literal(among, ARRAY(Numeric(78, 0))))
+                    walk = walk.where(type_coerce(summary.c.agent_id + 0, Numeric(78, 0)) == known)
+                rows += self._parts.connection.execute(walk.limit(count))
         rows.sort(key=lambda row: (-row.first_rank, -row.second_rank, *row[:3]))
         return rows[:count]
 
@@ -144,4 +158,4 @@ class Walks:
             # The first part repeats the second, in a form that finds its place in the index.
             where += [columns.lower_bound <= limit, or_(columns.lower_bound < limit, behind)]
         query = statement.select(first, second, self._parts.relevance, where)
-        return by_bound(query).order_by(columns.lower_bound.desc(), registry.c.identity_registry, agent.c.agent_id)
+        return query.order_by(columns.lower_bound.desc(), registry.c.identity_registry, agent.c.agent_id)

@@ -13,6 +13,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    false,
     func,
     literal,
     literal_column,
@@ -20,6 +21,7 @@ from sqlalchemy import (
     or_,
     select,
     table,
+    text,
     type_coerce,
 )
 from sqlalchemy.dialects.postgresql import TSQUERY
@@ -61,6 +63,7 @@ class Matcher:
         """See the class."""
         self._connection = connection
         self._is_sqlite = connection.dialect.name == "sqlite"
+        self._known: dict[tuple[str, str], int] = {}
 
     def terms(self, words: Sequence[str]) -> list[Term] | None:
         """Return the terms of a query. A word that no file has is replaced by the similar words of names.
@@ -99,8 +102,38 @@ class Matcher:
             choices = " OR ".join(f"({_match('name_words', it)})" for it in named)
             expression = _match("words", terms)
             return self._full_text(f"({expression}) AND ({choices})" if choices else expression)
-        query = select(registration_words.c.document_id).where(self._vector("words", [terms]))
-        return query.where(self._vector("name_words", named)) if named else query
+        return select(registration_words.c.document_id).where(self.begins(terms, named))
+
+    def begins(self, terms: Sequence[Term], named: Sequence[Sequence[Term]] = ()) -> ColumnElement[bool]:
+        """Return the condition of `documents` on rows of `registration_words`, with which a statement begins."""
+        if self._is_sqlite:
+            return registration_words.c.document_id.in_(self.documents(terms, named))
+        if not named:
+            return self._vector("words", [terms])
+        in_names = self._vector("name_words", named)
+        if self._expected("name_words", named) > _MANY_NAMES:
+            return and_(in_names, self._vector("words", [terms]))
+        # PostgreSQL would find all files with these words by their index, only to drop most.
+        return and_(in_names, self.has(terms))
+
+    def are_common(self, terms: Sequence[Term], count: int) -> bool:
+        """Return True if surely more files have all of some terms: far more, by the statistics of PostgreSQL.
+
+        A count reads the whole list of each word, even up to a limit. SQLite counts fast.
+
+        Args:
+            terms: The terms.
+            count: The number of files.
+        """
+        return not self._is_sqlite and self._expected("words", [terms]) > _SURELY * count
+
+    def _expected(self, column: str, choices: Sequence[Sequence[Term]]) -> int:
+        """Return the number of documents that PostgreSQL expects to have all terms of one choice in a column."""
+        words = _expression(choices)
+        if (column, words) not in self._known:
+            ((found,),) = self._connection.execute(_EXPECTED[column], {"words": words})
+            self._known[column, words] = found[0]["Plan"]["Plan Rows"]
+        return self._known[column, words]
 
     def has(self, terms: Sequence[Term]) -> ColumnElement[bool]:
         """Return the condition that a row of `registration_words` has all of some terms. It reads this row alone."""
@@ -131,11 +164,13 @@ class Matcher:
     def _has_in(self, column: str, term: Term) -> ColumnElement[bool]:
         """Return the condition that one column of a row has a term. No index finds rows by it."""
         if not self._is_sqlite:
-            return self._vector(column, [[term]]).is_(True)
+            # PostgreSQL takes this for true of every other row. It knows how many have a word, but not that those who
+            # have one word have others: so it would expect few rows, begin with them, and read them all.
+            return func.coalesce(self._vector(column, [[term]]), false())
         end = "" if term.is_beginning else " "
         listed = type_coerce(registration_words.c[column], Text)  # words with spaces between
-        text = literal(" ").concat(listed).concat(literal(end)) if end else literal(" ").concat(listed)
-        return or_(*(func.instr(text, f" {word}{end}") > 0 for word in term.words))
+        words = literal(" ").concat(listed).concat(literal(end)) if end else literal(" ").concat(listed)
+        return or_(*(func.instr(words, f" {word}{end}") > 0 for word in term.words))
 
     @staticmethod
     def _full_text(expression: str) -> Select[int]:
@@ -158,6 +193,19 @@ _KNOWN: Final = Prepared(
     .limit(at_most(1))
 )
 """Finds one document with the words of an expression, on PostgreSQL."""
+
+
+_EXPECTED: Final = {
+    column: text(f"EXPLAIN (FORMAT JSON) SELECT FROM registration_words WHERE {column} @@ CAST(:words AS TSQUERY)")
+    for column in ("words", "name_words")
+}
+"""Tell how many documents PostgreSQL expects to have the words of an expression, by columns."""
+
+_MANY_NAMES: Final = 5_000
+"""Names with words of a query from which on PostgreSQL looks into the index of all words, too."""
+
+_SURELY: Final = 4
+"""Times as many files as a limit that PostgreSQL expects to find if there are surely more."""
 
 
 def count_up_to(connection: Connection, query: Select[int], most: int) -> int:

@@ -1,0 +1,87 @@
+"""Searches read the index of lower bounds, and on PostgreSQL only the summaries of the agents that have the words."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from sqlalchemy import event
+
+from bilateral.index.queries import search_plans
+from bilateral.index.queries.search import search_agents
+from bilateral.index.queries.search_filters import AgentSearch, Gate, Order
+from bilateral.index.queries.search_leaders import leaderboard
+from bilateral.index.queries.search_words import Matcher, Term
+
+GATES = {
+    "minimum": Gate("starred", minimum=Decimal(1)),
+    "lower bound": Gate("starred", lower_bound=Decimal(1)),
+    "count": Gate("starred", count=2, maximum=Decimal(99)),
+    "clients": Gate("starred", clients=2),
+}
+
+
+@pytest.fixture
+def statements(world_engine):
+    """The statements of a test, with their values."""
+    seen = []
+
+    def keep(_connection, _cursor, statement, values, *_):
+        if not statement.startswith("EXPLAIN"):
+            seen.append((statement, values))
+
+    event.listen(world_engine, "before_cursor_execute", keep)
+    yield seen
+    event.remove(world_engine, "before_cursor_execute", keep)
+
+
+def steps(connection, statements):
+    """Return the steps of SQLite on summaries, apart from those that look up a whole key."""
+    return [
+        step
+        for statement, values in list(statements)
+        for *_, step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+        if step.split()[1] == "summary"
+    ]
+
+
+@pytest.mark.parametrize("world_engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("few", [2_000, 0], ids=["few", "many"])
+@pytest.mark.parametrize("order", [None, Order.LOWER_BOUND, Order.MEAN], ids=str)
+@pytest.mark.parametrize("gate", GATES.values(), ids=GATES.keys())
+def test_sqlite_reads_summaries_by_their_lower_bounds(connection, statements, monkeypatch, gate, order, few):
+    monkeypatch.setattr(search_plans, "FEW_RATED", few)
+    assert search_agents(connection, AgentSearch(order=order, gates=(gate,))).items
+    found = steps(connection, statements)
+    by_bound = "SEARCH summary USING COVERING INDEX summary_by_lower_bound (chain_id=? AND side=? AND tag=?"
+    by_key = "SEARCH summary USING PRIMARY KEY (chain_id=? AND registry=? AND agent_id=? AND side=? AND tag=?)"
+    assert {it.startswith(by_bound) or it == by_key for it in found} == {True}
+    assert any(it.startswith(by_bound) for it in found)
+
+
+@pytest.mark.parametrize("world_engine", ["sqlite"], indirect=True)
+def test_sqlite_reads_leaders_by_their_lower_bounds(connection, statements):
+    assert leaderboard(connection, "starred").items
+    assert {it.split()[5] for it in steps(connection, statements)} == {"summary_by_lower_bound"}
+
+
+@pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
+@pytest.mark.parametrize(("listed", "is_asked"), [(2_000, True), (0, False)], ids=["listed", "not listed"])
+def test_postgresql_walks_among_the_agents_with_the_words(
+    connection, oracle, statements, monkeypatch, listed, is_asked
+):
+    for name, most in (("FEW_FILES", 0), ("FEW_RATED", 0), ("MOST_LISTED", listed)):
+        monkeypatch.setattr(search_plans, name, most)
+    search = AgentSearch(text="market", gates=(Gate("starred"),))
+    found = search_agents(connection, search, limit=1_000).items
+    assert [(it.chain_id, it.identity_registry, it.agent_id) for it in found] == oracle.search(search) != []
+    assert any("= ANY (" in statement for statement, _ in statements) is is_asked
+
+
+@pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
+def test_statistics_tell_common_words(connection):
+    connection.exec_driver_sql("ANALYZE registration_words")
+    matcher, common, rare = Matcher(connection), [Term(("a",), True)], [Term(("zzzzzz",), False)]
+    assert matcher.are_common(common, 5)
+    assert not matcher.are_common(common, 1_000)
+    assert not matcher.are_common(rare, 5)
