@@ -9,6 +9,7 @@ import numpy as np
 from bench.trust.baselines import baselines
 from bench.trust.measures import Truth, ranking, scoring, threshold
 from bench.trust.worlds.attacks import FAMILIES, VISIBLE
+from bench.trust.worlds.fresh import FRESH
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.latest import LATEST
 from bench.trust.worlds.newest import NEWEST
@@ -27,6 +28,7 @@ SETS: Final[dict[str, tuple[str, ...]]] = {
     "watched": tuple(WATCHED),
     "latest": tuple(LATEST),
     "newest": tuple(NEWEST),
+    "fresh": tuple(FRESH),
 }
 """The families of each kind of world."""
 
@@ -39,7 +41,7 @@ def run(kind: str, seed: int) -> tuple[Engine, Truth]:
         seed: The seed.
     """
     made = honest_world(seed)
-    every = {**FAMILIES, **WATCHED, **LATEST, **NEWEST}
+    every = {**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH}
     for family in SETS[kind]:
         for size in PLENTY.get(family, SIZES):
             every[family](made, made.begin(family, size))

@@ -16,6 +16,7 @@ from bench.trust.measures import Truth, ranking, scoring, threshold
 from bench.trust.otc import Otc, balance, fairness
 from bench.trust.study import interval
 from bench.trust.worlds.attacks import FAMILIES
+from bench.trust.worlds.fresh import FRESH
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.latest import LATEST
 from bench.trust.worlds.newest import NEWEST
@@ -41,10 +42,10 @@ def market():
     return honest_world(5, TINY)
 
 
-@pytest.mark.parametrize("family", sorted({**FAMILIES, **WATCHED, **LATEST, **NEWEST}))
+@pytest.mark.parametrize("family", sorted({**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH}))
 def test_every_family_adds_an_attack_with_members(family):
     made = deepcopy(market())
-    {**FAMILIES, **WATCHED, **LATEST, **NEWEST}[family](made, made.begin(family, 4))
+    {**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH}[family](made, made.begin(family, 4))
     members = [one for one in made.accounts if one.attack == 0] + [one for one in made.agents if one.attack == 0]
     assert len(members) >= 4
     assert made.tables()[1]["attacks"]["family"].to_pylist() == [family]
