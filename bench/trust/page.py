@@ -24,7 +24,8 @@ _WORLDS: Final = {
     "seen": "families of our own, looked at while the engine was built",
     "watched": "families written after the first engine, and watched since",
     "latest": "families written before the ranking was learned, measured now",
-    "newest": "families written last, measured now",
+    "newest": "families written before honest accounts were born until the end, measured now",
+    "fresh": "families written last, measured now",
 }
 
 
@@ -55,8 +56,9 @@ def section(figures: dict[str, Any]) -> str:
         HEADING,
         "`make evaluate DATA=folder` writes this part. Figures in brackets hold in 95 of 100 cases, by resampling:",
         "of worlds for worlds, of labelled accounts for real data. Three worlds of a kind make a rough interval.",
-        'The "unseen" rows are those of first runs, on families never looked at before: one before the ranking by weak',
-        "signs was learned, and one after it. They are recorded once and never measured again.",
+        'The "unseen" rows are those of first runs, on families never looked at before. They are recorded once and never',
+        "measured again. The second run is too good: its worlds bore no ordinary honest account in the last 30 % of the",
+        "time, and its ranking saw ages. In all other worlds, honest accounts are born until the end.",
         "",
         *_acceptance(figures),
         *_first_run(worlds),
@@ -88,15 +90,17 @@ def _acceptance(figures: dict[str, Any]) -> list[str]:
         lines.append(f"| {test} | {'at most ' if most else ''}{asked:g} | {shown or format(value, '.3f')} | {met} |")
 
     row("visible families: recall at 1 %", 0.99, *_shown(ours["visible"]["recall at 1 %"]))
-    first, second = (figures["worlds"][name]["set"] for name in ("first run", "second run"))
+    first, second, third = (figures["worlds"][name]["set"] for name in ("first run", "second run", "third run"))
     for kind, told in (
-        (second, "unseen families"),
+        (third, "unseen families"),
+        (second, "unseen families, second run"),
         (first, "unseen families, before the ranking was learned"),
         (sets["watched"], "watched families"),
     ):
         for measure, asked in zip(_MEASURES, (0.96, 0.80, 0.60, 0.85), strict=True):
             row(f"{told}: {measure}", asked, *_shown(kind["Bilateral"][measure]))
-    for kinds, told in ((("seen", "watched", "latest"), ""), (("newest",), ", newest families")):
+    groups = ((("seen", "watched", "latest"), ""), (("newest",), ", second run's families"))
+    for kinds, told in (*groups, (("fresh",), ", newest families")):
         parts = [ours[kind] for kind in kinds]
         shared = [name for name in parts[0] if all(name in one for one in parts)]
         both: dict[str, list[float]] = {
@@ -138,18 +142,27 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
     return [
         *_run(
             worlds,
+            ("third run", "fresh"),
+            "Worlds with families that were unseen: the last first run",
+            "The families were written before the weights of weak signs were learned for the last time, by an author who",
+            "knew the drawn attacks.",
+        ),
+        *_run(
+            worlds,
             ("second run", "newest"),
-            "Worlds with families that were unseen: the first run, after the ranking was learned",
-            "The families were written after the weights of weak signs were learned on drawn attacks.",
-            "the weights were learned again from 50 worlds instead of 30, with 160 trees instead of 100, and scores of",
-            "markets that are odd as a whole are lowered. The drawn attacks were not changed.",
+            "Worlds with families that were unseen: the second run, with too few honest newcomers",
+            "The families were written after the weights of weak signs were first learned on drawn attacks.",
+            "The engine was changed afterwards, so the last column is too good: attacks are drawn from more structures,",
+            "some of which use tricks of these families. The worlds were changed, too: honest accounts are born until",
+            "their end, and ages are no features any more.",
         ),
         *_run(
             worlds,
             ("first run", "latest"),
             "Worlds with families that were unseen: the first run, before the ranking was learned",
             "The families were written after all detectors.",
-            "weak signs are many, and weighed as learned on drawn attacks, which use parts like theirs.",
+            "The engine was changed afterwards, so the last column is too good: weak signs are many, and weighed as",
+            "learned on drawn attacks, which use parts like theirs.",
         ),
     ]
 
@@ -162,7 +175,7 @@ def _run(worlds: dict[str, Any], names: tuple[str, str], title: str, written: st
         names: The names of the run, and of the kind of its families.
         title: The title.
         written: The sentence that says when the families were written.
-        *changed: The lines that say what changed after the run.
+        *changed: The lines that say more about the families, and what changed after the run.
     """
     first = worlds[names[0]]
     ours, seen = first["set"]["Bilateral"], worlds["sets"]["seen"]["Bilateral"]
@@ -177,8 +190,7 @@ def _run(worlds: dict[str, Any], names: tuple[str, str], title: str, written: st
         f"the recall at 0.1 % {gaps['recall at 0.1 %']:.3f}, and "
         "the share of",
         f"networks found {gaps['networks found']:.3f}. At the own threshold, the precision is",
-        f"{np.mean(ours['precision']):.3f} and the recall {np.mean(ours['recall']):.3f}. The engine was changed",
-        "afterwards, so the last column is too good:",
+        f"{np.mean(ours['precision']):.3f} and the recall {np.mean(ours['recall']):.3f}.",
         *changed,
         "",
         *_methods(first["set"]),
@@ -261,11 +273,11 @@ def _look_alikes(worlds: dict[str, Any]) -> list[str]:
         "| group | flagged | recall at 1 % without the group |",
         "|---|---:|---:|",
     ]
-    ours = worlds["sets"]["newest"]["Bilateral"]
+    ours = worlds["sets"]["fresh"]["Bilateral"]
     for name, values in ours.items():
         if name.startswith("false positives: "):
             label = name[17:]
-            without = worlds["sets"]["newest"].get(f"without {label}")
+            without = worlds["sets"]["fresh"].get(f"without {label}")
             recall = f"{np.mean(without['recall at 1 %']):.3f}" if without else ""
             lines.append(f"| {label} | {np.mean(values):.2%} | {recall} |")
     lines.append(f"| all | {np.mean(ours['false positives']):.2%} | {np.mean(ours['recall at 1 %']):.3f} |")

@@ -15,6 +15,7 @@ _COLOURS: Final = {
     "watched": "#ccbb44",
     "latest": "#ee6677",
     "newest": "#aa3377",
+    "fresh": "#66ccee",
 }
 
 Bar = tuple[str, tuple[float, float, float], str]
@@ -33,7 +34,7 @@ def plots(figures: dict[str, Any]) -> None:
         for name, row in sets[kind].items()
         if name.startswith("family ")
     ]
-    title = "Recall by family: blue visible, green seen, yellow watched, red latest, purple newest"
+    title = "Recall by family: blue visible, green seen, yellow watched, red latest, purple newest, cyan fresh"
     _draw("trust-families", title, "recall at 1 %", families)
     methods: list[Bar] = [
         (f"{name}, {kind}", interval(row["AUC"]), colour)

@@ -63,6 +63,7 @@ class Engine:
     Attributes:
         detectors: The detectors.
         threshold: The suspicion from which an account is flagged.
+        learned: Marks an engine that weighs weak signs. Training them does without.
         steps: Does the relational steps: on arrays, or in a database (`bilateral.trust.relational.Relational`).
         tables_: The tables.
         context_: The coded tables and what detectors share.
@@ -74,6 +75,7 @@ class Engine:
 
     detectors: list[Detector] = field(default_factory=all_detectors)
     threshold: float = THRESHOLD
+    learned: bool = True
     steps: Steps = ARRAYS
     tables_: Tables = field(init=False)
     context_: Context = field(init=False)
@@ -164,7 +166,7 @@ class Engine:
             self.findings_ += detector.findings_
         self.findings_ += ReviewedKin(verdicts).fit(context).findings_
         self.findings_.sort(key=lambda finding: -finding.strength)
-        self.suspicion_ = suspicion(context, self.findings_, verdicts, self.threshold)
+        self.suspicion_ = suspicion(context, self.findings_, verdicts, self.threshold, learned=self.learned)
         self.scores_ = scores(context, self.suspicion_)
         self.trust_ = self._trust(trusted) if trusted else None
         return self

@@ -103,7 +103,7 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     summary = [f"The account {flagged}, with a suspicion of {account['suspicion']:.1f}."]
     if parts:
         listed = ", ".join(f"{name.replace('_', ' ')} {value:.1f}" for name, value in sorted(parts.items()))
-        summary.append(f"The parts of it are: {listed}.")
+        summary.append(f"The parts {'of it' if account['threshold_flag'] else 'that rank it'} are: {listed}.")
     if _ONLY_RANK & parts.keys():
         summary.append(_RANKED)
     for side, named in (("client", results.clients), ("buyer", results.buyers)):

@@ -203,8 +203,9 @@ def _signs(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
     yield "freshness", _single(-np.log(np.maximum(context.freshness[rows], 1e-6)))
     yield "risk", _single(-np.log(np.maximum(context.risk[rows], 1e-6)))
     yield "age", _hours(opinions.ts[rows] - context.kin.born[said.rater])
-    agent = np.maximum(ledger.subject_agent[said.subject], 0)
-    yield "novelty", _hours(opinions.ts[rows] - ledger.registered[agent] if ledger.agents else np.zeros(len(rows)))
+    agent = ledger.subject_agent[said.subject]
+    began = np.where(agent >= 0, ledger.registered[np.maximum(agent, 0)], context.kin.born[said.rated])
+    yield "novelty", _hours(opinions.ts[rows] - began)
     yield "popularity", _single(np.log(np.maximum(context.judged[said.subject], 1)))
     yield "pause", _pauses(said.subject, opinions.ts[rows])
     yield "proof", _single(opinions.payment[rows] >= 0)
@@ -333,22 +334,21 @@ def _business(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]
 
 
 def _spans(context: Context) -> Iterator[tuple[str, Floats]]:
-    """Yield how an account's acts lie in the time since its birth."""
+    """Yield how long after its birth an account acts first, and how long it acts.
+
+    The age of an account itself says when a market grew, and not who attacks it. So it is no feature.
+    """
     ledger, opinions = context.ledger, context.ledger.opinions
     size, born = ledger.accounts, context.kin.born
-    end = max((float(times.max()) for times in (opinions.ts, ledger.paid_at) if len(times)), default=0.0)
     first, last = np.full(size, np.inf), np.full(size, -np.inf)
     paid = ledger.payer >= 0
     for who, times in ((opinions.rater, opinions.ts), (ledger.payer[paid], ledger.paid_at[paid])):
         np.minimum.at(first, who, times)
         np.maximum.at(last, who, times)
     known = np.isfinite(first)
-    first, last, life = np.where(known, first, np.nan), np.where(known, last, np.nan), np.maximum(end - born, 1)
+    first, last = np.where(known, first, np.nan), np.where(known, last, np.nan)
     yield "first act", _hours(first - born)
-    yield "first act in life", (first - born) / life
-    yield "last act in life", (last - born) / life
     yield "span", _hours(last - first)
-    yield "life", _hours(end - born)
 
 
 def _shared(context: Context) -> Iterator[tuple[str, Floats]]:

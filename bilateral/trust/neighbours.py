@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from bilateral.trust.context import Context
     from bilateral.trust.features import Judgements
+
+
+_ODD: Final = -1.0
+"""The first score from which an opinion counts less than half."""
 
 
 def around(context: Context, said: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
@@ -37,6 +41,7 @@ def around(context: Context, said: Judgements, score: Floats) -> Iterator[tuple[
         yield f"raters, {name}, sum", group_sums(score[rater] - base, rated, size)
         yield f"rated, {name}, mean", mean_by(score[rated], rater, size)
         yield f"rated, {name}, top", top_by(score[rated], rater, size)
+    yield from _believed(context, said, score)
     for name, left, right in _ties(context):
         yield f"{name}, mean", mean_by(score[right], left, size)
         yield f"{name}, top", top_by(score[right], left, size)
@@ -47,6 +52,25 @@ def around(context: Context, said: Judgements, score: Floats) -> Iterator[tuple[
         yield f"kin by {grouping.name}", out
     owner, wallet = ledger.owner[ledger.wallet >= 0], ledger.wallet[ledger.wallet >= 0]
     yield "owners of one wallet, mean", top_by(except_own(score[owner], wallet, size, base), owner, size)
+
+
+def _believed(context: Context, said: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
+    """Yield how far opinions lie above what others say about the subject, who count the less the more they are odd."""
+    size, subjects = context.ledger.accounts, context.ledger.subjects
+    usual = context.mean[said.kind]
+    percent = said.height + usual
+    weight = 1 / (1 + np.exp(np.asarray(score[said.rater], np.float64) - _ODD))
+    total = group_sums(weight * percent, said.subject, subjects)[said.subject] - weight * percent
+    count = group_sums(weight, said.subject, subjects)[said.subject] - weight
+    distance = np.asarray(percent - (total + usual) / (count + 1), np.float32)
+    yield "believed distance, mean as rater", mean_by(distance, said.rater, size)
+    yield "believed distance, top as rater", top_by(distance, said.rater, size)
+    yield "believed distance, least as rater", -top_by(-distance, said.rater, size)
+    yield "believed distance, mean of praise", mean_by(distance[said.praise], said.rated[said.praise], size)
+    odd = np.asarray(1 - weight, np.float64)
+    ordinary = group_sums(weight * percent, said.rated, size) / np.maximum(group_sums(weight, said.rated, size), 0.5)
+    suspect = group_sums(odd * percent, said.rated, size) / np.maximum(group_sums(odd, said.rated, size), 0.5)
+    yield "gap of odd raters", np.where(np.bincount(said.rated, minlength=size) > 1, suspect - ordinary, np.nan)
 
 
 def _ties(context: Context) -> Iterator[tuple[str, Ints, Ints]]:

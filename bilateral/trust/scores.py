@@ -19,6 +19,7 @@ from bilateral.trust.context import THIN
 from bilateral.trust.detectors.changes import segments
 from bilateral.trust.detectors.reliability import BiasModel
 from bilateral.trust.opinions import Kind
+from bilateral.trust.signs import MOST
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
@@ -37,6 +38,12 @@ class Status(StrEnum):
     CONTESTED = "contested"
     FLAGGED = "flagged"
 
+
+_TURNED: Final = 0.1
+"""The p-value of a change from which only later opinions count: to miss one costs more than to see one in vain."""
+
+_LEAST: Final = 0.04
+"""The least weight of an opinion whose rater is odd by weak signs alone."""
 
 _CONTESTED: Final = 0.3
 """The share of a subject's raters from which their removal contests its score, if it is tied to them."""
@@ -117,7 +124,7 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
     kept = trust > 0
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
     corrected = percent[kept] - 0.7 * bias[rater[kept]]
-    trust[np.flatnonzero(kept)[segments(subject[kept], corrected, level=0.02) == 0]] = 0.0
+    trust[np.flatnonzero(kept)[segments(subject[kept], corrected, level=_TURNED) == 0]] = 0.0
     del kept, corrected
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
@@ -143,7 +150,8 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
 def _weights(context: Context, found: Suspicion, rows: Ints) -> tuple[Floats, Floats, Flags]:
     """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested.
 
-    Each rater of a subject counts once, however often it speaks. Anybody can write false opinions about a rival, so a
+    Each rater of a subject counts once, however often it speaks. Raters that are odd by weak signs count less, and are
+    not removed. Anybody can write false opinions about a rival, so a
     subject is contested only by those that it wrote itself, or that an act of its own ties to it.
     """
     ledger, size = context.ledger, context.ledger.subjects
@@ -158,6 +166,7 @@ def _weights(context: Context, found: Suspicion, rows: Ints) -> tuple[Floats, Fl
         group_sums(marked / repeats, subject, size) / every for marked in (doubted, doubted & (own | found.own[rows]))
     )
     trust /= np.sqrt(repeats)
+    trust *= np.maximum((1 - found.parts["weak signs"][rater] / MOST) ** 2, _LEAST)
     return trust, removed, by_itself >= _CONTESTED
 
 

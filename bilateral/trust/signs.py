@@ -39,6 +39,9 @@ _USUAL: Final = 0.8
 _USUAL_SCORE: Final = -2.0
 """Four in five accounts should score -2 at most. If fewer do, all scores are lowered alike until as many do."""
 
+_CERTAIN: Final = 30.0
+"""The logarithm of odds beyond which more of it says no more."""
+
 _ROWS: Final = 65_536
 """Accounts that are scored at once."""
 
@@ -160,12 +163,13 @@ def model() -> Model:
     return Model.of(json.loads(MODEL.read_text()))
 
 
-def weak_signs(context: Context, parts: dict[str, Floats]) -> Floats:
-    """Return the suspicion by weak signs of each account that judges or is judged.
+def weak_signs(context: Context, parts: dict[str, Floats], named: Floats) -> Floats:
+    """Return the suspicion by weak signs of each account that judges or is judged, from 0 to `MOST`.
 
     Args:
         context: The ledger and what detectors share.
         parts: The parts of the suspicion of accounts, by detector.
+        named: The suspicion of accounts by findings. The models see its parts, and it counts beside them once more.
     """
     ledger = context.ledger
     acts: Flags = np.zeros(ledger.accounts, bool)
@@ -176,5 +180,5 @@ def weak_signs(context: Context, parts: dict[str, Floats]) -> Floats:
     if len(ledger.opinions):
         score = model().scores(context, parts, chosen).astype(np.float64)
         score -= max(0.0, float(np.quantile(score, _USUAL)) - _USUAL_SCORE)  # a market that is odd as a whole
-        out[chosen] = MOST / (1 + np.exp(-score))
+        out[chosen] = MOST / (1 + np.exp(-np.minimum(score + named[chosen], _CERTAIN)))
     return out

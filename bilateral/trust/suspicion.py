@@ -1,7 +1,8 @@
 """Suspicion: one ranking of accounts from all findings, with the findings as its parts.
 
 The parts of different detectors add up, because they rest on different evidence. Within a detector only the strongest
-finding of an account counts. A subject of a finding gets nothing for it: anybody can praise or slander anybody.
+finding of an account counts. A subject of a finding gets nothing for it: anybody can praise or slander anybody. Below
+the threshold, the ranking is by weak signs, which see these parts as well.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _OF_ONE_HAND: Final = ("one funder", "one funder and one amount")
 """Groupings that taint all their members. A common ancestor may be an honest account that sold coins once."""
 
 _RANKED: Final = 1.9
-"""The most that an account gets for what others did to it. It is ranked by it, and never flagged for it."""
+"""The most that an account gets for ties by others. They rank it, as a sign that weak signs see, and never flag it."""
 
 RANKING: Final = ("praised by flagged", "tied by others", "weak signs")
 """The parts of a suspicion that rank an account and never flag it."""
@@ -44,8 +45,8 @@ class Suspicion:
     """The result of all findings together.
 
     Attributes:
-        total: The suspicion of each account.
-        unranked: The suspicion without the parts that only rank. It decides about flags.
+        total: The suspicion of each account: its findings and weak signs if it is flagged, else weak signs alone.
+        unranked: The suspicion by findings alone. It decides about flags.
         parts: The share of each detector in it, by name.
         flagged: Marks the accounts that the engine flags.
         cluster: The cluster of each flagged account; -1 for the others.
@@ -63,7 +64,12 @@ class Suspicion:
 
 
 def suspicion(
-    context: Context, findings: Sequence[Finding], verdicts: dict[int, bool], threshold: float = THRESHOLD
+    context: Context,
+    findings: Sequence[Finding],
+    verdicts: dict[int, bool],
+    threshold: float = THRESHOLD,
+    *,
+    learned: bool = True,
 ) -> Suspicion:
     """Combine findings.
 
@@ -72,6 +78,7 @@ def suspicion(
         findings: The findings of all detectors.
         verdicts: The accounts that people reviewed; true for guilty. They override all findings.
         threshold: The suspicion from which an account is flagged.
+        learned: Weigh weak signs, too.
     """
     size = context.ledger.accounts
     parts: dict[str, Floats] = {}
@@ -89,11 +96,13 @@ def suspicion(
     row = _false_rows(context, findings, total, threshold)
     parts["praised by flagged"] = _praised(context, row)
     parts["tied by others"] = np.minimum(np.maximum(tied, np.where(context.kin.acknowledged, 0.0, kin)), _RANKED)
-    parts["weak signs"] = weak_signs(context, parts)
+    parts["weak signs"] = weak_signs(context, parts, total) if learned else np.zeros(size)
     for account in verdicts:
         parts["weak signs"][account] = 0.0
     unranked = total.copy()  # (total + ranked) - ranked would be smaller at times, by rounding
-    total = total + np.sum([parts[name] for name in RANKING], axis=0)
+    weak = parts["weak signs"]
+    every = unranked + parts["praised by flagged"] + parts["tied by others"]
+    total = np.where(unranked >= threshold, unranked + weak, np.where(weak > 0, weak, every))
     for account, guilty in verdicts.items():
         unranked[account] = total[account] = 99.0 if guilty else 0.0
     if verdicts:

@@ -85,6 +85,9 @@ _REPEATED: Final = {
 """Columns whose texts repeat. They are read as dictionaries, which takes a fraction of the memory."""
 
 
+_CODED: Final = pa.dictionary(pa.int32(), pa.string())
+
+
 @dataclass(frozen=True)
 class Tables:
     """The input of an analysis, as Arrow tables with the columns that `COLUMNS` lists.
@@ -202,7 +205,8 @@ def _checked(name: str, table: pa.Table | None) -> pa.Table:
             raise InvalidArgumentError(f"table {name} has no column {quoted(column)}: add it")
         values = table.column(column)
         if pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type):
-            columns[column] = values
+            narrow = values.type.index_type.bit_width < pa.int32().bit_width  # too narrow for the texts of all chunks
+            columns[column] = pc.cast(values, _CODED) if narrow else values
             continue
         try:
             columns[column] = values if values.type == kind else pc.cast(values, kind, safe=False)

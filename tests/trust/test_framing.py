@@ -223,7 +223,7 @@ def test_weak_signs_flag_nobody_whatever_an_attacker_sends_rates_or_pays(market,
     assert not any(engine.suspicion_.flagged[place] for place in framed.values())
 
 
-def test_who_is_funded_and_praised_by_an_attacker_ranks_above_the_threshold_and_is_not_flagged(market):
+def test_who_is_funded_and_praised_by_an_attacker_ranks_below_the_threshold(market):
     market.agent(99, "victim", ts=50.0)
     market.transfer("framer", "victim", 3.0, 1.0)
     for number in range(40):
@@ -231,7 +231,7 @@ def test_who_is_funded_and_praised_by_an_attacker_ranks_above_the_threshold_and_
         market.feedback(f"sybil{number}", 99, 100, 41000.0 + number)
     engine, places = judged(market)
     assert engine.suspicion_.flagged[places["sybil3"]]
-    assert 2.0 < engine.suspicion_.total[places["victim"]] <= 1.8 + 1.9 + 1.9
+    assert 0.05 < engine.suspicion_.total[places["victim"]] <= 1.9
     assert not engine.suspicion_.flagged[places["victim"]]
     told = explain(Results.of(engine), "victim")
     assert told["summary"][2].startswith(
@@ -246,7 +246,7 @@ def test_an_account_with_hardly_any_suspicion_is_explained_without_parts(market)
     told = explain(Results.of(engine), least)
     assert engine.suspicion_.total[places[least]] < 0.05
     assert told["parts"] == {}
-    assert not any(line.startswith(("The parts of it", "Weak signs")) for line in told["summary"])
+    assert not any(line.startswith(("The parts", "Weak signs")) for line in told["summary"])
 
 
 def optional(tables, **columns):

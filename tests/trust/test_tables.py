@@ -24,6 +24,22 @@ def test_tables_are_read_as_they_were_written(market, tmp_path):
     assert Ledger.of(again).addresses == Ledger.of(tables).addresses
 
 
+def test_chunks_with_dictionaries_of_their_own_are_read_together(tmp_path):
+    texts = [[f"uri {chunk} {number}" for number in range(200)] for chunk in range(2)]
+    codes = pa.array(np.arange(200, dtype=np.uint8))
+    uri = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(one)) for one in texts])
+    numbers = np.arange(400)
+    agents = {"agent_id": numbers, "owner": uri, "wallet": uri, "uri": uri, "ts": numbers, "is_validator": numbers < 0}
+    table = pa.table(agents)
+    with pq.ParquetWriter(tmp_path / "agents.parquet", table.schema) as writer:
+        for start in (0, 200):
+            writer.write_table(table.slice(start, 200))
+    for tables in (Tables.of(agents=table), Tables.read(tmp_path)):
+        ledger = Ledger.of(tables)
+        assert ledger.addresses.take(pa.array(ledger.owner)).to_pylist() == [*texts[0], *texts[1]]
+        assert len(set(ledger.uri.tolist())) == 400
+
+
 def test_a_folder_without_agents_is_refused(tmp_path):
     with pytest.raises(InvalidArgumentError, match=r"no agents\.parquet in .*: name a folder of tables"):
         Tables.read(tmp_path)

@@ -54,7 +54,7 @@ def person(world: World, born: float, group: str = "") -> Account:
 def _people(world: World) -> None:
     draw, habits = world.random, world.settings
     for _ in range(habits.clients + habits.owners):
-        one = person(world, world.time(START, START + 0.7 * habits.days * DAY))
+        one = person(world, world.time(START, START + habits.newcomers * (habits.days - 1) * DAY))
         world.fund(one)
         world.honest.append(one)
     for place in draw.choice(len(world.honest), habits.owners, replace=False):
@@ -92,7 +92,7 @@ def _platforms(world: World) -> None:
 
 def _airdrop(world: World) -> None:
     """Add a wave of honest newcomers, funded by one exchange with one amount within hours."""
-    at = world.time(START + 30 * DAY, START + 120 * DAY)
+    at = world.time(START + 30 * DAY, world.end - 10 * DAY)
     for _ in range(150):
         one = person(world, at + world.random.uniform(0, 6 * HOUR), "airdrop")
         world.fund(one, world.exchanges[0], 10.0)
@@ -101,7 +101,7 @@ def _airdrop(world: World) -> None:
 
 def _launch_crowd(world: World) -> None:
     """Add newcomers who come for the launch of one good agent, use it, and later use others."""
-    draw, at = world.random, world.time(START + 30 * DAY, START + 120 * DAY)
+    draw, at = world.random, world.time(START + 30 * DAY, world.end - 30 * DAY)
     agent = world.agent(world.honest[draw.integers(len(world.honest))], at, 88.0, popularity=3.0)
     world.servers.append(agent)
     crowd = []
@@ -117,7 +117,8 @@ def _launch_crowd(world: World) -> None:
 
 def _turn(world: World) -> None:
     """Let some good agents turn bad. Their ratings are honest: this tests scores, not the search for liars."""
-    popular = [agent for agent in world.servers if agent.popularity > 1 and agent.quality > 60]  # noqa: PLR2004
+    early = [agent for agent in world.servers if agent.ts < START + 60 * DAY]
+    popular = [agent for agent in early if agent.popularity > 1 and agent.quality > 60]  # noqa: PLR2004
     for place in world.random.choice(len(popular), min(12, len(popular)), replace=False):
         popular[place].turns = (world.time(START + 60 * DAY, START + 120 * DAY), float(world.random.uniform(10, 35)))
 

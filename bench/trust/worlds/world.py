@@ -42,6 +42,7 @@ class Settings:
         bad_clients: The share of clients that deserve low ratings.
         generous: The share of raters who always give 100.
         harsh: The share of raters who give 25 points less.
+        newcomers: The share of the time in which honest accounts are born: 1 if they come until the end.
     """
 
     days: int = 180
@@ -58,6 +59,7 @@ class Settings:
     bad_clients: float = 0.06
     generous: float = 0.10
     harsh: float = 0.05
+    newcomers: float = 1.0
 
 
 @dataclass
@@ -126,8 +128,9 @@ class World:
         self.end = START + self.settings.days * DAY
 
     def time(self, low: float | None = None, high: float | None = None) -> float:
-        """Return a random time between two."""
-        return float(self.random.uniform(START if low is None else low, self.end if high is None else high))
+        """Return a random time between two; the end if the beginning is later."""
+        stop = self.end if high is None else high
+        return float(self.random.uniform(min(START if low is None else low, stop), stop))
 
     def account(self, born: float, **truth: Any) -> Account:
         """Make an account, without funds."""

@@ -170,7 +170,11 @@ def _suspicions(results: Results) -> Iterator[dict[str, Any]]:
     trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
     for row in results.addresses.to_pylist():
         account, amount, cluster, is_flagged = (row.pop(name) for name in _SUSPICION)
-        amount = max(amount - row.pop("weak_signs", 0.0), 0.0)  # they rank everybody, and say little about one account
+        weak = row.pop("weak_signs", 0.0)  # they rank everybody, and say little about one account
+        if is_flagged:
+            amount -= weak
+        elif amount > 0:  # people found the others innocent
+            amount = sum(row.values())
         amount = amount if amount > _ROUNDING else 0.0
         if amount > 0 or cluster is not None or is_flagged or account in trust:
             yield {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +37,21 @@ def database(market, tmp_path_factory):
 @pytest.fixture(scope="module")
 def analysis(database, market):
     return bilateral("index", "analyse", "--database", database, "--rpc-url", market.chain.url)
+
+
+@pytest.mark.parametrize("words", [("index", "analyse", "--database"), ("trust", "analyse", "--tables")], ids=" ".join)
+def test_an_interrupted_analysis_ends_with_code_130(words, tmp_path):
+    cases = tmp_path / "cases.json"
+    os.mkfifo(cases)
+    place = f"sqlite:///{tmp_path / 'index.sqlite'}" if words[0] == "index" else str(tmp_path)
+    command = [str(COMMAND), *words, place, *(["--out", str(tmp_path)] if words[0] == "trust" else []), "--json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([*command, "--reviews", str(cases)], **pipes)  # noqa: S603  # ours
+    with process, cases.open("wb"):  # this waits until the command opens the cases
+        process.send_signal(signal.SIGINT)
+        shown, told = process.communicate(timeout=120)
+    assert (process.returncode, shown) == (130, "")
+    assert json.loads(told)["reason"] == "interrupted"
 
 
 def test_an_analysis_shows_its_progress(analysis):
