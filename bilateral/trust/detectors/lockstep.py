@@ -32,6 +32,9 @@ _RECORDED: Final = 0.2
 _EXCESS: Final = 2.5
 """The factor over the expected number from which a difference matters, however certain it is."""
 
+_TELLING: Final = 100
+"""Raters of one subject that count as evidence at most. Newcomers of a market meet at its most popular subjects."""
+
 _SHARES: Final = (0.01, 0.03, 0.1, 0.2)
 _SIZES: Final = (4, 8, 16, 32)
 
@@ -76,7 +79,8 @@ class Lockstep(Detector):
         counts = np.array([np.bincount(subject[rank <= part], minlength=ledger.subjects) for part in _SHARES])
         candidates = np.flatnonzero((counts >= 3).any(axis=0))  # noqa: PLR2004  # fewer cannot be told from chance
         parts = np.array(_SHARES)[:, None]
-        p_values = share(counts[:, candidates], judged[candidates][None, :], 1.3 * parts)
+        told = np.minimum(1.0, _TELLING / judged[candidates])
+        p_values = share(np.floor(counts[:, candidates] * told), np.floor(judged[candidates] * told), 1.3 * parts)
         few = counts[:, candidates] < np.maximum(3, _EXCESS * parts * judged[candidates])
         p_values[few] = 1.0
         best = p_values.argmin(axis=0)
