@@ -144,9 +144,9 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
             worlds,
             ("third run", "fresh"),
             "Worlds with families that were unseen: the last first run",
-            "The families were written before the weights of weak signs were learned for the last time, by an author who",
-            "knew the drawn attacks. In one of three worlds, lockstep flagged 43 honest newcomers of a very popular agent.",
-            "They took the whole budget of false positives, so nothing was found there. The engine was changed afterwards,",
+            "The families were written before the last weights were learned, and met the engine after that.",
+            "Their author knew the drawn attacks. In one of three worlds, lockstep flagged 43 honest newcomers of a very",
+            "popular agent. They took the whole budget of false positives, so nothing was found there. The engine was changed afterwards,",
             "so the last column is too good: at most 100 raters of one subject count in this test.",
         ),
         *_run(
