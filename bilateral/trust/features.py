@@ -336,7 +336,7 @@ def _business(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]
 def _spans(context: Context) -> Iterator[tuple[str, Floats]]:
     """Yield how long after its birth an account acts first, and how long it acts.
 
-    The age of an account itself says when a market grew, and not who attacks it. So it is no feature.
+    The age of an account itself says when a market grew, and not who attacks it. So it is left out.
     """
     ledger, opinions = context.ledger, context.ledger.opinions
     size, born = ledger.accounts, context.kin.born

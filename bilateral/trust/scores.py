@@ -40,7 +40,7 @@ class Status(StrEnum):
 
 
 _TURNED: Final = 0.1
-"""The p-value of a change from which only later opinions count: to miss one costs more than to see one in vain."""
+"""The p-value of a change from which only later opinions count: to miss one costs more than to see a false one."""
 
 _LEAST: Final = 0.04
 """The least weight of an opinion whose rater is odd by weak signs alone."""
