@@ -154,9 +154,9 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
             ("second run", "newest"),
             "Worlds with families that were unseen: the second run, with too few honest newcomers",
             "The families were written after the weights of weak signs were first learned on drawn attacks.",
-            "The engine was changed afterwards, so the last column is too good: attacks are drawn from more parts, and",
-            "some are tricks of these families. The worlds were changed, too: honest accounts are born until their end,",
-            "and the ranking does not see ages.",
+            "The engine was changed afterwards, so the last column is too good: attacks are drawn from more parts,",
+            "and some are tricks of these families. The worlds were changed, too: honest accounts are born until",
+            "their end, and the ranking does not see ages.",
         ),
         *_run(
             worlds,
