@@ -116,11 +116,12 @@ class ActivityTable:
         """
         times = self._times(joined.from_iterable(self._found(table, events.get(table, ())) for table in RAISING))
         raised = {(self._chain_id, *agent) for agent in times}
-        stored = {row[:3]: row for row in self._rows.select(agent_activity, _KEY, raised | agents.keys())}
+        changed = sorted(raised | agents.keys())  # in the order of the table's pages
+        stored = {row[:3]: row for row in self._rows.select(agent_activity, _KEY, changed)}
         new = [key[1:] for key, row in agents.items() if row is not None and key not in stored]
         earlier = self._stored_times(new)
         writes = Writes(self._rows, agent_activity)
-        for key in raised | agents.keys():
+        for key in changed:
             known, agent = stored.get(key), agents.get(key)
             if known is None and agent is None:
                 continue  # it is not registered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -44,7 +45,7 @@ class DerivedTable:
 
     def load(self, rows: Rows, keys: Iterable[Row]) -> None:
         """Read the rows with some primary keys, unless they are known already."""
-        wanted = {key for key in keys if key not in self._rows}
+        wanted = sorted({key for key in keys if key not in self._rows})  # in the order of the table's pages
         self._rows.update(dict.fromkeys(wanted))
         for row in rows.select(self._table, key_columns(self._table), wanted):
             self._rows[row[: self._key_length]] = row
@@ -69,7 +70,7 @@ class DerivedTable:
     def write(self, rows: Rows) -> None:
         """Write what has changed."""
         writes = Writes(rows, self._table)
-        for key, former in self._former.items():
+        for key, former in sorted(self._former.items(), key=itemgetter(0)):
             writes.add(key, former, self._rows[key])
         writes.write()
         self._former.clear()
