@@ -70,9 +70,6 @@ _FEEDBACK: Final = schema.EVENT_TABLES[NewFeedback]
 RAISING: Final = tuple(schema.EVENT_TABLES[it] for it in (NewFeedback, FeedbackRevoked, Approval))
 """Events that are not in the rows of agents, and still change when an agent was last updated."""
 
-_ROWS_AT_ONCE: Final = 5_000
-"""Events that are fetched at once: a deep rollback removes millions, of few agents."""
-
 _CHANGING: Final = tuple(schema.EVENT_TABLES[it] for it in IDENTITY_EVENTS if it is not PrimaryAgentSet)
 _pick: Final = {table: picker(table, "registry", "agent_id", "block_time") for table in (*RAISING, *_CHANGING)}
 _pick_agent = picker(schema.agent, "registered_at", "updated_at")
@@ -140,11 +137,7 @@ class ActivityTable:
         """Return the agents that events after a block are about. The tables of events still hold them."""
         found: set[AgentPlace] = set()
         for table in (*RAISING, *_CHANGING):
-            # Without DISTINCT, for which SQLite would read the whole index by agent.
-            query = select(table.c.registry, table.c.agent_id)
-            later = query.where(table.c.chain_id == self._chain_id, table.c.block_number > block)
-            in_parts = later.execution_options(yield_per=_ROWS_AT_ONCE)
-            for registry, agent_id in set(self._connection.execute(in_parts).tuples()):
+            for registry, agent_id in self._rows.values_after(table, ("registry", "agent_id"), self._chain_id, block):
                 identity = self._identity(table, registry)
                 if identity is not None:
                     found.add((identity, agent_id))

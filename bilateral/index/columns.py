@@ -8,6 +8,8 @@ from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, Numeri
 from sqlalchemy.types import TypeDecorator, UserDefinedType
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Dialect
     from sqlalchemy.types import TypeEngine
 
@@ -33,6 +35,27 @@ def sqlite_integer(value: int) -> int | str:
 def python_integer(value: Any) -> int:
     """Return the integer that a database returned in whichever form."""
     return int(value, 16) if isinstance(value, str) else int(value)
+
+
+def narrowed(rows: Sequence[tuple[Any, ...]], wide: Sequence[int]) -> Sequence[tuple[Any, ...]]:
+    """Convert the integers of rows that SQLite cannot hold.
+
+    Args:
+        rows: The rows.
+        wide: The positions of the columns that may hold more than 64 bits.
+    """
+    for at in wide:
+        values = [row[at] for row in rows]
+        if max(values) > _SQLITE_MAX or min(values) < _SQLITE_MIN:
+            rows = [(*row[:at], sqlite_integer(row[at]), *row[at + 1 :]) for row in rows]
+    return rows
+
+
+def widened(rows: list[tuple[Any, ...]], wide: Sequence[int]) -> list[tuple[Any, ...]]:
+    """Convert the values that a driver returned for wide integers to Python's. See `narrowed`."""
+    for at in wide:
+        rows = [row if type(row[at]) is int else (*row[:at], python_integer(row[at]), *row[at + 1 :]) for row in rows]
+    return rows
 
 
 class _SqliteInteger(UserDefinedType[int]):

@@ -103,7 +103,10 @@ class Reader:
         finalized = self._pool.finalized(source)
         for logs, last in found.parts:  # the thread waits for the node meanwhile
             kept = [block for number, block in known.items() if first <= number <= last]
-            yield Batch(known[last], self._extraction.rows(logs), kept, head, finalized, _size(logs))
+            rows, size = self._extraction.rows(logs), _size(logs)
+            for block in logs:
+                block.entries.clear()  # the rows hold all of them: a transaction needs the memory
+            yield Batch(known[last], rows, kept, head, finalized, size)
             first = last + 1
 
     def _fetch(self, source: Source, first: int, head: int) -> _Range:

@@ -12,12 +12,12 @@ from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
-from bilateral.index.columns import WideInteger, python_integer, sqlite_integer
+from bilateral.index.columns import WideInteger, narrowed, widened
 from bilateral.index.schema import PARTITIONED_TABLES, partition_name
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = tuple[Any, ...]
 
-_MAX_BIGINT: Final = 2**63 - 1
+_ROWS_AT_ONCE: Final = 5_000
+"""Rows that a cursor gives at once: a deep rollback removes millions, of few agents."""
 
 
 class Rows(ABC):
@@ -41,6 +42,7 @@ class Rows(ABC):
     """
 
     _insert: Callable[[Table], Any]
+    _distinct = ""
 
     def __init__(self, connection: Connection) -> None:
         """See the class."""
@@ -48,16 +50,37 @@ class Rows(ABC):
 
     def _fetched(self, query: str) -> list[Row]:
         """Return the rows of a query, as the driver gives them."""
-        driver: Any = self.connection.connection.driver_connection
         with _sqlalchemy_errors(self.connection, query):
-            rows: list[Row] = driver.execute(query).fetchall()
+            rows: list[Row] = self._cursor().execute(query).fetchall()
         return rows
+
+    def _cursor(self) -> Any:
+        """Return a new cursor of the driver."""
+        return cast("Any", self.connection.connection.driver_connection).cursor()
+
+    def values_after(self, table: Table, columns: Sequence[str], chain_id: int, block: int) -> set[Row]:
+        """Return the combinations of values of some columns in the rows of a chain's later blocks.
+
+        Args:
+            table: The table of events.
+            columns: The columns.
+            chain_id: The chain.
+            block: The block.
+        """
+        where = f"chain_id = {chain_id:d} AND block_number > {block:d}"
+        query = f'SELECT {self._distinct}{_names(columns)} FROM "{self._place(table, chain_id)}" WHERE {where}'
+        found: set[Row] = set()
+        with _sqlalchemy_errors(self.connection, query):
+            cursor = self._cursor().execute(query)
+            while some := cursor.fetchmany(_ROWS_AT_ONCE):
+                found.update(some)
+        return set(widened(list(found), _wide(table, tuple(columns))))
 
     def of_blocks(self, table: Table, chain_id: int, first: int, last: int) -> list[Row]:
         """Return the rows of a table of events for a range of blocks, in the order of the chain."""
         where = f"chain_id = {chain_id:d} AND block_number BETWEEN {first:d} AND {last:d}"
         query = f'SELECT * FROM "{self._place(table, chain_id)}" WHERE {where} ORDER BY block_number, log_index'
-        return _widened(self._fetched(query), _wide(table))
+        return widened(self._fetched(query), _wide(table))
 
     def delete_after(self, table: Table, chain_id: int, block: int) -> int:
         """Delete the rows of a chain's later blocks, and return their number."""
@@ -127,7 +150,7 @@ class Rows(ABC):
             f"SELECT {key}, max(found.block_time) FROM {name} wanted "
             f'CROSS JOIN "{self._place(table, wanted[0][0])}" found WHERE {on} GROUP BY {key}'
         )
-        return _widened(self._fetched(query), _wide(table, columns))
+        return widened(self._fetched(query), _wide(table, columns))
 
     @abstractmethod
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
@@ -213,7 +236,7 @@ class SqliteRows(Rows):
         if keys:
             names = key_columns(table)
             where = " AND ".join(f'"{name}" = ?' for name in names)
-            self._execute(f'DELETE FROM "{table.name}" WHERE {where}', _narrowed(keys, _wide(table, names)))
+            self._execute(f'DELETE FROM "{table.name}" WHERE {where}', narrowed(keys, _wide(table, names)))
 
     def select(self, table: Table, columns: Sequence[str], keys: Iterable[Row]) -> list[Row]:
         """See `Rows.select`."""
@@ -224,20 +247,20 @@ class SqliteRows(Rows):
         # CROSS JOIN makes SQLite go through the wanted keys, and look each up in the other table's index.
         on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
         query = f'SELECT found.* FROM {name} wanted CROSS JOIN "{table.name}" found ON {on}'
-        return _widened(self._fetched(query), _wide(table))
+        return widened(self._fetched(query), _wide(table))
 
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         """See `Rows._wanted`."""
         name, create = _temporary_table(table, columns, self.connection.dialect, "wanted")
         self.connection.exec_driver_sql(create)
         self.connection.exec_driver_sql(f"DELETE FROM {name}")
-        self._fill("INSERT", name, _narrowed(keys, _wide(table, columns)))
+        self._fill("INSERT", name, narrowed(keys, _wide(table, columns)))
         return name
 
     def _write(self, verb: str, table: Table, rows: Sequence[Row]) -> None:
         """Write whole rows."""
         if rows:
-            self._fill(verb, table.name, _narrowed(rows, _wide(table)))
+            self._fill(verb, table.name, narrowed(rows, _wide(table)))
 
     def _fill(self, verb: str, name: str, rows: Sequence[Row]) -> None:
         """Write whole rows."""
@@ -252,6 +275,7 @@ class PostgresRows(Rows):
     """Rows of PostgreSQL, by COPY. All rows and keys of one call are of one chain, which comes first in them."""
 
     _insert = staticmethod(postgresql.insert)
+    _distinct = "DISTINCT "  # SQLite would read a whole index for it, and its cursor needs no memory without it
 
     def __init__(self, connection: Connection) -> None:
         """See the class."""
@@ -265,6 +289,14 @@ class PostgresRows(Rows):
     def _place(self, table: Table, chain_id: int) -> str:
         """See `Rows._place`."""
         return place_in_postgres(table, chain_id)
+
+    def _cursor(self) -> Any:
+        """See `Rows._cursor`. Its numbers are integers: a Decimal for each would cost more than to read it."""
+        from bilateral.index.loaders import IntegerLoader  # noqa: PLC0415  # as above
+
+        cursor = super()._cursor()
+        cursor.adapters.register_loader("numeric", IntegerLoader)
+        return cursor
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Rows.insert`."""
@@ -303,7 +335,7 @@ class PostgresRows(Rows):
         on = " AND ".join(f'found."{it}" = wanted."{it}"' for it in columns)
         place = self._place(table, wanted[0][0])
         query = f'SELECT found.* FROM {name} wanted JOIN "{place}" found ON {on}'
-        return _widened(self._fetched(query), _wide(table))
+        return widened(self._fetched(query), _wide(table))
 
     def learn(self, chain_id: int, tables: Iterable[Table]) -> None:
         """See `Rows.learn`. A small sample suffices: the tables' indexes differ by orders of magnitude."""
@@ -350,22 +382,3 @@ _POSTGRES_SETTINGS: Final = "SET LOCAL random_page_cost = 1.1; SET LOCAL jit = o
 
 A crash of the server may lose the last transactions, rows and cursor alike. The index reads their blocks again.
 """
-
-
-def _narrowed(rows: Sequence[Row], wide: Sequence[int]) -> Sequence[Row]:
-    """Convert the integers that SQLite cannot hold."""
-    for at in wide:
-        values = [row[at] for row in rows]
-        if max(values) > _MAX_BIGINT or min(values) < -_MAX_BIGINT:
-            rows = [
-                row if -_MAX_BIGINT <= row[at] <= _MAX_BIGINT else (*row[:at], sqlite_integer(row[at]), *row[at + 1 :])
-                for row in rows
-            ]
-    return rows
-
-
-def _widened(rows: list[Row], wide: Sequence[int]) -> list[Row]:
-    """Convert the values that the driver returned for wide integers to Python's."""
-    for at in wide:
-        rows = [row if type(row[at]) is int else (*row[:at], python_integer(row[at]), *row[at + 1 :]) for row in rows]
-    return rows

@@ -46,7 +46,7 @@ def test_a_reorganisation_deeper_than_the_journal_is_exact(
     event_chain, generator, engine, store, catch_up, monkeypatch
 ):
     monkeypatch.setattr("bilateral.index.history._MOST_EVENTS", 10)  # it comes out in many parts
-    monkeypatch.setattr("bilateral.index.activity._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("bilateral.index.rows._ROWS_AT_ONCE", 3)
     grow(event_chain, generator, 20)
     catch_up()
     event_chain.rpc("anvil_mine", hex(JOURNAL_BLOCKS + 30))
