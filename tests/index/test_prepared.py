@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import bindparam, func, literal_column, select, text
 
 from bilateral.events import NewFeedback
 from bilateral.index import schema
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
+from bilateral.index.queries.feedback import feedback_of
 from bilateral.index.queries.prepared import Prepared, at_most, one_of, size_for, spread
+from bilateral.index.queries.registries import agent_key, read_registries
 from bilateral.index.readers import Reader
 
 FEEDBACK = schema.EVENT_TABLES[NewFeedback]
@@ -96,3 +100,12 @@ def test_the_server_keeps_a_plan_from_visit_to_visit(api_database):
                 assert connection.execute(kept).scalar_one() > 1
     finally:
         reader.close()
+
+
+def test_feedback_is_asked_only_of_registries_that_take_it(api_reader):
+    with api_reader.connect() as connection:
+        key = agent_key(read_registries(connection), "31337:1")
+        with_feedback = set(connection.execute(select(FEEDBACK.c.registry).distinct()).scalars())
+        asked = replace(key, reputations=())
+        assert feedback_of(connection, key).items == feedback_of(connection, asked).items != ()
+    assert with_feedback <= set(key.reputations) < set(key.registries)

@@ -203,7 +203,8 @@ def feedback_of(
         InvalidArgumentError: The limit is out of range.
     """
     # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
-    parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": it} for it in key.registries]
+    registries = key.reputations or key.registries
+    parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": it} for it in registries]
     return _page(connection, _OF_AGENT, parameters, wanted, limit, cursor, f"feedback of {key.global_id}")
 
 

@@ -54,7 +54,7 @@ def recent_feedback(connection: Connection, key: AgentKey) -> tuple[RecentFeedba
         key: The agent.
     """
     rows: list[Any] = []
-    for registry in key.registries:
+    for registry in key.reputations or key.registries:
         values = {"chain": key.chain_id, "registry": registry, "agent": key.agent_id}
         rows += connection.execute(_newest_feedback(), values).all()
     rows.sort(key=lambda row: -row[3])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import select
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection
+
+_WITH_FEEDBACK: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL)
+"""The kinds of registries that take open feedback."""
 
 _FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
 
@@ -49,12 +52,14 @@ class AgentKey:
         identity_registry: The address of its identity registry.
         agent_id: The id of its token.
         registries: The addresses of all registries that belong to the identity registry.
+        reputations: Those of them that take open feedback; empty if that is not known.
     """
 
     chain_id: int
     identity_registry: str
     agent_id: int
     registries: tuple[str, ...]
+    reputations: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def id(self) -> str:
@@ -105,10 +110,12 @@ class Registries:
             NotIndexedError: The chain or the registry is not indexed.
         """
         address = identity_registry or self.identity_of(chain_id)
-        related = tuple(it.address for it in self.by_chain.get(chain_id, ()) if it.identity_registry == address)
+        of_identity = [it for it in self.by_chain.get(chain_id, ()) if it.identity_registry == address]
+        related = tuple(it.address for it in of_identity)
         if not related:
             raise NotIndexedError("registry", f"eip155:{chain_id}:{address}")
-        return AgentKey(chain_id, address, agent_id, related)
+        reputations = tuple(it.address for it in of_identity if it.kind in _WITH_FEEDBACK)
+        return AgentKey(chain_id, address, agent_id, related, reputations)
 
 
 def read_registries(connection: Connection) -> Registries:
