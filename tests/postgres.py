@@ -29,6 +29,7 @@ def running_postgres(folder):
     if not named:
         server = pgserver.get_server(folder, cleanup_mode="delete")
         try:
+            forget_power_cuts(server.get_uri())
             yield server.get_uri()
         finally:
             server.cleanup()
@@ -39,6 +40,13 @@ def running_postgres(folder):
         yield make_url(named).set(database=database).render_as_string(hide_password=False)
     finally:
         administer(named, f"DROP DATABASE {database} WITH (FORCE)")
+
+
+def forget_power_cuts(url):
+    """Let a server that ends with the tests not wait for the disk. Whoever is killed loses no more by that."""
+    for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+        administer(url, f"ALTER SYSTEM SET {setting} = off")
+    administer(url, "SELECT pg_reload_conf()")
 
 
 def administer(url, statement):

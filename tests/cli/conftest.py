@@ -13,11 +13,10 @@ from pathlib import Path
 import ape
 import pytest
 from eth_account import Account
-from typer.main import get_command
-from typer.testing import CliRunner
 
-from bilateral.cli.app import app, load_group
+from bilateral.cli.app import load_group
 from bilateral.cli.groups import GROUPS
+from tests.commands import run_here
 
 PASSPHRASE = "correct horse"  # noqa: S105  # of keystores that tests make
 
@@ -95,10 +94,6 @@ def with_buyers(buyer_registry, record, tmp_path_factory):
     return {"BILATERAL_DEPLOYMENT": str(path)}
 
 
-COMMAND = get_command(app)
-"""Made once: that takes as long as most commands."""
-
-
 def commands_of(group):
     """Return the commands of a group by name; those of a group inside it by both names."""
     found = {}
@@ -135,12 +130,7 @@ def bilateral(environment):
 
     def run(*arguments, key=None, stdin=None, **variables):
         keys = {"BILATERAL_PRIVATE_KEY": key.private_key} if key else {}
-        with CliRunner().isolation(input=stdin, env=environment | keys | variables) as (out, err, _):
-            with pytest.raises(SystemExit) as end:
-                COMMAND.main([str(argument) for argument in arguments], prog_name="bilateral")
-            sys.stdout.flush()
-            sys.stderr.flush()
-            return Ran(end.value.code, out.getvalue().decode(), err.getvalue().decode())
+        return Ran(*run_here(*arguments, environment=environment | keys | variables, stdin=stdin))
 
     return run
 

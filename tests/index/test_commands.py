@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,19 @@ from bilateral.contracts import Registry
 from bilateral.index import schema
 from bilateral.index.database import open_database
 from bilateral.index.endpoint import Endpoint
+from tests.commands import run_here
 from tests.index.proxy import Proxy
 
 COMMAND = [str(Path(sys.executable).with_name("bilateral")), "index"]
 
 
 def bilateral(*arguments):
-    """Run a command, and return its exit code, its output and its messages."""
+    """Run a command of the index in this process; its exit code, its output and its messages."""
+    return run_here("index", *arguments)
+
+
+def in_a_process(*arguments):
+    """Do the same in a process of its own."""
     command = [*COMMAND, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)  # noqa: S603  # ours
     return done.returncode, done.stdout, done.stderr
@@ -48,11 +53,11 @@ def database(tmp_path):
 def run(event_chain, record, database):
     """Run a command, and return its exit code, its output and its messages."""
 
-    def run_command(*arguments):
+    def run_command(*arguments, by=bilateral):
         options = {"--rpc-url": event_chain.url, "--deployment": record} if arguments[0] in ("run", "verify") else {}
         given = [it for option in options.items() for it in option]
         given += ["--no-files"] if arguments[0] == "run" else []
-        return bilateral(*arguments, *given, "--database", database)
+        return by(*arguments, *given, "--database", database)
 
     return run_command
 
@@ -65,7 +70,7 @@ def grown(event_chain, generator):
 
 
 def test_run_indexes_until_the_head_and_logs_a_line_a_step(run, grown):
-    code, shown, told = run("run", "--until-head", "--json")
+    code, shown, told = run("run", "--until-head", "--json", by=in_a_process)
     assert code == 0
     (status,) = json.loads(shown)
     assert (status["chain_id"], status["block"], status["lag"]) == (31337, 20, 0)
@@ -101,7 +106,6 @@ def test_a_signal_ends_a_run_cleanly(grown, record, database, number):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*COMMAND, *arguments], **pipes) as process:  # noqa: S603  # ours
         assert "outcome=advanced" in process.stderr.readline()
-        time.sleep(0.2)
         process.send_signal(number)
         assert process.wait(timeout=120) == 0
 

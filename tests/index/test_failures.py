@@ -27,14 +27,21 @@ pytestmark = pytest.mark.usefixtures("grown")
 
 @pytest.fixture
 def run(event_chain, record, database):  # noqa: F811  # fixtures
-    """Run the index up to the head, and return its exit code and its last message."""
+    """Run the index up to the head, and return its exit code and its last message.
+
+    With settings of a process it has one of its own.
+    """
 
     def run_command(*options, url=event_chain.url, path=record, into=database, **settings):
         arguments = ["run", "--rpc-url", url, "--deployment", path, "--database", into, "--until-head", "--no-files"]
-        command = [*COMMAND, *map(str, (*arguments, *options))]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **settings)  # noqa: S603  # ours
-        assert "Traceback" not in done.stderr
-        return done.returncode, done.stderr.strip().rpartition("\n")[2]
+        if settings:
+            command = [*COMMAND, *map(str, (*arguments, *options))]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **settings)  # noqa: S603  # ours
+            code, told = done.returncode, done.stderr
+        else:
+            code, _, told = bilateral(*arguments, *options)
+        assert "Traceback" not in told
+        return code, told.strip().rpartition("\n")[2]
 
     return run_command
 

@@ -6,22 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from bilateral.index.database import open_database
+from tests.commands import run_here
 from tests.index.analysis.conftest import KEY, index
-
-COMMAND = Path(sys.executable).with_name("bilateral")
-
-
-def bilateral(*arguments):
-    """Run a command, and return its exit code, its output and its messages."""
-    command = [str(COMMAND), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)  # noqa: S603  # ours
-    return done.returncode, done.stdout, done.stderr
+from tests.index.test_commands import COMMAND, in_a_process
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +27,7 @@ def database(market, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def analysis(database, market):
-    return bilateral("index", "analyse", "--database", database, "--rpc-url", market.chain.url)
+    return in_a_process("analyse", "--database", database, "--rpc-url", market.chain.url)
 
 
 @pytest.mark.parametrize("words", [("index", "analyse", "--database"), ("trust", "analyse", "--tables")], ids=" ".join)
@@ -44,7 +35,7 @@ def test_an_interrupted_analysis_ends_with_code_130(words, tmp_path):
     cases = tmp_path / "cases.json"
     os.mkfifo(cases)
     place = f"sqlite:///{tmp_path / 'index.sqlite'}" if words[0] == "index" else str(tmp_path)
-    command = [str(COMMAND), *words, place, *(["--out", str(tmp_path)] if words[0] == "trust" else []), "--json"]
+    command = [COMMAND[0], *words, place, *(["--out", str(tmp_path)] if words[0] == "trust" else []), "--json"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen([*command, "--reviews", str(cases)], **pipes)  # noqa: S603  # ours
     with process, cases.open("wb"):  # this waits until the command opens the cases
@@ -61,7 +52,7 @@ def test_an_analysis_shows_its_progress(analysis):
 
 
 def test_an_analysis_shows_its_figures(analysis, database, market):
-    code, shown, _ = bilateral("index", "analyse", "--database", database, "--json")
+    code, shown, _ = run_here("index", "analyse", "--database", database, "--json")
     assert code == 0
     (summary,) = json.loads(shown)
     assert (summary["chain_id"], summary["identity_registry"]) == (31337, KEY.identity_registry)
@@ -69,23 +60,23 @@ def test_an_analysis_shows_its_figures(analysis, database, market):
 
 
 def test_a_stored_finding_is_explained(analysis, database, market):
-    code, shown, _ = bilateral("trust", "explain", market.ring[0], "--database", database, "--json")
+    code, shown, _ = run_here("trust", "explain", market.ring[0], "--database", database, "--json")
     assert code == 0
     account = json.loads(shown)
     assert account["flagged"]
-    code, shown, _ = bilateral("trust", "explain", account["findings"][0], "--database", database, "--json")
+    code, shown, _ = run_here("trust", "explain", account["findings"][0], "--database", database, "--json")
     finding = json.loads(shown)
     assert market.ring[0] in finding["actors"]
     assert finding["rows"][0]["row"].startswith("block ")
 
 
 def test_a_chain_that_is_not_indexed_is_refused(database):
-    code, _, told = bilateral("index", "analyse", "--database", database, "--chain-id", "1")
+    code, _, told = run_here("index", "analyse", "--database", database, "--chain-id", "1")
     assert code == 2
     assert "the index has no such chain" in told
 
 
 def test_a_malformed_address_of_a_trusted_account_is_refused(database):
-    code, _, told = bilateral("index", "analyse", "--database", database, "--trust", "nobody")
+    code, _, told = run_here("index", "analyse", "--database", database, "--trust", "nobody")
     assert code == 3
     assert "nobody" in told
