@@ -16,11 +16,13 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.helpers import PORTS, isolated
+from tests.offline import stay_offline
 from tests.quick_ape import spare_work
 
 pytest_plugins = ["tests.conformance.plugin", "tests.api.fixtures"]
 
 spare_work()
+stay_offline()
 
 settings.register_profile("seeded", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("seeded")
