@@ -27,7 +27,7 @@ from bilateral.index.schema import agent
 from bilateral.index.search.schema import agent_file, registration_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Table
 
@@ -192,17 +192,17 @@ class _Plans:
             return None
         return self._parts.matcher.begins(self._parts.terms, self._named(relevance))
 
-    def agents(self, begin: ColumnElement[bool]) -> Sequence[int]:
-        """Return the ids of the agents, of any chain, whose files fulfil a condition on their words."""
+    def agents(self, begin: ColumnElement[bool]) -> Mapping[int, Sequence[int]]:
+        """Return the ids of the agents whose files fulfil a condition on their words, by chains."""
         content = registration_words.c.content_hash
         tables = registration_words.join(files.file, files.file.c.content_hash == content).join(
             agent_file, agent_file.c.file_id == files.file.c.file_id
         )
-        return (
-            self._parts.connection.execute(select(agent_file.c.agent_id).select_from(tables).where(begin))
-            .scalars()
-            .all()
-        )
+        found: dict[int, list[int]] = {}
+        query = select(agent_file.c.chain_id, agent_file.c.agent_id).select_from(tables).where(begin)
+        for chain_id, agent_id in self._parts.connection.execute(query):
+            found.setdefault(chain_id, []).append(agent_id)
+        return found
 
     def _named(self, count: int) -> tuple[tuple[Term, ...], ...]:
         """Return the choices of words, of which the name has one."""

@@ -14,7 +14,7 @@ from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.schema import agent, registry, summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row, Select
 
@@ -108,7 +108,7 @@ class Walks:
         place: tuple[Any, ...] | None,
         count: int,
         relevance: int | None,
-        among: Sequence[int] | None = None,
+        among: Mapping[int, Sequence[int]] | None = None,
     ) -> Sequence[Row[Any]]:
         """Walk down the lower bounds of each chain under the tag of the first gate.
 
@@ -116,17 +116,15 @@ class Walks:
             place: The values of the cursor; None for the first page.
             count: The number of agents.
             relevance: The number of words that the names have; None for any number, in the order of the bound alone.
-            among: The ids of all agents that can be found, on PostgreSQL; None if they are not known.
+            among: The ids of all agents that can be found, by chains, on PostgreSQL; None if they are not known.
         """
         rows: list[Row[Any]] = []
-        if among is not None and not among:
-            return rows
         with _without_sorting(self._parts.connection):
-            for chain_id in self._parts.chains:
+            for chain_id in self._parts.chains if among is None else sorted({*self._parts.chains} & {*among}):
                 walk = self._walk(chain_id, place, relevance)
                 if among is not None:
                     # A sum has no index: PostgreSQL looks each agent up in a table of the ids.
-                    known = any_(literal(among, ARRAY(Numeric(78, 0))))
+                    known = any_(literal(among[chain_id], ARRAY(Numeric(78, 0))))
                     walk = walk.where(type_coerce(summary.c.agent_id + 0, Numeric(78, 0)) == known)
                 rows += self._parts.connection.execute(walk.limit(count))
         rows.sort(key=lambda row: (-row.first_rank, -row.second_rank, *row[:3]))

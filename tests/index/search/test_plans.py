@@ -13,6 +13,9 @@ from bilateral.index.queries.search_filters import AgentSearch, Gate, Order
 from bilateral.index.queries.search_leaders import leaderboard
 from bilateral.index.queries.search_words import Matcher, Term
 
+OTHER = 7_777
+"""A chain without agents."""
+
 GATES = {
     "minimum": Gate("starred", minimum=Decimal(1)),
     "lower bound": Gate("starred", lower_bound=Decimal(1)),
@@ -72,10 +75,14 @@ def test_postgresql_walks_among_the_agents_with_the_words(
 ):
     for name, most in (("FEW_FILES", 0), ("FEW_RATED", 0), ("MOST_LISTED", listed)):
         monkeypatch.setattr(search_plans, name, most)
-    search = AgentSearch(text="market", gates=(Gate("starred"),))
+    (chain_id,) = {key[0] for key in oracle.agents}
+    search = AgentSearch(text="market", chains=(OTHER, chain_id), gates=(Gate("starred"),))
     found = search_agents(connection, search, limit=1_000).items
     assert [(it.chain_id, it.identity_registry, it.agent_id) for it in found] == oracle.search(search) != []
-    assert any("= ANY (" in statement for statement, _ in statements) is is_asked
+    among = [values for statement, values in statements if "= ANY (" in statement]
+    assert bool(among) is is_asked
+    walked = {it for values in among for it in (OTHER, chain_id) if it in values.values()}
+    assert walked == ({chain_id} if is_asked else set())
 
 
 @pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
