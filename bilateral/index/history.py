@@ -10,7 +10,7 @@ from bilateral.index import schema
 from bilateral.index.rows import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from sqlalchemy import Connection, Table
 
@@ -22,8 +22,14 @@ _MOST_EVENTS: Final = 5_000
 """Events of one table to read at once, but for those of one block."""
 
 
-def stored_batches(
-    connection: Connection, chain_id: int, events: Sequence[type[Event]], first: int = 0, *, latest_first: bool = False
+def stored_batches(  # noqa: PLR0913  # three have defaults
+    connection: Connection,
+    chain_id: int,
+    events: Sequence[type[Event]],
+    first: int = 0,
+    *,
+    columns: Collection[str] = (),
+    latest_first: bool = False,
 ) -> Iterator[tuple[int, EventRows]]:
     """Yield the stored events of a chain, some blocks at a time.
 
@@ -32,6 +38,7 @@ def stored_batches(
         chain_id: The chain.
         events: The events to read.
         first: The first block.
+        columns: The columns to read; the others are None. All if left out.
         latest_first: True to begin with the latest blocks.
 
     Yields:
@@ -51,7 +58,7 @@ def stored_batches(
         first = end + 1
     rows = rows_of(connection)
     for start, end in reversed(ranges) if latest_first else ranges:
-        yield end, {table: rows.of_blocks(table, chain_id, start, end) for table in tables}
+        yield end, {table: rows.of_blocks(table, chain_id, start, end, columns) for table in tables}
 
 
 def _end_of_batch(connection: Connection, table: Table, chain_id: int, first: int) -> int:

@@ -21,7 +21,7 @@ from bilateral.index.columns import WideInteger, narrowed, widened
 from bilateral.index.schema import PARTITIONED_TABLES, partition_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection, Dialect, Table
 
@@ -76,11 +76,21 @@ class Rows(ABC):
                 found.update(some)
         return set(widened(list(found), _wide(table, tuple(columns))))
 
-    def of_blocks(self, table: Table, chain_id: int, first: int, last: int) -> list[Row]:
-        """Return the rows of a table of events for a range of blocks, in the order of the chain."""
+    def of_blocks(self, table: Table, chain_id: int, first: int, last: int, columns: Collection[str] = ()) -> list[Row]:
+        """Return the rows of a table of events for a range of blocks, in the order of the chain.
+
+        Args:
+            table: The table.
+            chain_id: The chain.
+            first: The first block.
+            last: The last block.
+            columns: The columns to read; the others are None. All if left out.
+        """
+        read = [not columns or name in columns for name in table.c.keys()]  # noqa: SIM118  # a collection of columns
+        names = ", ".join(f'"{name}"' if it else "NULL" for name, it in zip(table.c.keys(), read, strict=True))
         where = f"chain_id = {chain_id:d} AND block_number BETWEEN {first:d} AND {last:d}"
-        query = f'SELECT * FROM "{self._place(table, chain_id)}" WHERE {where} ORDER BY block_number, log_index'
-        return widened(self._fetched(query), _wide(table))
+        query = f'SELECT {names} FROM "{self._place(table, chain_id)}" WHERE {where} ORDER BY block_number, log_index'
+        return widened(self._fetched(query), [at for at in _wide(table) if read[at]])
 
     def delete_after(self, table: Table, chain_id: int, block: int) -> int:
         """Delete the rows of a chain's later blocks, and return their number."""

@@ -31,7 +31,7 @@ from bilateral.index.payments.rollback import forget_payments_after
 from bilateral.index.rows import Rows, picker, rows_of
 from bilateral.index.search.current import find_files, forget_files, left_files, left_files_after
 from bilateral.index.search.payments import find_payments_of_chain
-from bilateral.index.summaries import SUMMARY_EVENTS, SummaryTables
+from bilateral.index.summaries import SUMMARY_COLUMNS, SUMMARY_EVENTS, SummaryTables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -240,7 +240,11 @@ class ChainStore:
             rows = rows_of(connection)
             floor = self._lock(connection, cursor)
             # The latest blocks come out first, so that the tables go through states that the chain had.
-            gone = stored_batches(connection, self.chain_id, SUMMARY_EVENTS, target.number + 1, latest_first=True)
+            gone = stored_batches(
+                *(connection, self.chain_id, SUMMARY_EVENTS, target.number + 1),
+                columns=SUMMARY_COLUMNS,
+                latest_first=True,
+            )
             for block, found in gone:
                 SummaryTables(self.chain_id, rows).derive(found, sign=-1)
                 progress(block)
@@ -307,7 +311,7 @@ class ChainStore:
         """Empty the tables of summaries, and fill them from the tables of events."""
         for table in schema.SUMMARY_TABLES:
             connection.execute(delete(table).where(table.c.chain_id == self.chain_id))
-        for block, found in stored_batches(connection, self.chain_id, SUMMARY_EVENTS):
+        for block, found in stored_batches(connection, self.chain_id, SUMMARY_EVENTS, columns=SUMMARY_COLUMNS):
             SummaryTables(self.chain_id, rows).derive(found)
             progress(block)
 

@@ -49,6 +49,14 @@ _pick_authorized = picker(_AUTHORIZED, "registry", "agent_id", "tag1", "client_a
 _pick_client = picker(_CLIENT, "registry", "client_id", "server_id", "rating")
 _pick_validator = picker(_VALIDATOR, "registry", "validator_id", "server_id", "rating")
 
+SUMMARY_COLUMNS: Final = frozenset(
+    {
+        *("block_number", "log_index", *_FEEDBACK_KEY, "tag1", "value", "value_decimals", "score"),
+        *("client_id", "validator_id", "server_id", "rating"),
+    }
+)
+"""The columns of these events that summaries follow from."""
+
 Subject: TypeAlias = tuple[str, int, str, str]
 """Registry, agent, side and tag: the key of a summary, without the chain."""
 
