@@ -27,6 +27,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--copies", type=int, default=1, help="The number of worlds; one on SQLite.")
     arguments = parser.parse_args()
+    if arguments.copies > 1 and arguments.database.startswith("sqlite"):
+        parser.error("--copies needs PostgreSQL: its server makes the copies")
     began, cpu = time.perf_counter(), time.process_time()
     engine = open_database(arguments.database)
     world = World(arguments.agents, arguments.ratings, arguments.seed)

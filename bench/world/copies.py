@@ -73,6 +73,9 @@ class _Step:
         """Return the value of a column in copy `k`."""
         if name in _HASHES:
             return f'sha256("{name}" || int4send(k))'
+        if name == "account":  # or an agent, such as "agent 7"
+            agent = f"'agent ' || substr(account, 7)::numeric + k * {self.agents}"
+            return f"CASE WHEN account LIKE 'agent %%' THEN {agent} ELSE account END"
         if name == "id_text":
             return f"(agent_id + k * {self.agents})::text"
         if name in _NUMBERS:

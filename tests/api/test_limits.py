@@ -120,6 +120,12 @@ def test_unknown_paths_and_methods_are_problems(api):
     assert problem(api.delete("/v1/chains")) == (405, "method_not_allowed")
 
 
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+def test_models_open_no_streams_without_end(api, method):
+    response = api.request(method, "/mcp", headers={"Accept": "text/event-stream"})
+    assert problem(response) == (405, "method_not_allowed")
+
+
 def sent(api, data):
     """Return all that the service answers to some bytes."""
     url = urlsplit(str(api.base_url))

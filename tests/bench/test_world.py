@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import func, select
 
+from bench.world.__main__ import main
 from bench.world.build import build
+from bench.world.copies import repeat
 from bench.world.people import World
 from bilateral.index import schema
 from bilateral.index.database import open_database
 from bilateral.index.files import schema as files
 from bilateral.index.store import ChainStore
 from tests.index.comparison import derived_rows
+from tests.postgres import running_postgres
 
 WORLD = World(agents=40, ratings=600, seed=7)
 
@@ -48,3 +51,29 @@ def test_same_seed_makes_the_same_world(built, tmp_path):
     build(again, WORLD)
     assert derived_rows(again) == derived_rows(built)
     again.dispose()
+
+
+def test_copies_of_a_world_are_whole_worlds(tmp_path):
+    once = {schema.block, schema.chain, schema.journal, schema.primary_agent, schema.registry}
+    tables = [it for it in schema.metadata.sorted_tables if it not in once]
+    with running_postgres(tmp_path) as url:
+        engine = open_database(url)
+        build(engine, WORLD)
+        rows = {it.name: count(engine, it) for it in tables}
+        repeat(engine, 3)
+        assert {it.name: count(engine, it) for it in tables} == {name: 3 * number for name, number in rows.items()}
+        derived = derived_rows(engine)
+        ChainStore(engine, WORLD.chain_id).rebuild()
+        again = derived_rows(engine)
+        engine.dispose()
+    for name, expected in again.items():
+        assert derived[name] == expected, name
+
+
+def test_copies_are_not_made_in_sqlite(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "world.sqlite"
+    monkeypatch.setattr("sys.argv", ["world", "--database", f"sqlite:///{path}", "--copies", "2"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "--copies needs PostgreSQL" in capsys.readouterr().err
+    assert not path.exists()

@@ -29,7 +29,8 @@ class _Endpoint:
         await manager.handle_request(scope, receive, send)
 
 
-router.add_route("/mcp", _Endpoint(), methods=["GET", "POST", "DELETE"], include_in_schema=False)  # type: ignore[arg-type]
+# GET would open a stream without end, on which a server without sessions never says anything.
+router.add_route("/mcp", _Endpoint(), methods=["POST"], include_in_schema=False)  # type: ignore[arg-type]
 
 
 @asynccontextmanager

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 
 from bilateral.events import NewAuthorizedFeedback
 from bilateral.index import schema
 from bilateral.index.queries.pages import Page, newest_page, require_limit
 from bilateral.index.queries.values import hexadecimal, short_text
+from bilateral.index.text import padded_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,13 +84,16 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     """
     require_limit(limit)
     it, kind = _TABLE.c, f"authorized feedback of {key.global_id}"
-    statement = _selection().where(
-        it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id
-    )
+    of_agent = and_(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id)
+    statement = _selection().where(of_agent)
     if client is not None:
         statement = statement.where(it.client_address == client)
-    if tag is not None and "\N{REPLACEMENT CHARACTER}" not in tag:  # else nobody knows its bytes
-        statement = statement.where(it.tag1 == tag.encode()[:_TAG_BYTES].ljust(_TAG_BYTES, b"\0"))
+    if tag is not None:
+        raw = [tag.encode(errors="replace").ljust(_TAG_BYTES, b"\0")]
+        if "\N{REPLACEMENT CHARACTER}" in tag:  # for invalid UTF-8 and zeros
+            used = connection.execute(select(it.tag1).distinct().where(of_agent)).scalars()
+            raw = [each for each in used if padded_text(each) == tag]
+        statement = statement.where(it.tag1.in_(raw))
     if clients is not None:
         statement = statement.where(it.client_address.in_(clients))
     place = (it.block_number, it.log_index)
