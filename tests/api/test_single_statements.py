@@ -40,6 +40,12 @@ def run(api_postgresql):
     return start
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """Give a busy server more than a second to say that it ended a statement."""
+    monkeypatch.setattr("bilateral.index.single_statements._GRACE", 60.0)
+
+
 def test_first_row_is_found_with_parameters(run):
     async def ask(statements):
         return [await statements.first(DOUBLED, {"number": number}) for number in range(3)]
@@ -51,7 +57,7 @@ def test_statement_without_rows_finds_none(run):
     assert run(lambda statements: statements.first(NOTHING, {})) is None
 
 
-def test_statement_that_takes_too_long_is_ended_and_the_connection_goes_on(run):
+def test_statement_that_takes_too_long_is_ended_and_the_connection_goes_on(run, patient):
     async def ask(statements):
         with pytest.raises(QueryTimeoutError, match=r"longer than 2 seconds"):
             await statements.first(SLOW, {})
@@ -61,7 +67,7 @@ def test_statement_that_takes_too_long_is_ended_and_the_connection_goes_on(run):
     assert run(ask, seconds=2.0, connections=1) == (4,)
 
 
-def test_more_statements_than_connections_are_told_to_try_again(run):
+def test_more_statements_than_connections_are_told_to_try_again(run, patient):
     async def ask(statements):
         return await asyncio.gather(*(statements.first(SLOW, {}) for _ in range(2)), return_exceptions=True)
 
