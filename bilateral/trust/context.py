@@ -80,7 +80,7 @@ class Context:
         del edges
         feedback = opinions.kind == Kind.FEEDBACK
         freshness, paid = _freshness(ledger, kin), _paid(ledger)
-        risk, youth = np.ones(len(opinions)), np.ones(len(opinions))
+        risk, youth = np.ones(len(opinions), np.float32), np.ones(len(opinions), np.float32)
         grounded = np.zeros(len(opinions), bool)
         grounded[rows] = np.isfinite(opinions.percent[rows]) & (paid[rows] | (activity[opinions.rater[rows]] > THIN))
         young = _youngness(ledger, rows, activity, freshness)
@@ -116,10 +116,10 @@ def _means(ledger: Ledger) -> Floats:
 def _first_of_pairs(ledger: Ledger) -> Ints:
     """Return the positions of the first opinion of each pair of rater and subject."""
     opinions = ledger.opinions
-    parts = [np.zeros(0, np.int64)]
+    parts = [np.zeros(0, np.int32)]
     for stretch in stretches(opinions.subject):
         keys = pairs(opinions.subject[stretch], opinions.rater[stretch], ledger.accounts)
-        parts.append(np.unique(keys, return_index=True)[1] + stretch.start)
+        parts.append((np.unique(keys, return_index=True)[1] + stretch.start).astype(np.int32))
     return np.concatenate(parts)
 
 
@@ -162,7 +162,7 @@ def _paid(ledger: Ledger) -> Flags:
 def _freshness(ledger: Ledger, kin: Kinship) -> Floats:
     """Return the share of opinions of the same time by raters of at most the same age."""
     times, rater = ledger.opinions.ts, ledger.opinions.rater
-    out = np.ones(len(times))
+    out = np.ones(len(times), np.float32)
     for part in np.array_split(np.argsort(times, kind="stable"), max(1, min(_TIMES, len(times) // 200))):
         if len(part):
             out[part] = percentiles(np.maximum(times[part] - kin.born[rater[part]], 0.0))

@@ -119,7 +119,7 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
     ledger, opinions = context.ledger, context.ledger.opinions
     size = ledger.subjects
     rater, subject = opinions.rater[rows], opinions.subject[rows]
-    percent = opinions.percent[rows].astype(np.float64)
+    percent = opinions.percent[rows]
     trust, removed, contested = _weights(context, found, rows)
     kept = trust > 0
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
@@ -166,7 +166,8 @@ def _weights(context: Context, found: Suspicion, rows: Ints) -> tuple[Floats, Fl
         group_sums(marked / repeats, subject, size) / every for marked in (doubted, doubted & (own | found.own[rows]))
     )
     trust /= np.sqrt(repeats)
-    trust *= np.maximum((1 - found.parts["weak signs"][rater] / MOST) ** 2, _LEAST)
+    believed = np.maximum((1 - found.parts["weak signs"] / MOST) ** 2, _LEAST)
+    trust *= believed.astype(np.float32)[rater]
     return trust, removed, by_itself >= _CONTESTED
 
 

@@ -72,8 +72,7 @@ def _common(matrix: Any) -> tuple[Ints, Ints, Ints]:
     parts = []
     for start in range(0, matrix.shape[0], _ROWS):
         shared = (matrix[start : start + _ROWS] @ other).tocoo()
-        row = shared.row.astype(np.int64) + start
-        many = (shared.data > 1) & (shared.col > row)
-        parts.append((row[many], shared.col[many].astype(np.int64), shared.data[many]))
+        many = (shared.data > 1) & (shared.col > shared.row + start)
+        parts.append(tuple(np.asarray(one[many], np.int32) for one in (shared.row + start, shared.col, shared.data)))
     left, right, count = (np.concatenate([part[place] for part in parts]) for place in range(3))
     return left, right, count
