@@ -63,3 +63,25 @@ def test_customers_of_one_exchange_are_not_linked(market):
     for number in range(20):
         market.transfer("exchange", f"owner{number}", 50.0 + number, 5.0)
     assert found(market)[1] == []
+
+
+def test_a_relation_by_first_funds_is_found_once(market):
+    market.agent(99, "crook", ts=50.0)
+    for number in range(3):
+        market.transfer("crook", f"puppet{number}", 3.0, 6000.0)
+        market.feedback(f"puppet{number}", 99, 100, 6100.0 + number)
+    assert [one.sentence for one in found(market)[1]] == ["3 accounts judge the account that funded them, 3 times."]
+
+
+def test_pairs_that_never_judged_each_other_count_as_tests(market):
+    market.agent(99, "parent", ts=50.0)
+    market.transfer("parent", "child", 3.0, 6000.0)
+    market.feedback("child", 99, 80, 6100.0)
+    alone = found(market)[1][0].strength
+    for number in range(0, 200, 2):
+        market.transfer(f"client{number}", f"client{number + 1}", 1.0, 1.0)
+        market.agent(300 + number, f"client{number}", ts=40000.0)
+        market.feedback("client0" if number else "client3", 300 + number, 80, 50000.0 + number)
+    context, findings = found(market)
+    mine = [one for one in findings if names(context, one.actors) == {"child"}]
+    assert all(one.strength < alone - 1 for one in mine)

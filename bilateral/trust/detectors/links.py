@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, pairs, stretches
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, pairs, stretches, unpaired
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.opinions import Kind
@@ -122,7 +122,7 @@ class Links(Detector):
                 tested.append((link, *_tests(context, link, account)))
         if not tested:
             return []
-        q_values = adjusted(np.concatenate([p_values for *_, p_values in tested]))
+        q_values = _corrected([(link, p_values) for link, *_, p_values in tested], _tied(context, account, gifts))
         findings, start = [], 0
         for link, parts, statistics, _ in tested:
             for place in np.flatnonzero(q_values[start : start + len(parts)] < _WEAK):
@@ -154,30 +154,30 @@ class Links(Detector):
         itself = (rater == account) | (rater == wallet)
         hub = kin.is_hub[account] | kin.is_hub[rater]
         own = to_rater | kin.acknowledged[account]
-        own |= (shared >= 0) & ((shared == account) | (shared == wallet))
         same = kin.root[rater] == kin.root[account]
+        child = (shared >= 0) & ((shared == account) | (shared == wallet))
+        own |= child
+        parent, sibling = funder[account] == rater, (shared >= 0) & (shared == funder[account])
         return [
             _Link("judge what they own themselves", itself, account, itself, certain=True),
             _Link(
                 "judge the account that funded them",
-                (shared >= 0) & ((shared == account) | (shared == wallet)),
+                child,
                 account,
                 own,
                 funds=_RATER,
             ),
-            _Link(
-                "judge an account that they funded", (funder[account] == rater) & ~itself, account, own, funds=_RATED
-            ),
+            _Link("judge an account that they funded", parent & ~itself, account, own, funds=_RATED),
             _Link(
                 "judge an account of their own funder",
-                (shared >= 0) & (shared == funder[account]) & ~itself,
+                sibling & ~itself,
                 shared,
                 own,
                 funds=_RATER | _RATED,
             ),
             _Link(
                 "judge an account of their own source of funds",
-                same & ~itself & ~hub,
+                same & ~(child | parent | sibling) & ~itself & ~hub,
                 kin.root[rater],
                 own,
                 funds=_RATER | _RATED,
@@ -268,6 +268,54 @@ def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], l
         p_values = np.full(len(parts), 1e-9)
     statistics = [f"{counts[n]:.0f} linked opinions, {expected[n]:.3g} expected" for n in range(len(parts))]
     return parts, statistics, p_values
+
+
+def _corrected(tested: Sequence[tuple[_Found, Floats]], number: int) -> Floats:
+    """Correct the p-values of all links together. Certain links are facts, and take no part in it.
+
+    Args:
+        tested: The links, each with the p-values of its groups.
+        number: The number of groups in which accounts with a link could judge each other.
+    """
+    q_values = np.concatenate([p_values for _, p_values in tested])
+    uncertain = np.repeat([not link.certain for link, _ in tested], [len(p_values) for _, p_values in tested])
+    q_values[uncertain] = adjusted(q_values[uncertain], number)
+    return q_values
+
+
+def _tied(context: Context, account: Ints, gifts: Ints) -> int:
+    """Return the number of groups in which a rater and a rated have a link, whether or not the one judged the other.
+
+    Args:
+        context: The ledger and what detectors share.
+        account: The account that answers for the rated of each opinion.
+        gifts: The pairs of sender and receiver of money that founds nothing.
+    """
+    ledger, kin, size = context.ledger, context.kin, context.ledger.accounts
+    rates, rated = np.zeros(size, bool), np.zeros(size, bool)
+    rates[ledger.opinions.rater] = rated[account] = True
+    paying = rated.copy()  # a wallet pays for the account that answers
+    paying[ledger.wallet[rated[ledger.owner] & (ledger.wallet >= 0)]] = True
+    parent = np.maximum(ledger.funder, 0)
+    funded = (ledger.funder >= 0) & ~kin.is_hub[parent]
+    children, downward, upward = funded & rates, funded & rated & rates[parent], funded & rates & rated[parent]
+    siblings = _pairs_by(parent, children, funded & rated, size)
+    root, hub = kin.root, kin.is_hub
+    direct = np.bincount(root[downward], minlength=size) + np.bincount(root[upward], minlength=size)
+    direct += np.bincount(root, weights=siblings, minlength=size).astype(np.int64)
+    farther = _pairs_by(root, rates & ~hub, rated & ~hub, size) - direct
+    sender, receiver = unpaired(np.unique(gifts), size)
+    given = paying[sender] & rates[receiver] & ~hub[sender] & ~hub[receiver]
+    agent, operator = unpaired(ledger.operated, size)
+    operated = np.unique(ledger.owner[agent[rates[operator] & rated[ledger.owner[agent]]]])
+    funders = len(np.intersect1d(parent[children], np.flatnonzero(paying)))
+    return int(funders + downward.sum() + (siblings > 0).sum() + (farther > 0).sum() + given.sum() + len(operated))
+
+
+def _pairs_by(group: Ints, rates: Flags, rated: Flags, size: int) -> Ints:
+    """Return the number of pairs of a rater and another account that is rated, in each group."""
+    raters, others, both = (np.bincount(group[one], minlength=size) for one in (rates, rated, rates & rated))
+    return raters * others - both
 
 
 def _usual(amounts: Floats) -> Flags:
