@@ -7,7 +7,7 @@ import pytest
 
 from bilateral.trust.detectors.blocks import Blocks
 from bilateral.trust.detectors.changes import ChangePoints, segments
-from bilateral.trust.detectors.lockstep import Lockstep
+from bilateral.trust.detectors.lockstep import Lockstep, effective
 from bilateral.trust.detectors.reliability import BiasModel
 from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.values import Values
@@ -75,6 +75,15 @@ def test_young_unpaid_raters_of_one_agent_are_found(market):
     strongest = Lockstep().fit(context).findings_[0]
     assert names(context, strongest.actors) == {f"fresh{number}" for number in range(12)}
     assert names(context, strongest.subjects) == {"target owner"}
+
+
+def test_hundreds_of_raters_count_as_a_hundred():
+    judged = np.arange(101, 1001)
+    counts, trials = effective(np.stack([judged, judged // 2]), judged)
+    assert (trials == 100).all()
+    assert (counts[0] == 100).all()
+    assert set(counts[1]) == {49, 50}
+    assert effective(np.array([7]), np.array([30])) == (7, 30)
 
 
 @pytest.mark.parametrize(("step", "told"), [(5, "within 55 seconds."), (10, "within 1.8 minutes.")])

@@ -33,7 +33,8 @@ _EXCESS: Final = 2.5
 """The factor over the expected number from which a difference matters, however certain it is."""
 
 _TELLING: Final = 100
-"""Raters of one subject that count as evidence at most. Newcomers of a market meet at its most popular subjects."""
+"""The largest effective number of raters of one subject. Newcomers come together to popular subjects. Hundreds of
+them count as a hundred who came apart."""
 
 _SHARES: Final = (0.01, 0.03, 0.1, 0.2)
 _SIZES: Final = (4, 8, 16, 32)
@@ -79,8 +80,7 @@ class Lockstep(Detector):
         counts = np.array([np.bincount(subject[rank <= part], minlength=ledger.subjects) for part in _SHARES])
         candidates = np.flatnonzero((counts >= 3).any(axis=0))  # noqa: PLR2004  # fewer cannot be told from chance
         parts = np.array(_SHARES)[:, None]
-        told = np.minimum(1.0, _TELLING / judged[candidates])
-        p_values = share(np.floor(counts[:, candidates] * told), np.floor(judged[candidates] * told), 1.3 * parts)
+        p_values = share(*effective(counts[:, candidates], judged[candidates]), 1.3 * parts)
         few = counts[:, candidates] < np.maximum(3, _EXCESS * parts * judged[candidates])
         p_values[few] = 1.0
         best = p_values.argmin(axis=0)
@@ -189,6 +189,17 @@ class Lockstep(Detector):
             )
 
         return self._likely(smallest, self.level / 10, finding), int((judged > 0).sum())
+
+
+def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:
+    """Return how many raters count as young, and of how many, for a test of independent raters.
+
+    Args:
+        counts: The number of young raters of each subject, in rows by share.
+        judged: The number of all raters of each subject, at least 1.
+    """
+    trials = np.where(judged > _TELLING, _TELLING, judged)
+    return counts * trials // judged, trials
 
 
 def _densest(subject: Ints, times: Floats, stretch: slice, judged: Ints, length: Floats) -> tuple[Ints, Ints, Floats]:
