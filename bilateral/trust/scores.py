@@ -42,8 +42,11 @@ class Status(StrEnum):
 _TURNED: Final = 0.1
 """The p-value of a change from which only later opinions count: to miss one costs more than to see a false one."""
 
-_LEAST: Final = 0.04
-"""The least weight of an opinion whose rater is odd by weak signs alone."""
+_LEAST: Final = 0.2
+"""The least weight of an opinion whose rater is odd by weak signs alone. Others can make honest raters look odd."""
+
+_TELLS: Final = 0.25
+"""The weight of a rater from which its opinions tell that a subject changed: more than that of the oddest."""
 
 _CONTESTED: Final = 0.3
 """The share of a subject's raters from which their removal contests its score, if it is tied to them."""
@@ -121,11 +124,11 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
     rater, subject = opinions.rater[rows], opinions.subject[rows]
     percent = opinions.percent[rows]
     trust, removed, contested = _weights(context, found, rows)
-    kept = trust > 0
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
-    corrected = percent[kept] - 0.7 * bias[rater[kept]]
-    trust[np.flatnonzero(kept)[segments(subject[kept], corrected, level=_TURNED) == 0]] = 0.0
-    del kept, corrected
+    telling = np.flatnonzero((trust > 0) & (_believed(found) >= _TELLS)[rater] & ~found.flagged[rater])
+    values = percent[telling] - 0.7 * bias[rater[telling]]
+    trust[_outdated(subject, telling, values, trust, minimum)] = 0.0
+    del telling, values
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
@@ -151,8 +154,8 @@ def _weights(context: Context, found: Suspicion, rows: Ints) -> tuple[Floats, Fl
     """Return the trust in some opinions, the share of each subject's raters who are removed, and who is contested.
 
     Each rater of a subject counts once, however often it speaks. Raters that are odd by weak signs count less, and are
-    not removed. Anybody can write false opinions about a rival, so a
-    subject is contested only by those that it wrote itself, or that an act of its own ties to it.
+    not removed. Anybody can write false opinions about a rival, so a subject is contested only by those that it wrote
+    itself, or that an act of its own ties to it.
     """
     ledger, size = context.ledger, context.ledger.subjects
     rater, subject = context.ledger.opinions.rater[rows], context.ledger.opinions.subject[rows]
@@ -166,9 +169,37 @@ def _weights(context: Context, found: Suspicion, rows: Ints) -> tuple[Floats, Fl
         group_sums(marked / repeats, subject, size) / every for marked in (doubted, doubted & (own | found.own[rows]))
     )
     trust /= np.sqrt(repeats)
-    believed = np.maximum((1 - found.parts["weak signs"] / MOST) ** 2, _LEAST)
-    trust *= believed.astype(np.float32)[rater]
+    trust *= _believed(found)[rater]
     return trust, removed, by_itself >= _CONTESTED
+
+
+def _believed(found: Suspicion) -> Floats:
+    """Return the weight of each account's opinions by weak signs."""
+    weight: Floats = np.maximum((1 - found.odd / MOST) ** 2, _LEAST).astype(np.float32)
+    return weight
+
+
+def _outdated(subject: Ints, telling: Ints, values: Floats, trust: Floats, minimum: float) -> Flags:
+    """Mark the opinions before the last change of their subject, if those since then weigh enough.
+
+    Args:
+        subject: The subject of each opinion, ascending; opinions about one are in order of time.
+        telling: The positions of the opinions that tell of a change.
+        values: Their percentages.
+        trust: The weight of each opinion.
+        minimum: The weight that the telling opinions since a change need.
+    """
+    since = segments(subject[telling], values, level=_TURNED) == 1
+    later = telling[since]
+    size = int(subject[-1]) + 1 if len(subject) else 0
+    weight = group_sums(trust[later], subject[later], size)
+    start = np.zeros(size, np.int64)
+    start[subject[later][::-1]] = later[::-1]
+    changed = np.zeros(size, bool)
+    changed[subject[telling[~since]]] = True
+    changed &= weight >= minimum
+    outdated: Flags = changed[subject] & (np.arange(len(subject)) < start[subject])
+    return outdated
 
 
 def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats) -> Floats:

@@ -163,8 +163,11 @@ def model() -> Model:
     return Model.of(json.loads(MODEL.read_text()))
 
 
-def weak_signs(context: Context, parts: dict[str, Floats], named: Floats) -> Floats:
-    """Return the suspicion by weak signs of each account that judges or is judged, from 0 to `MOST`.
+def weak_signs(context: Context, parts: dict[str, Floats], named: Floats) -> tuple[Floats, Floats]:
+    """Return the suspicion by weak signs of each account that judges or is judged, and its oddness, both up to `MOST`.
+
+    In a market that is odd as a whole, both are lowered for all. Oddness is lowered only as far as raters are odd who
+    paid or judge several subjects: a flood of odd empty accounts does not let an attacker's raters look usual.
 
     Args:
         context: The ledger and what detectors share.
@@ -176,9 +179,22 @@ def weak_signs(context: Context, parts: dict[str, Floats], named: Floats) -> Flo
     acts[ledger.opinions.rater] = True
     acts[ledger.subject_account[ledger.opinions.subject]] = True
     acts[ledger.owner] = True
-    chosen, out = np.flatnonzero(acts), np.zeros(ledger.accounts)
+    chosen, out, odd = np.flatnonzero(acts), np.zeros(ledger.accounts), np.zeros(ledger.accounts)
     if len(ledger.opinions):
         score = model().scores(context, parts, chosen).astype(np.float64)
-        score -= max(0.0, float(np.quantile(score, _USUAL)) - _USUAL_SCORE)  # a market that is odd as a whole
-        out[chosen] = MOST / (1 + np.exp(-np.minimum(score + named[chosen], _CERTAIN)))
-    return out
+        costly = np.zeros(ledger.accounts, bool)
+        costly[ledger.opinions.rater[context.grounded]] = True
+        lowered = _excess(score)
+        out[chosen] = _share_of_most(score - lowered + named[chosen])
+        odd[chosen] = _share_of_most(score - min(lowered, _excess(score[costly[chosen]])) + named[chosen])
+    return out, odd
+
+
+def _excess(score: Floats) -> float:
+    """Return how much too high scores are for a usual market."""
+    return max(0.0, float(np.quantile(score, _USUAL)) - _USUAL_SCORE) if len(score) else 0.0
+
+
+def _share_of_most(score: Floats) -> Floats:
+    """Return the suspicion that logarithms of odds stand for."""
+    return np.asarray(MOST / (1 + np.exp(-np.minimum(score, _CERTAIN))))

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
 from bilateral.trust.opinions import Kind
-from bilateral.trust.signs import weak_signs
+from bilateral.trust.signs import MOST, weak_signs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,9 +45,10 @@ class Suspicion:
     """The result of all findings together.
 
     Attributes:
-        total: The suspicion of each account: its findings and weak signs if it is flagged, else weak signs alone.
+        total: The suspicion of each account: the sum of all parts if it is flagged, else weak signs alone.
         unranked: The suspicion by findings alone. It decides about flags.
         parts: The share of each detector in it, by name.
+        odd: The weak signs of each account, whatever empty accounts do. Opinions of the odd count less.
         flagged: Marks the accounts that the engine flags.
         cluster: The cluster of each flagged account; -1 for the others.
         row: The probability of each opinion that it is false.
@@ -57,6 +58,7 @@ class Suspicion:
     total: Floats
     unranked: Floats
     parts: dict[str, Floats]
+    odd: Floats
     flagged: Flags
     cluster: Ints
     row: Floats
@@ -96,13 +98,14 @@ def suspicion(
     row = _false_rows(context, findings, total, threshold)
     parts["praised by flagged"] = _praised(context, row)
     parts["tied by others"] = np.minimum(np.maximum(tied, np.where(context.kin.acknowledged, 0.0, kin)), _RANKED)
-    parts["weak signs"] = weak_signs(context, parts, total) if learned else np.zeros(size)
+    parts["weak signs"], odd = weak_signs(context, parts, total) if learned else (np.zeros(size), np.zeros(size))
     for account in verdicts:
-        parts["weak signs"][account] = 0.0
+        parts["weak signs"][account] = odd[account] = 0.0
     unranked = total.copy()  # (total + ranked) - ranked would be smaller at times, by rounding
     weak = parts["weak signs"]
     every = unranked + parts["praised by flagged"] + parts["tied by others"]
-    total = np.where(unranked >= threshold, unranked + weak, np.where(weak > 0, weak, every))
+    ranked = np.where(weak > 0, weak, np.minimum(every, MOST))
+    total = np.where(unranked >= threshold, every + weak, ranked)
     for account, guilty in verdicts.items():
         unranked[account] = total[account] = 99.0 if guilty else 0.0
     if verdicts:
@@ -111,7 +114,8 @@ def suspicion(
         guilty_ones = np.array([account for account, guilty in verdicts.items() if guilty], np.int64)
         row[np.isin(context.ledger.opinions.rater, guilty_ones)] = 1.0
     flagged = unranked >= threshold
-    return Suspicion(total, unranked, parts, flagged, _clusters(findings, flagged, size), row, _own(context, findings))
+    clusters = _clusters(findings, flagged, size)
+    return Suspicion(total, unranked, parts, odd, flagged, clusters, row, _own(context, findings))
 
 
 def _kin(context: Context, total: Floats, threshold: float) -> Floats:

@@ -174,7 +174,7 @@ def attack(scene, way):
 
 
 LOW = 0.001
-"""A threshold so low that weak signs would reach it, if they counted."""
+"""A threshold so low that weak signs would reach it, if they counted. It is for flags alone."""
 
 
 def unnamed(engine, places):
@@ -185,30 +185,41 @@ def unnamed(engine, places):
     return {name: place for name, place in places.items() if name.startswith(honest) and place not in found}
 
 
+def weakly(engine, places):
+    """The weak signs of each account."""
+    return {name: engine.suspicion_.parts["weak signs"][place] for name, place in places.items()}
+
+
 @pytest.mark.parametrize(
-    ("way", "victim"),
+    ("way", "victim", "rise"),
     [
-        ("praise", "owner6"),
-        ("money", "owner6"),
-        ("company", "newcomer"),
-        ("slander", None),
-        ("ratings", None),
-        ("validations", None),
+        ("praise", "owner6", 0.005),
+        ("company", "newcomer", 0.05),
+        ("money", None, 0.0),
+        ("slander", None, 0.0),
+        ("ratings", None, 0.0),
+        ("validations", None, 0.0),
     ],
 )
-def test_weak_signs_rank_whom_an_attacker_frames_and_flag_nobody(market, way, victim):
+def test_weak_signs_rank_whom_an_attacker_frames_and_flag_nobody(market, way, victim, rise):
+    before = weakly(*judged(market))
     attack(market, way)
     engine = Engine(threshold=LOW).fit(market.tables())
     places = {address: number for number, address in enumerate(engine.context_.ledger.addresses.to_pylist())}
     framed, weak = unnamed(engine, places), engine.suspicion_.parts["weak signs"]
     assert weak.max() <= 1.9
     assert not any(engine.suspicion_.flagged[place] for place in framed.values())
-    assert any(weak[place] > LOW for place in framed.values())
-    assert victim is None or (victim in framed and weak[framed[victim]] > LOW)
+    rises = {name: weak[place] - before.get(name, 0.0) for name, place in framed.items()}
+    if victim is None:
+        assert max(rises.values()) < 0.02  # in this market, neither the target nor anybody else looks odder
+    else:
+        assert max(rises, key=rises.get) == victim
+        assert rises[victim] > rise
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_weak_signs_flag_nobody_whatever_an_attacker_sends_rates_or_pays(market, seed):
+    before = weakly(*judged(market))
     draw = np.random.default_rng(seed)
     for number, (name, time) in enumerate(fresh(market, 12)):
         market.agent(200 + number, name, ts=time)
@@ -223,7 +234,7 @@ def test_weak_signs_flag_nobody_whatever_an_attacker_sends_rates_or_pays(market,
     places = {address: number for number, address in enumerate(engine.context_.ledger.addresses.to_pylist())}
     framed, weak = unnamed(engine, places), engine.suspicion_.parts["weak signs"]
     assert weak.max() <= 1.9
-    assert any(weak[place] > LOW for place in framed.values())
+    assert max(weak[place] - before[name] for name, place in framed.items()) > 0.001
     assert not any(engine.suspicion_.flagged[place] for place in framed.values())
 
 

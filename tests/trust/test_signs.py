@@ -100,3 +100,21 @@ def test_a_drawn_attack_has_members(seed):
     drawn(made, made.begin(FAMILY, 6))
     members = [one for one in (*made.accounts, *made.agents) if one.attack == 0]
     assert len(members) >= 6
+
+
+def test_the_parts_of_a_flagged_account_make_its_suspicion_and_others_stay_below_the_threshold(market):
+    market.agent(99, "owner", ts=50.0)
+    for number in range(40):
+        market.transfer("framer", f"sybil{number}", 5.0, 40000.0 + number)
+        market.feedback(f"sybil{number}", 99, 100, 41000.0 + number)
+    context = market.context()
+    places = np.arange(context.ledger.accounts)
+    doubtful = Finding("links", "none", 10.0**-1.8, places[::2], "They are told.", tied=places)
+    certain = Finding("wash payments", "none", 1e-9, places[::3], "They are told.")
+    for learned in (True, False):
+        found = suspicion(context, [doubtful, certain], {}, learned=learned)
+        every = np.sum(list(found.parts.values()), axis=0)
+        assert found.total[found.flagged] == pytest.approx(every[found.flagged])
+        assert found.parts["tied by others"][found.flagged].max() > 1
+        assert found.total[~found.flagged].max() <= MOST
+        assert every[~found.flagged].max() > MOST

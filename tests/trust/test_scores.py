@@ -1,0 +1,77 @@
+"""Scores withstand fresh slander, and raters whom an attacker makes look odd."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bilateral.trust.engine import Engine
+from bilateral.trust.scores import scores
+from bilateral.trust.signs import MOST, model, weak_signs
+
+
+def paid(market, count=10):
+    """Let honest clients pay and praise agent 99."""
+    market.agent(99, "honest", ts=50.0)
+    for number in range(count):
+        market.payment(f"client{number}", "honest", 99, 1.0, 30000.0 + 500 * number)
+        market.feedback(f"client{number}", 99, 90 + number % 5, 30010.0 + 500 * number)
+
+
+def scored(context, found):
+    """The score and the status of agent 99."""
+    place = context.ledger.agent_ids.tolist().index(99)
+    told = scores(context, found)
+    return told.score[place], told.status[place]
+
+
+def odd(engine, names, share):
+    """The suspicion of an engine, where some accounts are odd."""
+    places = np.isin(engine.context_.ledger.addresses.to_pylist(), names)
+    return replace(engine.suspicion_, odd=np.where(places, share * MOST, 0.0))
+
+
+@pytest.mark.parametrize("share", [0.45, 0.6, 1.0])
+def test_two_fresh_slanders_do_not_undo_ten_honest_opinions(market, share):
+    paid(market)
+    engine = Engine().fit(market.tables())
+    score, status = scored(engine.context_, odd(engine, [], share))
+    for number in range(2):
+        market.feedback(f"fresh{number}", 99, 0, 90000.0 + number)
+    engine = Engine().fit(market.tables())
+    later, changed = scored(engine.context_, odd(engine, ["fresh0", "fresh1"], share))
+    assert (status, changed) == ("ok", "ok")
+    assert later > score - 15
+
+
+def test_two_usual_raters_tell_that_an_agent_turned(market):
+    paid(market)
+    for number in range(3):
+        market.feedback(f"client{20 + number}", 99, 5, 90000.0 + number)
+    engine = Engine().fit(market.tables())
+    assert scored(engine.context_, odd(engine, [], 0.0))[0] < 40
+
+
+def test_honest_raters_who_look_odd_still_make_a_score(market):
+    paid(market, 30)
+    engine = Engine().fit(market.tables())
+    clients = [f"client{number}" for number in range(30)]
+    assert scored(engine.context_, odd(engine, clients, 1.0))[1] == "ok"
+
+
+def test_odd_empty_accounts_do_not_let_other_odd_raters_look_usual(market, monkeypatch):
+    for number in range(400):
+        market.feedback(f"empty{number}", number % 20 + 1, 80, 90000.0 + number)
+    context = market.context()
+    names = np.array(context.ledger.addresses.to_pylist())
+    is_odd = np.char.startswith(names, "empty")
+
+    def shown(_self, _context, _parts, chosen):
+        return np.where(is_odd[chosen], 5.0, -4.0)
+
+    monkeypatch.setattr(type(model()), "scores", shown)
+    ranked, oddness = weak_signs(context, {}, np.zeros(len(names)))
+    assert ranked[is_odd].max() < 0.3
+    assert oddness[is_odd].min() > 1.8
