@@ -116,6 +116,8 @@ def ranking(score: Floats, truth: Truth, families: frozenset[str] | None = None)
 def threshold(engine: Engine, truth: Truth) -> dict[str, float]:
     """Return precision, recall and false positives at the engine's own threshold, by group of look-alikes.
 
+    The precision is nan if nothing is flagged.
+
     Args:
         engine: A fitted engine.
         truth: The truth.
@@ -124,7 +126,7 @@ def threshold(engine: Engine, truth: Truth) -> dict[str, float]:
     guilty = truth.judged & (truth.attack >= 0)
     honest = truth.judged & (truth.attack < 0)
     out = {
-        "precision": float(guilty[flagged].mean()) if flagged.any() else 1.0,
+        "precision": float(guilty[flagged].mean()) if flagged.any() else float("nan"),
         "recall": float(flagged[guilty].mean()),
         "false positives": float(flagged[honest].mean()),
     }
@@ -137,6 +139,8 @@ def threshold(engine: Engine, truth: Truth) -> dict[str, float]:
 
 def scoring(engine: Engine, truth: Truth) -> dict[str, float]:
     """Return the errors of scores, the attackers among the best, wrong abstentions, and the precision of evidence.
+
+    The precision of evidence is nan if there is none.
 
     Args:
         engine: A fitted engine.
@@ -154,11 +158,12 @@ def scoring(engine: Engine, truth: Truth) -> dict[str, float]:
     best = np.argsort(-scores.lower[:size], kind="stable")[:100]
     claimed = (engine.suspicion_.row >= _CLAIMED) & engine.suspicion_.flagged[opinions.rater]
     claimed &= (opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG)
+    false = np.isin(opinions.row[claimed], truth.false)
     return {
         "mean error, honest agents": float(error[honest].mean()),
         "mean error of the plain mean": float(np.abs(plain - truth.quality)[honest].mean()),
         "mean error, agents that turned": float(error[turned].mean()) if turned.any() else float("nan"),
         "honest agents abstained on": float(scores.abstain[:size][honest].mean()),
         "attackers among the 100 best": float((truth.agent_attack[best] >= 0).mean()),
-        "precision of evidence": float(np.isin(opinions.row[claimed], truth.false).mean()) if claimed.any() else 1.0,
+        "precision of evidence": float(false.mean()) if len(false) else float("nan"),
     }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Final
 
 import numpy as np
 
+from bench.trust.acceptance import MEASURES, acceptance, bracketed, of_flagged, precise
 from bench.trust.claims import evasion
 from bench.trust.plots import plots
 from bench.trust.study import interval
@@ -18,14 +19,13 @@ PAGE: Final = ROOT / "docs/trust.md"
 FIGURES: Final = Path(__file__).parent / "figures.json"
 HEADING: Final = "## Figures\n"
 
-_MEASURES: Final = ("AUC", "recall at 1 %", "recall at 0.1 %", "networks found")
 _WORLDS: Final = {
     "visible": "families that everybody knows",
     "seen": "families of our own, looked at while the engine was built",
     "watched": "families written after the first engine, and watched since",
     "latest": "families written before the ranking was learned, measured now",
     "newest": "families written before honest accounts were born until the end, measured now",
-    "fresh": "families written last, measured now",
+    "fresh": "families written last, measured after the mend",
 }
 
 
@@ -54,13 +54,16 @@ def section(figures: dict[str, Any]) -> str:
     worlds = figures["worlds"]
     lines = [
         HEADING,
-        "`make evaluate DATA=folder` writes this part. Figures in brackets hold in 95 of 100 cases, by resampling:",
-        "of worlds for worlds, of labelled accounts for real data. Three worlds of a kind make a rough interval.",
-        'The "unseen" rows are those of first runs, on families never looked at before. They are recorded once and',
-        "never measured again. The second run is too good: its worlds bore no ordinary honest account in the last 30 %",
-        "of the time, and its ranking saw ages. In all other worlds, honest accounts are born until the end.",
+        *_paragraph(
+            "`make evaluate DATA=folder` writes this part. Figures in brackets hold in 95 of 100 cases, by resampling:",
+            "of worlds for worlds, of labelled accounts for real data. Three worlds of a kind make a rough interval.",
+            'The "unseen" rows are those of first runs, on families never looked at before. They are recorded once and',
+            "never measured again. The worlds of the first and the second run bore no ordinary honest account in the",
+            "last 30 % of the time. The second run is too good for that, and because its ranking saw ages. Rows",
+            '"after the mend" are of families for which the engine was changed once their first run was recorded.',
+        ),
         "",
-        *_acceptance(figures),
+        *acceptance(figures),
         *_first_run(worlds),
     ]
     for kind, about in _WORLDS.items():
@@ -79,64 +82,6 @@ def section(figures: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _acceptance(figures: dict[str, Any]) -> list[str]:
-    """Return the table of accepted and measured figures."""
-    sets = figures["worlds"]["sets"]
-    ours = {kind: sets[kind]["Bilateral"] for kind in sets}
-    lines = ["| test | asked | measured | met |", "|---|---:|---:|---|"]
-
-    def row(test: str, asked: float, value: float, shown: str = "", *, most: bool = False) -> None:
-        met = "yes" if (value <= asked if most else value >= asked) else "**no**"
-        lines.append(f"| {test} | {'at most ' if most else ''}{asked:g} | {shown or format(value, '.3f')} | {met} |")
-
-    row("visible families: recall at 1 %", 0.99, *_shown(ours["visible"]["recall at 1 %"]))
-    first, second, third = (figures["worlds"][name]["set"] for name in ("first run", "second run", "third run"))
-    for kind, told in (
-        (third, "unseen families"),
-        (second, "unseen families, second run"),
-        (first, "unseen families, before the ranking was learned"),
-        (sets["watched"], "watched families"),
-    ):
-        for measure, asked in zip(_MEASURES, (0.96, 0.80, 0.60, 0.85), strict=True):
-            row(f"{told}: {measure}", asked, *_shown(kind["Bilateral"][measure]))
-    groups = ((("seen", "watched", "latest"), ""), (("newest",), ", second run's families"))
-    for kinds, told in (*groups, (("fresh",), ", newest families")):
-        parts = [ours[kind] for kind in kinds]
-        shared = [name for name in parts[0] if all(name in one for one in parts)]
-        both: dict[str, list[float]] = {
-            name: list(chain.from_iterable(part[name] for part in parts)) for name in shared
-        }
-        row(f"precision at the own threshold{told}", 0.90, *_shown(both["precision"]))
-        row(f"precision of evidence{told}", 0.90, *_shown(both["precision of evidence"]))
-        worst = max((np.mean(values), name) for name, values in both.items() if name.startswith("false positives: "))
-        row(f"false positives, worst group ({worst[1][17:]}){told}", 0.02, float(worst[0]), most=True)
-        for name, asked in (
-            ("mean error, honest agents", 6),
-            ("attackers among the 100 best", 0.02),
-            ("mean error, agents that turned", 12),
-            ("honest agents abstained on", 0.05),
-        ):
-            value, text = _shown(both[name])
-            row(f"{name}{told}", asked, value, most=True, shown=text)
-    lines += _real_acceptance(figures.get("real", {}), row)
-    for size, asked_time, asked_memory in (("1000000", 30, 2), ("10000000", 300, 4)):
-        if size in figures.get("speed", {}):
-            measured = figures["speed"][size]
-            row(f"{int(size):,} opinions: seconds", asked_time, measured["seconds"], most=True)
-            row(f"{int(size):,} opinions: seconds of a processor", asked_time, measured["processor"], most=True)
-            row(f"{int(size):,} opinions: gigabytes", asked_memory, measured["gigabytes"], most=True)
-    honest, rotated = figures["worlds"]["honest"], figures["worlds"]["rotated"]
-    lines += [
-        "",
-        f"In worlds without any attack, {honest:.2%} of accounts are flagged.",
-        "",
-        "The threshold is chosen on one half of our families and tried on the other half, in turn: the harmonic mean",
-        f"of precision and recall is {rotated['gap']:.3f} lower there (precision {rotated['precision']:.3f}, recall "
-        f"{rotated['recall']:.3f}).",
-    ]
-    return lines
-
-
 def _first_run(worlds: dict[str, Any]) -> list[str]:
     """Return the tables of the first runs on families that nobody had looked at."""
     return [
@@ -144,16 +89,21 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
             worlds,
             ("third run", "fresh"),
             "Worlds with families that were unseen: the last first run",
-            "The families were written before the last weights were learned, and met the engine after that.",
-            "Their author knew the drawn attacks. In one of three worlds, lockstep flagged 43 honest newcomers of one",
-            "popular agent. They took the whole budget of false positives, so nothing was found there. The engine was",
-            "changed afterwards, so the last column is too good: at most 100 raters of a subject count in this test.",
+            "The engine had not met the families before. Their author says that the last training had begun before",
+            "they were written, and used none of them. The order of the commits cannot show it: git has the families",
+            "at 07:21, and six new structures of drawn attacks with the weights at 07:35. The same author wrote both",
+            "in the same hours, and some drawn structures resemble these families (`_divided` and `thin_spread`,",
+            "`_judged` and `judge_ring`, `_lifted` and `booster`), so these figures may be too good as well. In one of",
+            "three worlds, lockstep flagged 43 honest newcomers of one popular agent. They took the whole budget of",
+            "false positives, so nothing was found there. The engine was mended afterwards, so the last column is too",
+            "good: at most 100 raters of a subject count in this test.",
         ),
         *_run(
             worlds,
             ("second run", "newest"),
             "Worlds with families that were unseen: the second run, with too few honest newcomers",
             "The families were written after the weights of weak signs were first learned on drawn attacks.",
+            "Nothing was changed before this run.",
             "The engine was changed afterwards, so the last column is too good: attacks are drawn from more parts,",
             "and some are tricks of these families. The worlds were changed, too: honest accounts are born until",
             "their end, and the ranking does not see ages.",
@@ -162,38 +112,37 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
             worlds,
             ("first run", "latest"),
             "Worlds with families that were unseen: the first run, before the ranking was learned",
-            "The families were written after all detectors.",
+            "The families were written after all detectors. Nothing was changed before this run.",
             "The engine was changed afterwards, so the last column is too good: weak signs are many, and weighed as",
             "learned on drawn attacks, which use parts like theirs.",
         ),
     ]
 
 
-def _run(worlds: dict[str, Any], names: tuple[str, str], title: str, written: str, *changed: str) -> list[str]:
+def _run(worlds: dict[str, Any], names: tuple[str, str], title: str, *told: str) -> list[str]:
     """Return the tables of one first run.
 
     Args:
         worlds: The figures of worlds.
         names: The names of the run, and of the kind of its families.
         title: The title.
-        written: The sentence that says when the families were written.
-        *changed: The lines that say more about the families, and what changed after the run.
+        *told: The text about the families, and about changes after the run, in parts.
     """
     first = worlds[names[0]]
     ours, seen = first["set"]["Bilateral"], worlds["sets"]["seen"]["Bilateral"]
-    gaps = {name: np.mean(seen[name]) - np.mean(ours[name]) for name in _MEASURES}
+    gaps = {name: np.mean(seen[name]) - np.mean(ours[name]) for name in MEASURES}
     lines = [
         "",
         f"### {title}",
         "",
-        f"Run on {first['date']}, once. {written}",
-        'Nothing was changed before this run. Against the families "seen" as measured now, the AUC is',
-        f"{gaps['AUC']:.3f} lower, the recall at 1 % is {gaps['recall at 1 %']:.3f} lower, "
-        f"the recall at 0.1 % {gaps['recall at 0.1 %']:.3f}, and "
-        "the share of",
-        f"networks found {gaps['networks found']:.3f}. At the own threshold, the precision is",
-        f"{np.mean(ours['precision']):.3f} and the recall {np.mean(ours['recall']):.3f}.",
-        *changed,
+        *_paragraph(f"Run on {first['date']}, once.", *told),
+        "",
+        *_paragraph(
+            f'Against the families "seen" as measured now, the AUC is {gaps["AUC"]:.3f} lower, the recall at 1 % is',
+            f"{gaps['recall at 1 %']:.3f} lower, the recall at 0.1 % {gaps['recall at 0.1 %']:.3f}, and the share of",
+            f"networks found {gaps['networks found']:.3f}. The recall at the own threshold:",
+            f"{np.mean(ours['recall']):.3f}. The precision there: {precise(of_flagged(ours, 'precision'))}.",
+        ),
         "",
         *_methods(first["set"]),
         "",
@@ -208,61 +157,19 @@ def _run(worlds: dict[str, Any], names: tuple[str, str], title: str, written: st
     return lines
 
 
-def _real_acceptance(real: dict[str, Any], row: Any) -> list[str]:
-    """Add the rows of real data."""
-    if not real:
-        return []
-    data, hop = real["otc"], real["hop"]
-    row("Bitcoin-OTC, unsupervised: AUC", 0.95, data["unsupervised"][0], shown=_bracketed(data["unsupervised"]))
-    for name, label, limits in (
-        ("supervised", "Bitcoin-OTC", (0.975, 0.60)),
-        ("rater side, supervised", "Bitcoin-OTC, rater side", (0.945, None)),
-    ):
-        test = f"{label}, 10-fold, {len(data[name])} divisions"
-        auc, recall = (interval([pair[place] for pair in data[name]]) for place in (0, 1))
-        row(f"{test}: AUC", limits[0], auc[0], shown=_bracketed(auc))
-        if limits[1] is not None:
-            row(f"{test}: recall at 1 %", limits[1], recall[0], shown=_bracketed(recall))
-    side = data["rater side"]
-    row("Bitcoin-OTC, rater side, unsupervised: AUC", 0.83, side[0], shown=_bracketed(side))
-    auc, recall = (interval([pair[place] for pair in hop["by seeds"]]) for place in (0, 1))
-    row(f"Hop, 10 % seeds, {len(hop['by seeds'])} draws: AUC", 0.92, auc[0], shown=_bracketed(auc))
-    row(f"Hop, 10 % seeds, {len(hop['by seeds'])} draws: recall at 1 %", 0.75, recall[0], shown=_bracketed(recall))
-    grouped = hop["by component"]
-    row("Hop, folds grouped by component: AUC", 0.82, grouped[0], shown=_bracketed(grouped))
-    return []
-
-
-def _shown(values: list[float]) -> Any:
-    """Return the mean, for `_acceptance`; the text comes from `_bracketed`."""
-    return _Measured(interval(values))
-
-
-class _Measured(tuple[float, str]):
-    """A mean, and it with its interval as text."""
-
-    __slots__ = ()
-
-    def __new__(cls, triple: tuple[float, float, float]) -> _Measured:
-        """Make both of a mean and its limits."""
-        return super().__new__(cls, (triple[0], _bracketed(triple)))
-
-
-def _bracketed(triple: Any) -> str:
-    """Return a mean and its interval as text."""
-    value, *limits = triple
-    if not limits or limits[0] == limits[1]:
-        return f"{value:.3f}"
-    low, high = limits
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+def _paragraph(*parts: str) -> list[str]:
+    """Return the lines of a paragraph. A number stays beside its "%"."""
+    text = " ".join(parts).replace(" %", "\N{NO-BREAK SPACE}%")
+    lines = wrap(text, 120, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def _methods(rows: dict[str, dict[str, list[float]]]) -> list[str]:
     """Return the table of our method and the baselines."""
-    lines = [f"| method | {' | '.join(_MEASURES)} |", "|---|" + "---:|" * len(_MEASURES)]
+    lines = [f"| method | {' | '.join(MEASURES)} |", "|---|" + "---:|" * len(MEASURES)]
     for name, row in rows.items():
         if not name.startswith(("family ", "without ")):
-            cells = " | ".join(_bracketed(interval(row[measure])) for measure in _MEASURES)
+            cells = " | ".join(bracketed(interval(row[measure])) for measure in MEASURES)
             lines.append(f"| {name} | {cells} |")
     return lines
 
@@ -270,19 +177,20 @@ def _methods(rows: dict[str, dict[str, list[float]]]) -> list[str]:
 def _look_alikes(worlds: dict[str, Any]) -> list[str]:
     """Return the false positives by group, and the recall without each group."""
     lines = [
-        "The figures of this table are of the worlds with the newest families only.",
+        "The figures of this table are of the worlds with the newest families: of their first run, and after the mend.",
         "",
-        "| group | flagged | recall at 1 % without the group |",
-        "|---|---:|---:|",
+        "| group | flagged, first run | flagged, after the mend | recall at 1 % without the group, after the mend |",
+        "|---|---:|---:|---:|",
     ]
-    ours = worlds["sets"]["fresh"]["Bilateral"]
+    ours, first = worlds["sets"]["fresh"]["Bilateral"], worlds["third run"]["set"]["Bilateral"]
     for name, values in ours.items():
         if name.startswith("false positives: "):
             label = name[17:]
             without = worlds["sets"]["fresh"].get(f"without {label}")
             recall = f"{np.mean(without['recall at 1 %']):.3f}" if without else ""
-            lines.append(f"| {label} | {np.mean(values):.2%} | {recall} |")
-    lines.append(f"| all | {np.mean(ours['false positives']):.2%} | {np.mean(ours['recall at 1 %']):.3f} |")
+            lines.append(f"| {label} | {np.mean(first[name]):.2%} | {np.mean(values):.2%} | {recall} |")
+    shares = " | ".join(f"{np.mean(one['false positives']):.2%}" for one in (first, ours))
+    lines.append(f"| all | {shares} | {np.mean(ours['recall at 1 %']):.3f} |")
     return lines
 
 
@@ -370,9 +278,9 @@ def _real(real: dict[str, Any]) -> list[str]:
         "",
         "| method | AUC |",
         "|---|---:|",
-        f"| Bilateral | {_bracketed(real['otc']['unsupervised'])} |",
+        f"| Bilateral | {bracketed(real['otc']['unsupervised'])} |",
     ]
-    lines += [f"| {name} | {_bracketed(value)} |" for name, value in real["otc"]["baselines"].items()]
+    lines += [f"| {name} | {bracketed(value)} |" for name, value in real["otc"]["baselines"].items()]
     lines += [
         "",
         "![Ours and the baselines on real data](trust-real.svg)",

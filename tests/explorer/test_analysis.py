@@ -22,3 +22,9 @@ def test_each_detector_says_what_the_documentation_says():
 def test_measured_figures_are_those_of_the_documentation():
     documented = {(name, measured) for name, _, measured, _ in rows(4)}
     assert {(it.name, it.measured) for it in MEASURED} <= documented
+
+
+def test_measured_figures_name_their_families_and_are_of_flags():
+    families = {it.name.partition(": ")[0] for it in MEASURED}
+    assert families == {"unseen families", "families known while the engine was built"}
+    assert not [it.name for it in MEASURED if it.name.endswith(("AUC", "%", "networks found"))]

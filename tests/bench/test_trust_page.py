@@ -1,0 +1,77 @@
+"""The page of trust figures claims only measured figures."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from math import isnan, nan
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bench.trust import page
+from bench.trust.acceptance import acceptance, of_flagged, precise
+from bench.trust.measures import Truth, scoring, threshold
+from bench.trust.worlds.honest import honest_world
+from bench.trust.worlds.world import Settings
+from bilateral.trust.engine import Engine
+
+
+@pytest.fixture
+def figures():
+    return deepcopy(page.recorded())
+
+
+def cells(lines, test):
+    """Return the other cells of a test's row."""
+    (line,) = [line for line in lines if line.startswith(f"| {test} |")]
+    return [cell.strip() for cell in line.strip("|").split("|")[1:]]
+
+
+def test_a_threshold_that_flags_nothing_has_no_precision():
+    engine = SimpleNamespace(suspicion_=SimpleNamespace(flagged=np.zeros(3, bool)))
+    truth = SimpleNamespace(judged=np.ones(3, bool), attack=np.array([-1, 0, 0]), group=["", "", ""])
+    measured = threshold(engine, truth)
+    assert isnan(measured["precision"])
+    assert (measured["recall"], measured["false positives"]) == (0, 0)
+
+
+def test_evidence_against_nobody_has_no_precision():
+    tables, truth = honest_world(3, Settings(clients=250, owners=120, platforms=1, communities=2)).tables()
+    engine = Engine().fit(tables)
+    engine.suspicion_ = replace(engine.suspicion_, flagged=np.zeros_like(engine.suspicion_.flagged))
+    assert isnan(scoring(engine, Truth.of(engine, truth))["precision of evidence"])
+
+
+@pytest.mark.parametrize("empty", [nan, 1.0])
+def test_worlds_in_which_nothing_is_flagged_show_no_verdict(figures, empty):
+    ours = figures["worlds"]["sets"]["fresh"]["Bilateral"]
+    for name in ("precision", "precision of evidence"):
+        ours[name] = [empty] * 3
+    ours["recall"] = ours["false positives"] = [0.0] * 3
+    lines = acceptance(figures)
+    told = "newest families, measured after the mend"
+    assert cells(lines, f"{told}: precision at the own threshold") == ["0.9", "nothing flagged", ""]
+    assert cells(lines, f"{told}: precision of evidence") == ["0.9", "nothing flagged", ""]
+    assert cells(lines, f"{told}: recall at the own threshold") == ["", "0.000", ""]
+
+
+def test_precision_is_of_the_worlds_in_which_something_is_flagged():
+    ours = {"precision": [1.0, 1.0, 0.0], "recall": [0.0, 0.0, 0.0], "false positives": [0.0, 0.0, 0.013]}
+    assert precise(of_flagged(ours, "precision")) == "0.000 (1 of 3 worlds)"
+    assert precise([1.0, 0.5]) == "0.750 [0.500, 1.000]"
+
+
+def test_the_first_run_shows_whom_it_flagged(figures):
+    lines = acceptance(figures)
+    assert cells(lines, "unseen families: precision at the own threshold") == ["0.9", "0.000 (1 of 3 worlds)", "**no**"]
+    assert cells(lines, "unseen families: recall at the own threshold") == ["", "0.000", ""]
+    assert cells(lines, "unseen families: false positives, worst group")[1] == "0.005, ordinary"
+    assert "The precision there: 0.000 (1 of 3 worlds)." in " ".join(page.section(figures).split())
+
+
+def test_the_page_names_the_worlds_without_late_honest_newcomers(figures):
+    text = " ".join(page.section(figures).split())
+    assert "The worlds of the first and the second run bore no ordinary honest account in the last 30 %" in text
+    assert "all other worlds" not in text
