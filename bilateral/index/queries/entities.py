@@ -172,15 +172,16 @@ class _Assembly:
         return self._by_key(rows, key, selection, level, shared), numbered
 
     def _shared(self, rows: Rows, selection: Sequence[Selected], level: int) -> Subquery | None:
-        """Return the objects that all entries of a list link to, by their keys in the answer; None without any.
+        """Return the objects that all entries of a list link to, by their places in the selection; None without any.
 
         They are computed once for the list. The limit keeps the engine from computing them for each entry after all.
+        Keys of the answer cannot name columns: SQLite takes `a` and `A` for one name, and PostgreSQL cuts long names.
         """
         if self._is_apart(level):
             return None  # what is written apart sees nothing around it
         shown = [
-            self.object(rows.parents[it.name](), it.selection, level + 1).label(it.key)
-            for it in selection
+            self.object(rows.parents[it.name](), it.selection, level + 1).label(f"shared{at}")
+            for at, it in enumerate(selection)
             if it.name in rows.parents and it.selection
         ]
         return select(*shown).limit(1).subquery() if shown else None
@@ -230,7 +231,10 @@ class _Assembly:
         dialect = self._scope.dialect
         known = {} if shared is None else {it.name: dialect.embedded(it) for it in shared.c}
         return dialect.members(
-            [(it.key, known[it.key] if it.key in known else self._member(rows, it, level)) for it in selection]
+            [
+                (it.key, known[name] if (name := f"shared{at}") in known else self._member(rows, it, level))
+                for at, it in enumerate(selection)
+            ]
         )
 
     def _member(self, rows: Rows, selected: Selected, level: int) -> ColumnElement[Any]:

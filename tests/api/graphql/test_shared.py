@@ -41,9 +41,20 @@ def test_postgresql_sorts_the_list_of_a_shared_entity_once(explained):
         for inner in node.get("Plans", ()):
             yield from nodes(inner)
 
-    sorts = [it["Actual Loops"] for it in nodes(explained[0][0][0]["Plan"]) if it["Node Type"] == "Sort"]
+    sorts = [it["Actual Loops"] for it in nodes(explained[0][0][0]["Plan"]) if it["Node Type"].endswith("Sort")]
     assert len(sorts) >= 2
     assert set(sorts) == {1}
+
+
+@pytest.mark.parametrize("aliases", [("a", "A"), (f"{'a' * 69}b", f"{'a' * 69}c")], ids=["case", "long"])
+def test_a_shared_entity_has_any_aliases(query, aliases):
+    first, second = aliases
+    shown = f"{first}: agent {{ id }} {second}: agent {{ agentId }}"
+    agents = query(f"{{ agents {{ id agentId feedback {{ {shown} }} }} }}")["agents"]
+    assert any(it["feedback"] for it in agents)
+    for agent in agents:
+        expected = {first: {"id": agent["id"]}, second: {"agentId": agent["agentId"]}}
+        assert all(it == expected for it in agent["feedback"])
 
 
 @pytest.mark.parametrize("api_database", ["sqlite"], indirect=True, scope="session")
