@@ -1,7 +1,8 @@
 """Lists of entities without a filter: their statements have no parameters, so they are made once, and planned once.
 
 To put a statement for GraphQL together takes longer than to answer most queries, and PostgreSQL takes as long again to
-plan it. Programs send few queries, again and again.
+plan it. Programs send few queries, again and again. Each connection to PostgreSQL keeps the plans, so a statement stays
+only if its list looks like those of the SDKs.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 _KEPT: Final = 64
 """Statements that stay."""
 
-_LONGEST: Final = 4_000
-"""The most characters of the key of a statement that stays: each connection to PostgreSQL keeps its plan."""
+_LONGEST: Final = 1_500
+"""The most characters of the key of a statement that stays. The lists of the SDKs have about half of them."""
+
+_FIRSTS: Final = (100, 1_000)
+"""The `first` of lists that stay: the schema's default, and that of the SDKs. Each other one would be a statement."""
 
 _HEARD: Final = 1_024
 """Lists that are counted until the count begins anew."""
@@ -65,7 +69,7 @@ def _prepared(wanted: _List) -> Prepared:
 
 
 def key_of(selection: Sequence[Selected], page: Page) -> Hashable | None:
-    """Return what tells a list from others; None if its statement has values that strangers choose, or is long.
+    """Return what tells a list from others; None if its statement has parts that strangers choose, or is long.
 
     Args:
         selection: The fields.
@@ -76,16 +80,16 @@ def key_of(selection: Sequence[Selected], page: Page) -> Hashable | None:
 
 
 def _key(selection: Sequence[Selected], page: Page | None) -> Hashable | None:
-    """Return what tells a selection from others; None if a list in it has a filter with values, or leaves some out."""
+    """Return what tells a selection from others; None if it has an alias, or a list with an unusual part of its own."""
     shown: Hashable = None
     if page is not None:
-        if page.skip or any(it is not None for it in page.where.values()):
+        if page.skip or page.first not in _FIRSTS or any(it is not None for it in page.where.values()):
             return None
         shown = (tuple(page.where), page.order_by, page.descending, page.first)
     fields = []
     for it in selection:
         inner = _key(it.selection, it.page) if it.selection else ()
-        if inner is None:
+        if inner is None or it.key != it.name:
             return None
-        fields.append((it.key, it.name, inner))
+        fields.append((it.name, inner))
     return shown, tuple(fields)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bilateral.index.queries import entities_fixed
 from bilateral.index.queries.entities import Page, Selected, read_list
 from bilateral.index.queries.entities_fixed import fixed, key_of
 from bilateral.index.queries.entities_rows import chains_of
@@ -11,7 +12,14 @@ from tests.api.graphql.oracle import everything
 from tests.api.world import CHAIN_ID
 
 ID = (Selected("id", "id"),)
-INNER = Selected("feedback", "feedback", ID, Page(first=2))
+INNER = Selected("feedback", "feedback", ID, Page(first=1_000))
+
+
+@pytest.fixture(autouse=True)
+def _no_list_is_known():
+    """Forget the lists of other tests."""
+    entities_fixed._COUNTS.clear()
+    entities_fixed._prepared.cache_clear()
 
 
 def test_repeated_queries_get_the_same_answers(query):
@@ -22,22 +30,22 @@ def test_repeated_queries_get_the_same_answers(query):
 
 @pytest.mark.parametrize("asked", [CHAIN_ID, None])
 def test_repeated_lists_of_one_chain_are_not_those_of_all(query, asked):
-    text = "{ agents(first: 3, orderBy: createdAt) { id name: agentURIType feedback(first: 1) { tag1 } } }"
+    text = "{ agents(orderBy: createdAt) { id agentURIType feedback { tag1 } } }"
     assert len({str(query(text, chain=asked)) for _ in range(3)}) == 1
 
 
 def test_lists_differ_by_their_pages_and_fields():
     lists = [
         (ID, Page()),
-        (ID, Page(first=99)),
+        (ID, Page(first=1_000)),
         (ID, Page(order_by="id")),
         (ID, Page(descending=True)),
         (ID, Page({"registrationFile": None})),
         (ID, Page({"registrationFile_not": None})),
-        ((Selected("other", "id"),), Page()),
+        ((Selected("owner", "owner"),), Page()),
         ((*ID, INNER), Page()),
-        ((Selected("feedback", "feedback", (*ID, *ID), Page(first=2)),), Page()),
-        ((Selected("feedback", "feedback", ID, Page(first=3)),), Page()),
+        ((Selected("feedback", "feedback", (*ID, *ID), Page()),), Page()),
+        ((Selected("feedback", "feedback", ID, Page()),), Page()),
     ]
     assert len({key_of(*it) for it in lists} - {None}) == len(lists)
 
@@ -48,9 +56,14 @@ def test_lists_differ_by_their_pages_and_fields():
         (ID, Page({"id": "1:1"})),
         (ID, Page(skip=1)),
         ((Selected("feedback", "feedback", ID, Page({"tag1": ""})),), Page()),
-        (tuple(Selected(f"alias{it}", "id") for it in range(200)), Page()),
+        (ID, Page(first=7)),
+        ((Selected("feedback", "feedback", ID, Page(first=99)),), Page()),
+        ((Selected("alias", "id"),), Page()),
+        ((Selected("alias", "feedback", ID, Page()),), Page()),
+        ((Selected("feedback", "feedback", (Selected("alias", "id"),), Page()),), Page()),
+        (ID * 200, Page()),
     ],
-    ids=["filter", "skip", "nested filter", "long"],
+    ids=["filter", "skip", "nested filter", "first", "nested first", "alias", "list", "nested alias", "long"],
 )
 def test_values_of_strangers_and_long_queries_are_not_kept(selection, page):
     assert key_of(selection, page) is None
@@ -64,13 +77,27 @@ def test_a_list_is_kept_from_the_second_time_on():
     assert made == [1]
 
 
+@pytest.mark.parametrize(("first", "kept"), [(7, 0), (100, 1), (1_000, 1)])
+def test_lists_stay_whose_number_of_entries_is_that_of_many_programs(api_reader, registries, first, kept):
+    chains = chains_of(registries, CHAIN_ID)
+    with api_reader.connect() as connection:
+        found = {read_list(connection, chains, "Agent", ID, Page(first=first)) for _ in range(2)}
+    assert len(found) == 1
+    assert entities_fixed._prepared.cache_info().currsize == kept
+
+
 @pytest.mark.parametrize("api_database", ["postgresql"], indirect=True, scope="session")
 def test_postgresql_plans_a_kept_list_once(api_reader, registries):
     chains = chains_of(registries, CHAIN_ID)
-    counted = "SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements"
+
+    def plans(connection):
+        found = connection.exec_driver_sql("SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements")
+        return {row[0]: row[1:] for row in found if "LIMIT 1000" in row[0]}
+
     with api_reader.connect() as connection:
         connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_custom_plan")
+        before = plans(connection)
         for _ in range(4):
-            read_list(connection, chains, "Agent", (*ID, INNER), Page(first=7))
-        counts = [row[1:] for row in connection.exec_driver_sql(counted) if "LIMIT 7" in row[0]]
+            read_list(connection, chains, "Agent", (*ID, INNER), Page())
+        counts = [count for text, count in plans(connection).items() if text not in before]
     assert counts == [(3, 0)]
