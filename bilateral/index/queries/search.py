@@ -20,6 +20,7 @@ from bilateral.index.queries.prepared import Prepared, one_of, plan_by_values, s
 from bilateral.index.queries.search_filters import AgentSearch, Gate, Order
 from bilateral.index.queries.search_gates import is_of_summaries, passes, prepare, ratings, source, summaries
 from bilateral.index.queries.search_plans import find
+from bilateral.index.queries.search_statements import Parts
 from bilateral.index.queries.search_words import Matcher
 from bilateral.index.queries.values import Wide as WideValue
 from bilateral.index.schema import agent, chain, registry
@@ -119,11 +120,12 @@ def search_agents(
     place = None if cursor is None else decode_cursor(kind, cursor, float, float, int, str, Wide)
     prepare(connection)
     plan_by_values(connection)
-    terms = Matcher(connection).terms(search.words)
+    matcher = Matcher(connection)
+    terms = matcher.terms(search.words)
     chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
     if terms is None or not chains:
         return Page((), None)
-    rows = find(connection, search, terms, chains, place, limit + 1)
+    rows = find(Parts(connection, search, terms, chains, matcher), place, limit + 1)
     shown = rows[:limit]
     details = _details(connection, search, shown)
     found = tuple(_found(row, *detail) for row, detail in zip(shown, details, strict=True))

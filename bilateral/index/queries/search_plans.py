@@ -8,6 +8,7 @@ same way, in the order of their keys, of their registrations or of their last ch
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import combinations
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Final
@@ -19,9 +20,9 @@ from bilateral.index.files import schema as files
 from bilateral.index.queries.prepared import Prepared
 from bilateral.index.queries.search_filters import Order
 from bilateral.index.queries.search_gates import count_passing, is_of_few
-from bilateral.index.queries.search_statements import KEY, Parts, Statement
+from bilateral.index.queries.search_statements import KEY, Statement
 from bilateral.index.queries.search_walks import MOST_COUNTED, Walks, has_named
-from bilateral.index.queries.search_words import Matcher, Term, count_up_to
+from bilateral.index.queries.search_words import count_up_to
 from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.schema import agent
 from bilateral.index.search.schema import agent_file, registration_words
@@ -29,9 +30,10 @@ from bilateral.index.search.schema import agent_file, registration_words
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Table
+    from sqlalchemy import ColumnElement, Row, Table
 
-    from bilateral.index.queries.search_filters import AgentSearch
+    from bilateral.index.queries.search_statements import Parts
+    from bilateral.index.queries.search_words import Term
 
 FEW_FILES: Final = 1_000
 """Files with the words of a query up to which a search begins with them, and looks up the ratings of each agent.
@@ -48,69 +50,37 @@ MOST_LISTED: Final = 2_000
 The agents are a set in memory, which the walk asks for each summary. Otherwise it reads three tables for each.
 """
 
+AGENTS_OF_FILE: Final = 4
+"""Times as many agents as files up to which PostgreSQL walks among them alone. Any number of agents may name a file."""
+
 FEW_RATED: Final = 2_000
 """Ratings that pass a gate up to which a search begins with them."""
 
 
-def find(  # noqa: C901, PLR0913, PLR0917  # the parts of a search
-    connection: Connection,
-    search: AgentSearch,
-    terms: Sequence[Term],
-    chains: Sequence[int],
-    place: tuple[Any, ...] | None,
-    count: int,
-) -> Sequence[Row[Any]]:
+def find(parts: Parts, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
     """Return the keys and ranks of the first agents of a search.
 
     Args:
-        connection: The database.
-        search: The conditions.
-        terms: The words, as `Matcher` returns them.
-        chains: The chains.
+        parts: The search.
         place: The values of the cursor; None for the first page.
         count: The number of agents.
     """
-    matcher = Matcher(connection)
-    parts = Parts(connection, search, terms, chains, matcher)
-    plans, walks = _Plans(parts), Walks(parts)
+    search, terms, matcher, plans = parts.search, parts.terms, parts.matcher, _Plans(parts)
     if search.owner is not None or search.wallet is not None:
         return plans.by_agent(place, count)
     files = plans.most + 1 if not terms or matcher.are_common(terms, plans.most) else plans.count(terms)
     if files <= plans.sure:
         return plans.by_files(place, count, matcher.begins(terms))
-    has_bounds = _has_bounds(search) and count_passing(connection, search.gates[0], chains, FEW_RATED + 1) > FEW_RATED
+    has_bounds = _has_bounds(parts)
     if files <= plans.few and not has_bounds:
         return plans.by_files(place, count, matcher.begins(terms))
     is_of_agents = not search.gates and search.ranking in (Order.RELEVANCE, Order.UPDATED, Order.REGISTERED)
     if not (has_bounds or is_of_agents):
         return plans.by_gates(place, count)
-    are_listed = has_bounds and files <= plans.most
-
-    def walk(
-        here: tuple[Any, ...] | None, left: int, relevance: int | None, begin: ColumnElement[bool] | None = None
-    ) -> Sequence[Row[Any]]:
-        if not has_bounds:
-            return walks.by_agents(here, left, relevance)
-        begin = matcher.begins(terms) if begin is None and are_listed else begin
-        return walks.by_bound(here, left, relevance, None if begin is None else plans.agents(begin))
-
+    descent = _Descent(parts, plans, has_bounds=has_bounds, are_listed=has_bounds and files <= plans.most)
     if search.ranking is not Order.RELEVANCE:
-        return walk(place, count, None)
-    rows: list[Row[Any]] = []
-    most = len(terms) if place is None else min(len(terms), int(place[0]))
-    for relevance in range(most, -1, -1):
-        here, left = place if place is not None and relevance == place[0] else None, count - len(rows)
-        named = plans.begin_of_relevance(relevance)
-        files = plans.most + 1 if named is None else plans.count(terms, relevance)
-        if named is not None and files <= (plans.sure if has_bounds else plans.few):
-            rows += plans.by_files(here, left, named, has_named(parts, relevance))
-        elif named is not None and has_bounds and files <= plans.most:
-            rows += walk(here, left, relevance, named)
-        else:
-            rows += walk(here, left, relevance)
-        if len(rows) >= count:
-            break
-    return rows
+        return descent.walk(place, count, None)
+    return descent.by_relevance(place, count)
 
 
 def among(table: Table, keys: Sequence[tuple[Any, ...]]) -> list[ColumnElement[bool]]:
@@ -127,12 +97,15 @@ _LAST_FILE: Final = Prepared(select(func.max(registration_words.c.document_id).l
 """Finds the number of the last file, which is about the number of files."""
 
 
-def _has_bounds(search: AgentSearch) -> bool:
-    """Check that a search is in the order of lower bounds under one tag, which has an index."""
+def _has_bounds(parts: Parts) -> bool:
+    """Check that many ratings pass, and that the order is of lower bounds under one tag, which has an index."""
+    search = parts.search
     if not search.gates or search.ranking not in (Order.RELEVANCE, Order.LOWER_BOUND):
         return False
     gate = search.gates[0]
-    return gate.tag is not None and scale_of_tag(gate.tag) is not None and not is_of_few(gate)
+    if gate.tag is None or scale_of_tag(gate.tag) is None or is_of_few(gate):
+        return False
+    return count_passing(parts.connection, gate, parts.chains, FEW_RATED + 1) > FEW_RATED
 
 
 class _Plans:
@@ -192,18 +165,84 @@ class _Plans:
             return None
         return self._parts.matcher.begins(self._parts.terms, self._named(relevance))
 
-    def agents(self, begin: ColumnElement[bool]) -> Mapping[int, Sequence[int]]:
-        """Return the ids of the agents whose files fulfil a condition on their words, by chains."""
+    def agents(self, begin: ColumnElement[bool]) -> Mapping[int, Sequence[int]] | None:
+        """Return the ids of the agents whose files fulfil a condition on their words, by chains; None for too many."""
         content = registration_words.c.content_hash
         tables = registration_words.join(files.file, files.file.c.content_hash == content).join(
             agent_file, agent_file.c.file_id == files.file.c.file_id
         )
+        most = self.most * AGENTS_OF_FILE
+        query = select(agent_file.c.chain_id, agent_file.c.agent_id).select_from(tables).where(begin).limit(most + 1)
+        rows = self._parts.connection.execute(query).all()
+        if len(rows) > most:
+            return None
         found: dict[int, list[int]] = {}
-        query = select(agent_file.c.chain_id, agent_file.c.agent_id).select_from(tables).where(begin)
-        for chain_id, agent_id in self._parts.connection.execute(query):
+        for chain_id, agent_id in rows:
             found.setdefault(chain_id, []).append(agent_id)
         return found
 
     def _named(self, count: int) -> tuple[tuple[Term, ...], ...]:
         """Return the choices of words, of which the name has one."""
         return tuple(combinations(self._parts.terms, count)) if count else ()
+
+
+class _Descent:
+    """The walks of a search, each among the agents with its words if few have them.
+
+    Args:
+        parts: The search.
+        plans: Its other plans.
+        has_bounds: True to walk down the lower bounds, False to walk down the agents.
+        are_listed: True if few files have the words.
+    """
+
+    def __init__(self, parts: Parts, plans: _Plans, *, has_bounds: bool, are_listed: bool) -> None:
+        """See the class."""
+        self._parts = parts
+        self._plans = plans
+        self._walks = Walks(parts)
+        self._has_bounds = has_bounds
+        self._are_listed = are_listed
+
+    @cached_property
+    def _with_words(self) -> Mapping[int, Sequence[int]] | None:
+        """The agents with all words. They are the same for each number of words in names."""
+        parts = self._parts
+        return self._plans.agents(parts.matcher.begins(parts.terms)) if self._are_listed else None
+
+    def walk(
+        self,
+        place: tuple[Any, ...] | None,
+        count: int,
+        relevance: int | None,
+        named: ColumnElement[bool] | None = None,
+    ) -> Sequence[Row[Any]]:
+        """Walk down an index.
+
+        Args:
+            place: The values of the cursor; None for the first page.
+            count: The number of agents.
+            relevance: The number of words that the names have; None for any number.
+            named: The condition on the files with such names, if few have them.
+        """
+        if not self._has_bounds:
+            return self._walks.by_agents(place, count, relevance)
+        listed = self._with_words if named is None else self._plans.agents(named)
+        return self._walks.by_bound(place, count, relevance, listed)
+
+    def by_relevance(self, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
+        """Find the agents with all words in their names, then those with one word less, and so on. See `walk`."""
+        rows: list[Row[Any]] = []
+        terms, plans = self._parts.terms, self._plans
+        most = len(terms) if place is None else min(len(terms), int(place[0]))
+        for relevance in range(most, -1, -1):
+            here, left = place if place is not None and relevance == place[0] else None, count - len(rows)
+            named = plans.begin_of_relevance(relevance)
+            files = plans.most + 1 if named is None else plans.count(terms, relevance)
+            if named is not None and files <= (plans.sure if self._has_bounds else plans.few):
+                rows += plans.by_files(here, left, named, has_named(self._parts, relevance))
+            else:
+                rows += self.walk(here, left, relevance, named if files <= plans.most else None)
+            if len(rows) >= count:
+                break
+        return rows

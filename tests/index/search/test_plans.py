@@ -5,13 +5,14 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, func, select, update
 
 from bilateral.index.queries import search_plans
 from bilateral.index.queries.search import search_agents
 from bilateral.index.queries.search_filters import AgentSearch, Gate, Order
 from bilateral.index.queries.search_leaders import leaderboard
 from bilateral.index.queries.search_words import Matcher, Term
+from bilateral.index.search.schema import agent_file
 
 OTHER = 7_777
 """A chain without agents."""
@@ -22,6 +23,21 @@ GATES = {
     "count": Gate("starred", count=2, maximum=Decimal(99)),
     "clients": Gate("starred", clients=2),
 }
+
+
+def keys(page):
+    return [(it.chain_id, it.identity_registry, it.agent_id) for it in page.items]
+
+
+@pytest.fixture
+def let_walk(monkeypatch):
+    """Let searches walk, among the agents of so many files."""
+
+    def patch(listed):
+        for name, most in (("FEW_FILES", 0), ("FEW_RATED", 0), ("MOST_LISTED", listed)):
+            monkeypatch.setattr(search_plans, name, most)
+
+    return patch
 
 
 @pytest.fixture
@@ -70,19 +86,46 @@ def test_sqlite_reads_leaders_by_their_lower_bounds(connection, statements):
 
 @pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
 @pytest.mark.parametrize(("listed", "is_asked"), [(2_000, True), (0, False)], ids=["listed", "not listed"])
-def test_postgresql_walks_among_the_agents_with_the_words(
-    connection, oracle, statements, monkeypatch, listed, is_asked
-):
-    for name, most in (("FEW_FILES", 0), ("FEW_RATED", 0), ("MOST_LISTED", listed)):
-        monkeypatch.setattr(search_plans, name, most)
+def test_postgresql_walks_among_the_agents_with_the_words(connection, oracle, statements, let_walk, listed, is_asked):
+    let_walk(listed)
     (chain_id,) = {key[0] for key in oracle.agents}
     search = AgentSearch(text="market", chains=(OTHER, chain_id), gates=(Gate("starred"),))
-    found = search_agents(connection, search, limit=1_000).items
-    assert [(it.chain_id, it.identity_registry, it.agent_id) for it in found] == oracle.search(search) != []
+    assert keys(search_agents(connection, search, limit=1_000)) == oracle.search(search) != []
     among = [values for statement, values in statements if "= ANY (" in statement]
     assert bool(among) is is_asked
     walked = {it for values in among for it in (OTHER, chain_id) if it in values.values()}
     assert walked == ({chain_id} if is_asked else set())
+
+
+@pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
+@pytest.mark.parametrize(("times", "is_asked"), [(1, False), (100, True)], ids=["too many", "few"])
+def test_agents_of_one_file_are_listed_up_to_a_limit(connection, statements, monkeypatch, let_walk, times, is_asked):
+    search = AgentSearch(text="market", gates=(Gate("starred"),))
+    (first,) = search_agents(connection, search, limit=1).items
+    file = select(agent_file.c.file_id).where(agent_file.c.agent_id == first.agent_id)
+    connection.execute(update(agent_file).values(file_id=file.scalar_subquery()))
+    expected = keys(search_agents(connection, search, limit=1_000))
+    files = Matcher(connection).documents([Term(("market",), True)]).subquery()
+    count = connection.execute(select(func.count()).select_from(files)).scalar_one()
+    agents = connection.execute(select(func.count()).select_from(agent_file)).scalar_one()
+    assert count < len(expected) < agents
+    let_walk(count)
+    monkeypatch.setattr(search_plans, "AGENTS_OF_FILE", times)
+    statements.clear()
+    assert keys(search_agents(connection, search, limit=1_000)) == expected
+    assert any("= ANY (" in statement for statement, _ in statements) is is_asked
+
+
+@pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
+def test_agents_with_many_words_are_listed_once(connection, oracle, statements, let_walk):
+    let_walk(2_000)
+    agent = max(oracle.agents.values(), key=lambda it: len(it.words))
+    search = AgentSearch(text=" ".join(sorted(agent.words)[:6]), gates=(Gate("starred"),))
+    found = search_agents(connection, search, limit=1_000)
+    assert keys(found) == oracle.search(search)
+    listings = [statement for statement, _ in statements if statement.startswith("SELECT agent_file.chain_id")]
+    walks = [statement for statement, _ in statements if "= ANY (" in statement]
+    assert len(walks) > len(listings) == 1
 
 
 @pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
