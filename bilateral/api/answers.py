@@ -29,11 +29,16 @@ JSON: Final = "application/json"
 JSON_LINES: Final = "application/jsonl"
 CSV: Final = "text/csv; charset=utf-8"
 
-_FORMULA: Final = re.compile(
-    "(?:^|(?<=[;\t\r\n]))(?=[=+@\t\r\n\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"
-    "\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}-])"
+_SIGNS: Final = (
+    "=+@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYPHEN-MINUS}\N{FULLWIDTH COMMERCIAL AT}-"
 )
-"""The places at which a cell begins that a spreadsheet computes. In many countries a semicolon begins a cell, too."""
+"""The characters with which a formula begins. The last one is a hyphen, for use in a class of characters."""
+
+_FORMULA: Final = re.compile(f'^(?=[\t\r\n{_SIGNS}])|(?<=[;\t\r\n])(?="*[{_SIGNS}])')
+"""The places at which a cell begins that a spreadsheet computes.
+
+Some programs begin a cell behind a semicolon, a tab or a line end, too. They drop quotation marks before its text.
+"""
 
 
 Described = dict[int | str, dict[str, Any]]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from hypothesis import example, given
+from hypothesis.strategies import lists, text, tuples
 
 from bilateral.api.answers import _csv
 from tests.api.world import FORMULA_TAG
@@ -55,11 +57,16 @@ def test_a_text_that_a_spreadsheet_would_compute_is_quoted_and_a_number_is_not(a
         ("\N{FULLWIDTH HYPHEN-MINUS}1", "'\N{FULLWIDTH HYPHEN-MINUS}1"),
         ("\N{FULLWIDTH COMMERCIAL AT}1", "'\N{FULLWIDTH COMMERCIAL AT}1"),
         ("fine;=1+1;fine", "fine;'=1+1;fine"),
-        ("fine\r\n=1", "fine\r'\n'=1"),
+        ("fine\r\n=1", "fine\r\n'=1"),
+        ("fine\t-1", "fine\t'-1"),
+        ('x;"=1+1;"', 'x;\'"=1+1;"'),
+        ('x\n""@SUM(A1)', 'x\n\'""@SUM(A1)'),
+        ("a\r\nb\r\n\r\nc\n\nd", "a\r\nb\r\n\r\nc\n\nd"),
+        ('"fine"; "fine"\t"fine"', '"fine"; "fine"\t"fine"'),
         ("a=b; c - d, -1 @e", "a=b; c - d, -1 @e"),
         ("", ""),
     ],
-    ids=range(14),
+    ids=range(19),
 )
 def test_no_cell_of_a_text_is_a_formula_also_where_semicolons_begin_cells(text, cell):
     @dataclass
@@ -68,6 +75,21 @@ def test_no_cell_of_a_text_is_a_formula_also_where_semicolons_begin_cells(text, 
 
     ((_, *_), (found,)) = csv.reader(io.StringIO(_csv(Entry, [Entry(text)]).decode(), newline=""))
     assert found == cell
+
+
+@given(texts=lists(tuples(*[text(alphabet="=+-@;,\"'\t\r\n a")] * 2), max_size=3))
+@example(texts=[("fine", 'x;"=1+1;"')])
+@example(texts=[("fine", 'x\t""=1+1')])
+def test_no_program_finds_a_formula_whatever_begins_its_cells(texts):
+    @dataclass
+    class Entry:
+        first: str
+        second: str
+
+    written = _csv(Entry, [Entry(*it) for it in texts]).decode()
+    for delimiter in ",;\t":
+        for row in csv.reader(io.StringIO(written, newline=""), delimiter=delimiter):
+            assert not [cell for cell in row if cell.startswith(("=", "+", "-", "@"))]
 
 
 @pytest.mark.parametrize("shown_as", ["json", "jsonl", "csv"])
