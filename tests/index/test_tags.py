@@ -6,6 +6,7 @@ import pytest
 
 from bench.world.people import AUTHORIZED, REPUTATION
 from bilateral.events import NewAuthorizedFeedback, NewFeedback
+from bilateral.index.queries import authorized
 from bilateral.index.queries.authorized import authorized_feedback_of
 from bilateral.index.queries.registries import agent_key, read_registries
 from bilateral.index.queries.search import search_agents
@@ -14,13 +15,31 @@ from bilateral.index.queries.search_filters import AgentSearch, Gate
 from bilateral.index.text import MAX_KEY_BYTES
 from tests.explorer.stored import NOTHING, Ledger, account
 
-TAGS = (b"fast", b"fast\0\0x", b"fast\xff", b"fast\xfe", "fast\ufffd".encode(), b"x" * 32, b"")
+TAGS = (b"fast", b"fast\0\0x", b"fast\xff", b"fast\xfe", "fast\ufffd".encode(), b"x" * 32, b"", b"fast?", b"fast?")
+
+
+@pytest.fixture
+def scores_under(engine):
+    """Finds the scores of the feedback with a tag. Each of `TAGS` has its own, from 1."""
+    ledger = Ledger(8453)
+    ledger.register(1, account("owner"), "")
+    for score, raw in enumerate(TAGS, 1):
+        padded = raw.ljust(32, b"\0")
+        ledger.log(NewAuthorizedFeedback, AUTHORIZED, 1, account(str(score)), score, padded, NOTHING, "", NOTHING, None)
+    ledger.store(engine)
+
+    def find(tag):
+        with engine.connect() as connection:
+            key = agent_key(read_registries(connection), "8453:1")
+            return {it.score for it in authorized_feedback_of(connection, key, tag=tag).items}
+
+    return find
 
 
 @pytest.mark.parametrize(
     ("tag", "found"),
     [
-        (None, {1, 2, 3, 4, 5, 6, 7}),
+        (None, {1, 2, 3, 4, 5, 6, 7, 8, 9}),
         ("fast", {1}),
         ("fast\ufffd\ufffdx", {2}),  # zeros within a tag
         ("fast\ufffd", {3, 4, 5}),
@@ -28,19 +47,25 @@ TAGS = (b"fast", b"fast\0\0x", b"fast\xff", b"fast\xfe", "fast\ufffd".encode(), 
         ("x" * 32, {6}),
         ("x" * 33, set()),
         ("", {7}),
+        ("fast?", {8, 9}),
+        ("fast\ud800", set()),
+        ("fast\0", set()),
+        ("\0", set()),
     ],
-    ids=["any", "plain", "zeros", "no text", "none", "longest", "too long", "empty"],
+    ids=[
+        *("any", "plain", "zeros", "no text", "none", "longest", "too long", "empty", "question mark"),
+        *("surrogate", "trailing zero", "zero"),
+    ],
 )
-def test_feedback_with_a_tag_has_the_bytes_that_the_tag_stands_for(engine, tag, found):
-    ledger = Ledger(8453)
-    ledger.register(1, account("owner"), "")
-    for score, raw in enumerate(TAGS, 1):
-        padded = raw.ljust(32, b"\0")
-        ledger.log(NewAuthorizedFeedback, AUTHORIZED, 1, account(str(score)), score, padded, NOTHING, "", NOTHING, None)
-    ledger.store(engine)
-    with engine.connect() as connection:
-        key = agent_key(read_registries(connection), "8453:1")
-        assert {it.score for it in authorized_feedback_of(connection, key, tag=tag).items} == found
+def test_feedback_with_a_tag_has_the_bytes_that_the_tag_stands_for(scores_under, tag, found):
+    assert scores_under(tag) == found
+
+
+@pytest.mark.parametrize(("most", "found"), [(5, {4, 5}), (4, {5}), (3, set())])
+def test_few_tags_are_compared_with_one_that_stands_for_several(scores_under, monkeypatch, most, found):
+    monkeypatch.setattr(authorized, "_MOST_TAGS", most)
+    assert scores_under("fast\ufffd") == found, "three others begin alike, and their bytes are lower"
+    assert scores_under("fast") == {1}
 
 
 def test_tag_is_searched_for_whatever_its_length(engine):

@@ -16,12 +16,13 @@ from bilateral.index.text import padded_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import ColumnElement, Connection, Row, Select
 
     from bilateral.index.queries.registries import AgentKey
 
 _TABLE: Final = schema.EVENT_TABLES[NewAuthorizedFeedback]
 _TAG_BYTES: Final = 32
+_MOST_TAGS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
         connection: The database.
         key: The agent.
         client: The client, in checksum form; None for any.
-        tag: The first tag, as summaries name it; None for any.
+        tag: The first tag, as summaries name it; None for any. A tag with U+FFFD stands for several: of the agent's
+            tags that begin as it does, the first 1,000 by their bytes are compared.
         clients: Only by these accounts; None for all.
         limit: The largest number of entries.
         cursor: The place in the list, from the former page.
@@ -89,11 +91,7 @@ def authorized_feedback_of(  # noqa: PLR0913  # one a filter
     if client is not None:
         statement = statement.where(it.client_address == client)
     if tag is not None:
-        raw = [tag.encode(errors="replace").ljust(_TAG_BYTES, b"\0")]
-        if "\N{REPLACEMENT CHARACTER}" in tag:  # for invalid UTF-8 and zeros
-            used = connection.execute(select(it.tag1).distinct().where(of_agent)).scalars()
-            raw = [each for each in used if padded_text(each) == tag]
-        statement = statement.where(it.tag1.in_(raw))
+        statement = statement.where(it.tag1.in_(_tags_named(connection, of_agent, tag)))
     if clients is not None:
         statement = statement.where(it.client_address.in_(clients))
     place = (it.block_number, it.log_index)
@@ -115,6 +113,23 @@ def authorized_feedback_by(
     query = _selection().where(it.chain_id == chain_id, it.client_address == client)
     rows = connection.execute(query.order_by(it.block_number.desc(), it.log_index.desc()).limit(limit))
     return tuple(_feedback(row) for row in rows)
+
+
+def _tags_named(connection: Connection, of_agent: ColumnElement[bool], tag: str) -> list[bytes]:
+    """Return the tags that a text names: several if it has U+FFFD, none if it has NUL or a lone surrogate."""
+    try:
+        raw = tag.encode()
+    except UnicodeEncodeError:
+        return []
+    if b"\0" in raw:
+        return []
+    exact, replaced, _ = tag.partition("\N{REPLACEMENT CHARACTER}")
+    if not replaced:
+        return [raw.ljust(_TAG_BYTES, b"\0")]
+    tag1, start = _TABLE.c.tag1, exact.encode()
+    is_alike = tag1.between(start.ljust(_TAG_BYTES, b"\0"), start.ljust(_TAG_BYTES, b"\xff"))
+    used = select(tag1).distinct().where(of_agent, is_alike).order_by(tag1).limit(_MOST_TAGS)
+    return [each for each in connection.execute(used).scalars() if padded_text(each) == tag]
 
 
 def _selection() -> Select[Any]:
