@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import copy
 import logging
+import time
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, TextIO
 
+_MOST_TEXTS: Final = 16
 _FORMAT: Final = "time=%(asctime)s level=%(levelname)s %(message)s"
 
 
@@ -36,6 +40,35 @@ class SafeFormatter(logging.Formatter):
     def formatStack(self, stack_info: str) -> str:  # noqa: N802  # the base's name
         """Return the stack of a call."""
         return _indented(stack_info)
+
+
+class SeldomFilter(logging.Filter):
+    """Passes the same text at most once in some seconds. Strangers who ask again and again do not fill the log.
+
+    It passes at most 16 texts in that time, because strangers may find a way to make texts differ.
+
+    Args:
+        seconds: The seconds.
+        clock: Tells the time in seconds.
+    """
+
+    def __init__(self, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+        """See the class."""
+        super().__init__()
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = Lock()
+        self._until: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Check that a record may be logged."""
+        text, now = record.getMessage(), self._clock()
+        with self._lock:
+            self._until = {known: end for known, end in self._until.items() if now < end}
+            if text in self._until or len(self._until) >= _MOST_TEXTS:
+                return False
+            self._until[text] = now + self._seconds
+            return True
 
 
 def safe_handler(stream: TextIO | None = None) -> logging.Handler:

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistoryError
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError, QueryTimeoutError, ReadersBusyError
+from bilateral.log_lines import SeldomFilter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,8 @@ TYPE_PREFIX: Final = "urn:bilateral:problem:"
 
 _RETRY_SECONDS: Final = 1
 _LOGGER: Final = logging.getLogger("bilateral.api")
+_DATABASE_LOGGER: Final = logging.getLogger("bilateral.api.database")
+_DATABASE_LOGGER.addFilter(SeldomFilter())  # each request fails while the database is away
 
 _STATUS: Final[Mapping[type[BilateralError], HTTPStatus]] = {
     QueryTimeoutError: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -133,7 +136,7 @@ def problem_of(error: BilateralError) -> ProblemError:
         return ProblemError(status, error.reason, str(error))
     detail = str(error)
     if isinstance(error, DatabaseUnavailableError):
-        _LOGGER.error("%s", error)  # for the operator alone: it names hosts and paths
+        _DATABASE_LOGGER.error("%s", error)  # for the operator alone: it names hosts and paths
         detail = "the database does not answer: try again later"
     return ProblemError(status, error.reason, detail, headers={"Retry-After": str(_RETRY_SECONDS)})
 

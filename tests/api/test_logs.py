@@ -13,7 +13,7 @@ from bilateral.api.app import create_app
 from bilateral.api.problems import problem_of
 from bilateral.errors import BilateralError
 from bilateral.index.errors import DatabaseUnavailableError
-from bilateral.log_lines import SafeFormatter, safe_handler
+from bilateral.log_lines import SafeFormatter, SeldomFilter, safe_handler
 from tests.api.world import served
 
 HOSTILE = "nice\r\ntime=1 level=ERROR forged \x1b[2J\x07\u202eback\u2028next\x00\ud800"
@@ -88,3 +88,42 @@ def test_operator_learns_from_the_log_what_callers_do_not(error, status, detail,
     problem = problem_of(error)
     assert (problem.status, problem.detail) == (status, detail)
     assert "db.example" in caplog.text
+
+
+def test_same_text_passes_at_most_once_in_some_seconds():
+    now = 0.0
+    seldom = SeldomFilter(10, lambda: now)
+
+    def passes(text):
+        return seldom.filter(logging.LogRecord("x", logging.ERROR, "", 1, "failed: %s", (text,), None))
+
+    assert [passes(it) for it in "aab"] == [True, False, True]
+    now = 9.9
+    assert [passes(it) for it in "abc"] == [False, False, True]
+    now = 10.0
+    assert [passes(it) for it in "abca"] == [True, True, False, False]
+
+
+def test_texts_that_differ_are_few_in_some_seconds():
+    now = 0.0
+    seldom = SeldomFilter(10, lambda: now)
+    records = [logging.LogRecord("x", logging.ERROR, "", 1, f"failed: {it}", (), None) for it in range(100)]
+    assert [seldom.filter(it) for it in records] == [True] * 16 + [False] * 84
+    now = 10.0
+    assert sum(map(seldom.filter, records)) == 16
+
+
+def test_database_that_is_away_writes_one_safe_line_however_many_ask():
+    stream = io.StringIO()
+    handler = safe_handler(stream)
+    logger = logging.getLogger("bilateral.api")
+    logger.addHandler(handler)
+    try:
+        for _ in range(100):
+            problem = problem_of(DatabaseUnavailableError(f"away: {HOSTILE}"))
+    finally:
+        logger.removeHandler(handler)
+    assert (problem.status, problem.detail) == (503, "the database does not answer: try again later")
+    (line,) = stream.getvalue().split("\n")[:-1]
+    assert is_safe(line)
+    assert r"level=ERROR away: nice\r\ntime=1 level=ERROR forged \x1b[2J" in line
