@@ -124,6 +124,7 @@ def test_unknown_paths_and_methods_are_problems(api):
 def test_models_open_no_streams_without_end(api, method):
     response = api.request(method, "/mcp", headers={"Accept": "text/event-stream"})
     assert problem(response) == (405, "method_not_allowed")
+    assert response.headers["allow"] == "POST"
 
 
 def sent(api, data):
