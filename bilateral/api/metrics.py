@@ -11,6 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from bilateral.api.recent import Recent
 from bilateral.index.queries.chains import chains
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.shared = CollectorRegistry()
         self.shared.register(_Progress(reader))
+        self._shared_text = Recent(lambda: generate_latest(self.shared))  # no rate limit holds those who ask
         self._requests = Counter(
             "bilateral_http_requests", "Requests.", ("method", "route", "status"), registry=self.registry
         )
@@ -70,7 +72,7 @@ class Metrics:
         if os.environ.get(MULTIPROCESS_FOLDER):
             counted = CollectorRegistry()
             MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
-        return generate_latest(counted) + generate_latest(self.shared)
+        return generate_latest(counted) + self._shared_text.get()
 
 
 class _Progress(Collector):

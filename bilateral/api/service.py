@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 from anyio import to_thread
 
 from bilateral.api.metrics import Metrics
+from bilateral.api.recent import Recent
 from bilateral.explorer.network import RecentNetworks
 from bilateral.index.database import default_url
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
+from bilateral.index.queries.chains import chains
 from bilateral.index.queries.registries import AgentKey, Registries, agent_key, read_registries
 from bilateral.index.readers import Reader
 from bilateral.index.single_statements import SingleStatements
@@ -48,6 +50,7 @@ class Service:
         settings: The settings.
         reader: The database.
         metrics: The figures for Prometheus.
+        progress: The progress of the chains a moment ago, for monitors.
         statements: Runs single statements in the event loop. None on SQLite.
         networks: The networks of the web pages that were made a moment ago.
     """
@@ -57,6 +60,7 @@ class Service:
         self.settings = settings
         self.reader = Reader(settings.database, seconds=settings.query_seconds, connections=settings.connections)
         self.metrics = Metrics(self.reader)
+        self.progress = Recent(partial(self.reader.read, chains))  # no rate limit holds monitors
         # A short read takes less than its way to a thread and back. This connection is the event loop's alone.
         seconds = min(_SHORT_SECONDS, settings.query_seconds)
         is_sqlite = self.reader.dialect == "sqlite"

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
+
+from bilateral.api.recent import Recent
+from bilateral.index.queries.chains import chains
+from bilateral.index.readers import Reader
 
 
 def test_a_service_at_the_head_is_ready(api):
@@ -43,3 +50,51 @@ def test_figures_count_requests_by_route_and_show_the_lag(api_with):
     assert counted["GET", "other", "404"] == 1
     (lag,) = families["bilateral_chain_lag_blocks"].samples
     assert (lag.labels, lag.value) == ({"chain_id": "31337"}, 0)
+
+
+@pytest.mark.parametrize("path", ["/readyz", "/metrics"])
+def test_monitors_read_the_database_at_most_once_a_second(api_with, monkeypatch, path):
+    queries, read = [], Reader.read
+
+    def count(reader, query, *arguments):
+        queries.append(query)
+        return read(reader, query, *arguments)
+
+    monkeypatch.setattr(Reader, "read", count)
+    with api_with() as client:
+        began = time.monotonic()
+        assert {client.get(path).status_code for _ in range(50)} == {200}
+        assert 1 <= queries.count(chains) <= 2 + time.monotonic() - began
+
+
+def test_value_is_read_again_once_it_is_old_and_a_failure_is_not_kept():
+    now, values = 0.0, iter([1, 2, None, 3])
+
+    def read():
+        value = next(values)
+        if value is None:
+            raise ValueError("away")
+        return value
+
+    recent = Recent(read, 1.0, lambda: now)
+    assert [recent.get(), recent.get()] == [1, 1]
+    now = 0.9
+    assert recent.get() == 1
+    now = 1.0
+    assert [recent.get(), recent.get()] == [2, 2]
+    now = 2.0
+    with pytest.raises(ValueError, match="away"):
+        recent.get()
+    assert [recent.get(), recent.get()] == [3, 3]
+
+
+def test_seconds_count_from_the_end_of_a_slow_read():
+    now = 0.0
+
+    def read():
+        nonlocal now
+        now += 5.0
+        return now
+
+    recent = Recent(read, 1.0, lambda: now)
+    assert [recent.get(), recent.get()] == [5.0, 5.0]

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from bilateral.api.answers import JSON, PROBLEM, adapter
 from bilateral.api.metrics import CONTENT_TYPE
 from bilateral.api.service import service_of
-from bilateral.index.queries.chains import ChainProgress, chains
+from bilateral.index.queries.chains import ChainProgress
 
 router = APIRouter(tags=["health"])
 
@@ -56,7 +56,7 @@ async def read_health() -> Response:
 def read_readiness(request: Request) -> Response:
     """Tell whether the database answers, and each chain is close to its head."""
     service = service_of(request)
-    found = service.read(chains)
+    found = service.progress.get()
     now = time.time()
     problems = [] if found else ["no chain is indexed yet"]
     for chain in found:
