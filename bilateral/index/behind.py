@@ -11,10 +11,10 @@ import threading
 from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sqlalchemy import QueuePool
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, TimeoutError  # noqa: A004  # that of the pool
 
 from bilateral.index.rows import PostgresRows, Row, Rows, place_in_postgres, rows_of
 
@@ -33,7 +33,8 @@ def rows_behind(
 ) -> Iterator[Rows]:
     """Give an access to rows that may write behind the caller's back. All is written when the context ends.
 
-    The caller must not use the connection within the context. Reads see none of the writes.
+    The caller must not use the connection within the context. Reads may see the writes or not; callers must get the
+    same rows in both cases.
 
     Args:
         engine: The database.
@@ -49,28 +50,42 @@ def rows_behind(
     if not isinstance(writing, PostgresRows) or count < _MANY or not _has_spare(engine):
         yield writing
         return
-    with engine.connect() as reading:
-        # Without all locks at once the two connections could wait for a third program, and it for them.
-        names = ", ".join(f'"{place_in_postgres(table, chain_id)}"' for table in tables)
-        try:
-            reading.exec_driver_sql(f"LOCK TABLE {names} IN ACCESS SHARE MODE NOWAIT")
-        except DBAPIError:
-            is_locked = False
-            reading.rollback()
-        else:
-            is_locked = True
-            behind = _RowsBehind(rows_of(reading), writing)
-            try:
-                yield behind
-            except BaseException:
-                behind.end(is_cancelled=True)
-                raise
-            reading.commit()  # first: a migration that waits for these locks may keep the writes waiting
-            behind.end()
-    if not is_locked:
+    reading = _locked(engine, [place_in_postgres(table, chain_id) for table in tables])
+    if reading is None:
         yield writing
-    elif behind.failure is not None:
+        return
+    with reading:
+        behind = _RowsBehind(rows_of(reading), writing)
+        try:
+            yield behind
+            reading.commit()  # before the end: a migration that waits for these locks may keep the writes waiting
+        except BaseException:
+            behind.end(is_cancelled=True)
+            raise
+        behind.end()
+    if behind.failure is not None:
         raise behind.failure
+
+
+def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
+    """Return a further connection that holds locks on some tables; None if there is none, or if it would have to wait.
+
+    Without all locks at once the two connections could wait for a third program, and it for them.
+    """
+    try:
+        reading = engine.connect()
+    except (DBAPIError, TimeoutError):  # the server, or the pool, gives no more
+        return None
+    try:
+        quoted = ", ".join(f'"{name}"' for name in names)
+        reading.exec_driver_sql(f"LOCK TABLE {quoted} IN ACCESS SHARE MODE NOWAIT")
+    except DBAPIError:
+        reading.close()
+        return None
+    except BaseException:
+        reading.close()
+        raise
+    return reading
 
 
 def _has_spare(engine: Engine) -> bool:
@@ -79,8 +94,17 @@ def _has_spare(engine: Engine) -> bool:
     return isinstance(pool, QueuePool) and pool.checkedout() < pool.size()
 
 
+def _refuse(*_arguments: Any, **_options: Any) -> NoReturn:
+    """Refuse what no batch needs: `Rows` would do it on the wrong connection.
+
+    Raises:
+        NotImplementedError: Always.
+    """
+    raise NotImplementedError("rows that are written behind cannot do this: use those of one connection")
+
+
 class _RowsBehind(Rows):
-    """Reads by one connection, and writes by another one in a thread.
+    """Reads by one connection, and writes by another one in a thread. It does what deriving rows needs, and no more.
 
     Args:
         reading: The rows as one connection reads them.
@@ -93,23 +117,36 @@ class _RowsBehind(Rows):
     def __init__(self, reading: Rows, writing: Rows) -> None:
         """See the class."""
         super().__init__(reading.connection)
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self._reading = reading
         self._writing = writing
         self._is_cancelled = False
+        self._ended = threading.Event()
         self._waiting: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name="index-behind", daemon=True)
         self._thread.start()
 
     def end(self, *, is_cancelled: bool = False) -> None:
-        """Wait until all is written.
+        """Wait until the thread has ended, whatever interrupts the wait: nobody else may use its connection before.
 
         Args:
             is_cancelled: True to leave out what is not written yet.
+
+        Raises:
+            BaseException: The wait was interrupted, by this. The thread has ended, and left out what was not written.
         """
-        self._is_cancelled = is_cancelled
-        self._waiting.put(None)
+        interruption = None
+        while True:
+            try:
+                self._is_cancelled = is_cancelled or interruption is not None
+                self._waiting.put(None)
+                self._ended.wait()  # after an interrupted `join`, Python 3.11 takes a thread that runs for a dead one
+                break
+            except BaseException as problem:  # noqa: BLE001  # it is raised below
+                interruption = problem
         self._thread.join()
+        if interruption is not None:
+            raise interruption
 
     def insert(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Rows.insert`."""
@@ -131,6 +168,8 @@ class _RowsBehind(Rows):
         """See `Rows.last_times`."""
         return self._reading.last_times(table, columns, keys)
 
+    values_after = of_blocks = delete_after = insert_unless_known = learn = _refuse
+
     def _wanted(self, table: Table, columns: tuple[str, ...], keys: Sequence[Row]) -> str:
         """See `Rows._wanted`."""
         return self._reading._wanted(table, columns, keys)  # of its own class
@@ -141,5 +180,6 @@ class _RowsBehind(Rows):
             if self.failure is None and not self._is_cancelled:
                 try:
                     write()
-                except Exception as problem:  # noqa: BLE001  # the thread that waits raises it
+                except BaseException as problem:  # noqa: BLE001  # the thread that waits raises it
                     self.failure = problem
+        self._ended.set()

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+import time
 from contextlib import ExitStack
+from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, text
-from sqlalchemy.exc import IntegrityError
+from eth_utils import keccak
+from sqlalchemy import create_engine, func, make_url, select, text
+from sqlalchemy.exc import IntegrityError, OperationalError
 
+from bench.index.generator import encoded
+from bilateral.contracts import Registry
 from bilateral.index import behind, schema
 from bilateral.index.activity import ActivityTable
+from bilateral.index.database import connect_engine
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.follow import Follower
 from bilateral.index.pool import Pool
+from bilateral.index.rows import PostgresRows, Rows
 from bilateral.index.source import Source
-from bilateral.index.store import Block
+from bilateral.index.store import Block, ChainStore
+from bilateral.index.summaries import SummaryTables
+from tests.index.comparison import assert_exact
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.test_endpoints import assert_complete
+from tests.postgres import with_driver
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
@@ -37,11 +49,36 @@ def made(monkeypatch):
     return made
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """Let no step end because it took long."""
+    monkeypatch.setattr("bilateral.index.follow._MOST_SECONDS", 600.0)
+
+
+def step_of(store, url):
+    return Follower(store, Pool(CHAIN_ID, [Source(Endpoint(url), list(REGISTRIES))]), REGISTRIES, 0).step
+
+
 @pytest.fixture
 def step(store, settled_chain):
     """Store the whole chain by one transaction."""
-    source = Source(Endpoint(settled_chain.url), list(REGISTRIES))
-    return Follower(store, Pool(CHAIN_ID, [source]), REGISTRIES, 0).step
+    return step_of(store, settled_chain.url)
+
+
+@pytest.fixture
+def limited_url(database_url, engine):
+    """The URL of the same database for a role that may have one connection."""
+    role = f"one_{uuid4().hex}"
+    with engine.begin() as connection:
+        schema_name = connection.execute(text("SELECT current_schema()")).scalar_one()
+        connection.exec_driver_sql(f"CREATE ROLE {role} LOGIN PASSWORD 'one' CONNECTION LIMIT 1")
+        connection.exec_driver_sql(f'GRANT USAGE ON SCHEMA "{schema_name}" TO {role}')
+        connection.exec_driver_sql(f'GRANT ALL ON ALL TABLES IN SCHEMA "{schema_name}" TO {role}')
+    names = {"username": role, "password": "one"}
+    yield make_url(with_driver(database_url)).set(**names).render_as_string(hide_password=False)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"DROP OWNED BY {role}")
+        connection.exec_driver_sql(f"DROP ROLE {role}")
 
 
 def assert_ended(made):
@@ -50,10 +87,66 @@ def assert_ended(made):
     assert not rows._thread.is_alive()
 
 
-def test_a_batch_is_the_same_that_one_connection_stores(step, engine, settled_chain, made):
-    step()
-    assert_ended(made)
-    assert_complete(engine, settled_chain)
+def registration(agent, owner):
+    yield encoded(Registry.IDENTITY, "Transfer", "0x" + "00" * 20, owner, agent)
+    yield encoded(Registry.IDENTITY, "Registered", agent, b"https://agent.example", owner)
+    yield wallet(agent, owner)
+
+
+def wallet(agent, account):
+    value = bytes.fromhex(account[2:])
+    return encoded(Registry.IDENTITY, "MetadataSet", agent, keccak(b"agentWallet"), b"agentWallet", value)
+
+
+def transfer(agent, owner, receiver):
+    return encoded(Registry.IDENTITY, "Transfer", owner, receiver, agent)
+
+
+def feedback(agent, client, index, value):
+    texts = keccak(b"starred"), b"starred", b"week", b"https://a.example", b"ipfs://file"
+    return encoded(Registry.BIDIRECTIONAL, "NewFeedback", agent, client, index, value, 0, *texts, bytes(32))
+
+
+def revocation(agent, client, index):
+    return encoded(Registry.BIDIRECTIONAL, "FeedbackRevoked", agent, client, index)
+
+
+def test_batches_are_the_same_that_one_connection_stores(event_chain, generator, engine, store, made):
+    alice, bob, carol = ("0x" + name * 20 for name in ("11", "22", "33"))
+    one, two = 10_001, 10_002  # the generator's agents have smaller numbers
+    first = [
+        *registration(one, alice),
+        *registration(two, alice),
+        *(feedback(one, carol, index, 10 * index) for index in (1, 2, 3)),
+        revocation(one, carol, 2),
+        feedback(two, bob, 1, 50),
+        transfer(two, alice, bob),
+        wallet(two, carol),
+    ]
+    second = [
+        revocation(one, carol, 1),
+        feedback(one, carol, 4, 70),
+        feedback(one, bob, 1, 5),
+        revocation(one, bob, 1),
+        transfer(one, alice, bob),
+        wallet(one, carol),
+        transfer(one, bob, carol),
+    ]
+    third = [
+        revocation(one, carol, 4),
+        revocation(two, bob, 1),
+        wallet(two, alice),
+        transfer(two, bob, alice),
+        feedback(two, bob, 2, 100),
+    ]
+    step = step_of(store, event_chain.url)
+    for changes in (first, second, third):
+        half = len(changes) // 2
+        event_chain.mine([*changes[:half], *generator.logs(20)])
+        event_chain.mine([*changes[half:], *generator.logs(20)])
+        step()
+    assert len(made) == 3
+    assert_exact(engine, store, event_chain)
 
 
 def test_a_write_that_fails_stores_nothing(step, engine, settled_chain, store, made):
@@ -88,6 +181,80 @@ def test_an_interruption_stores_nothing_and_leaves_no_thread(step, engine, settl
     assert_complete(engine, settled_chain)
 
 
+def test_a_commit_of_the_reading_connection_that_fails_stores_nothing(
+    step, engine, settled_chain, store, made, monkeypatch
+):
+    store.begin(Block(-1, bytes(32), 0))
+    derive = SummaryTables.derive
+
+    def lose_connection(self, events):
+        derive(self, events)
+        process = made[0].connection.connection.driver_connection.info.backend_pid
+        with engine.connect() as other:
+            assert other.execute(select(func.pg_terminate_backend(process, 60_000))).scalar_one()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SummaryTables, "derive", lose_connection)
+        with pytest.raises(OperationalError):
+            step()
+    assert_ended(made)
+    assert store.cursor().number == -1
+    step()
+    assert_complete(engine, settled_chain)
+
+
+def test_an_interrupted_wait_for_the_thread_stores_nothing_and_leaves_no_thread(
+    step, engine, settled_chain, store, made, monkeypatch
+):
+    store.begin(Block(-1, bytes(32), 0))
+    insert, end = PostgresRows.insert, behind._RowsBehind.end
+    is_ending, inserted = threading.Event(), []
+
+    def end_loudly(*arguments, **options):
+        is_ending.set()
+        end(*arguments, **options)
+
+    def insert_late(*arguments):
+        assert is_ending.wait(600)
+        for _ in range(2):
+            time.sleep(0.2)
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        insert(*arguments)
+        inserted.append(arguments)
+
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ape has a handler of its own
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(behind._RowsBehind, "end", end_loudly)
+            patch.setattr(PostgresRows, "insert", insert_late)
+            with pytest.raises(KeyboardInterrupt):
+                step()
+            assert len(inserted) == 1  # the thread has ended, after the write that was under way
+    finally:
+        signal.signal(signal.SIGINT, former)
+    assert_ended(made)
+    assert store.cursor().number == -1
+    step()
+    assert_complete(engine, settled_chain)
+
+
+def test_a_thread_that_is_ended_stores_nothing(step, engine, settled_chain, store, made, monkeypatch):
+    store.begin(Block(-1, bytes(32), 0))
+
+    def end(*_):
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PostgresRows, "insert", end)
+        with pytest.raises(SystemExit):
+            step()
+    assert_ended(made)
+    assert store.cursor().number == -1
+    step()
+    assert_complete(engine, settled_chain)
+
+
 def test_a_table_that_another_program_locks_is_waited_for_by_one_connection(
     step, engine, settled_chain, store, database_url, made
 ):
@@ -114,3 +281,34 @@ def test_a_process_with_many_connections_takes_no_second_one(step, engine, settl
         step()
     assert not made
     assert_complete(engine, settled_chain)
+
+
+def test_a_server_that_gives_no_second_connection_gets_all_by_one(engine, settled_chain, limited_url, made):
+    limited = connect_engine(limited_url)
+    try:
+        step_of(ChainStore(limited, CHAIN_ID), settled_chain.url)()
+    finally:
+        limited.dispose()
+    assert not made
+    assert_complete(engine, settled_chain)
+
+
+def test_a_pool_that_gives_no_second_connection_lets_one_do_all(engine, settled_chain, database_url, made, monkeypatch):
+    monkeypatch.setattr(behind, "_has_spare", lambda _: True)  # another thread was faster
+    small = create_engine(with_driver(database_url), pool_size=1, max_overflow=0, pool_timeout=0.1)
+    try:
+        step_of(ChainStore(small, CHAIN_ID), settled_chain.url)()
+    finally:
+        small.dispose()
+    assert not made
+    assert_complete(engine, settled_chain)
+
+
+def test_only_what_batches_need_is_done_by_two_connections(step, made):
+    step()
+    (rows,) = made
+    public = {name for name in dir(Rows) if not name.startswith("_")}
+    assert public <= vars(rows.__class__.__base__).keys()
+    for name in public - {"insert", "replace", "delete", "select", "last_times"}:
+        with pytest.raises(NotImplementedError):
+            getattr(rows, name)()
