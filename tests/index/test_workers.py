@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import time
 from itertools import pairwise
+from unittest.mock import Mock
 
 import pytest
 
+from bilateral.index import behind
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.store import Batch, Block
-from tests.index.chaos import SPAWN, Round, work
+from tests.index.chaos import MANY_LOGS, SPAWN, Round, work
 from tests.index.comparison import assert_exact
 from tests.index.proxy import Proxy
 
@@ -105,9 +107,12 @@ def test_only_some_hashes_of_deep_blocks_are_kept_and_the_first_one_stays(event_
 @pytest.mark.parametrize("seed", [1])
 def test_forty_steps_of_chaos_leave_no_row_missing_stale_or_double(event_chain, database_url, seed, monkeypatch):
     monkeypatch.setattr("bilateral.index.pool._BENCH_SECONDS", (0.05,))
+    monkeypatch.setattr(behind, "_MANY", MANY_LOGS)
+    monkeypatch.setattr(behind, "_RowsBehind", made := Mock(wraps=behind._RowsBehind))
     with Proxy(event_chain.url) as proxy:
         played = Round(seed, database_url, event_chain, proxy)
         played.run(40)
         played.close()
     assert played.happened["comparisons"] == 2
     assert played.happened["reorganise"] > 0
+    assert made.called == database_url.startswith("postgresql")  # a second connection read for some transactions
