@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -30,17 +32,33 @@ def analysis(database, market):
     return in_a_process("analyse", "--database", database, "--rpc-url", market.chain.url)
 
 
+def open_once_read(fifo, process):
+    """Open a FIFO as soon as a process reads it, and return the descriptor. To open it at once would wait for ever."""
+    while process.poll() is None:
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as problem:
+            assert problem.errno == errno.ENXIO  # nobody reads yet
+            time.sleep(0.01)
+    raise AssertionError(f"the command ended with code {process.returncode}: {process.stderr.read()}")
+
+
 @pytest.mark.parametrize("words", [("index", "analyse", "--database"), ("trust", "analyse", "--tables")], ids=" ".join)
-def test_an_interrupted_analysis_ends_with_code_130(words, tmp_path):
+def test_a_command_that_is_interrupted_while_it_reads_reviews_ends_with_code_130(words, tmp_path):
     cases = tmp_path / "cases.json"
     os.mkfifo(cases)
     place = f"sqlite:///{tmp_path / 'index.sqlite'}" if words[0] == "index" else str(tmp_path)
     command = [COMMAND[0], *words, place, *(["--out", str(tmp_path)] if words[0] == "trust" else []), "--json"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen([*command, "--reviews", str(cases)], **pipes)  # noqa: S603  # ours
-    with process, cases.open("wb"):  # this waits until the command opens the cases
-        process.send_signal(signal.SIGINT)
-        shown, told = process.communicate(timeout=120)
+    with process:
+        try:
+            writer = open_once_read(cases, process)
+            process.send_signal(signal.SIGINT)
+            shown, told = process.communicate(timeout=120)
+            os.close(writer)
+        finally:
+            process.kill()
     assert (process.returncode, shown) == (130, "")
     assert json.loads(told)["reason"] == "interrupted"
 
