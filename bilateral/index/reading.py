@@ -89,6 +89,8 @@ class Reader:
         Raises:
             ChainChangedError: A block was replaced while the range was read.
             EndpointLiesError: The endpoint contradicts itself, or others.
+            MalformedNodeAnswerError: An answer has another form, or a log cannot be decoded. Batches before it may
+                have been yielded.
         """
         first, deep = cursor.number + 1, head - JOURNAL_BLOCKS
         try:
@@ -103,6 +105,7 @@ class Reader:
         finalized = self._pool.finalized(source)
         for logs, last in found.parts:  # the thread waits for the node meanwhile
             kept = [block for number, block in known.items() if first <= number <= last]
+            # A log with malformed bytes fails here, and no second read tells: a reorganisation is not its cause.
             rows, size = self._extraction.rows(logs), _size(logs)
             for block in logs:
                 block.entries.clear()  # the rows hold all of them: a transaction needs the memory

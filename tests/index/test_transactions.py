@@ -116,6 +116,23 @@ def test_a_range_that_fails_keeps_those_before_it(settled_chain, engine, proxy):
     assert_complete(engine, settled_chain)
 
 
+def test_a_range_with_a_log_that_cannot_be_decoded_is_read_once_and_keeps_those_before_it(settled_chain, engine, proxy):
+    def malformed(parameters, result):
+        if range_of(parameters)[0] >= 500 and isinstance(result, list) and result:
+            result[0]["data"] += "0"
+        return hundred_blocks(parameters, result)
+
+    proxy.rules["eth_getLogs"] = malformed
+    store = Store(engine)
+    with pytest.raises(NoEndpointError, match="another form of bytes"):
+        follower_of(store, proxy.url).step()
+    ((_, end, _),) = store.transactions
+    assert store.cursor().number == end >= 400
+    assert [range_of(it)[0] for it in proxy.asked("eth_getLogs")].count(end + 1) == 1
+    follower_of(store, settled_chain.url).step()
+    assert_complete(engine, settled_chain)
+
+
 def test_a_reorganisation_of_ranges_that_wait_stores_nothing_of_them(event_chain, generator, engine):
     for _ in range(20):
         event_chain.mine(generator.logs(4))
