@@ -1,7 +1,9 @@
 """Spares Ape work that no test needs. Of the time of a test that sends a transaction, most is Ape's.
 
 It also keeps the processes of a run apart: Ape writes files of live networks in place, and others may read them then.
-Nothing here changes a transaction, a call, or what either returns.
+Nothing here changes a transaction or a call that a node gets, or its answer. But Ape does not look for
+code at an address any more before it calls it. If there is none, a call fails with another error than Ape's, and a
+transaction succeeds.
 """
 
 from __future__ import annotations
@@ -21,29 +23,50 @@ from ape_ethereum.trace import Trace
 from ape_foundry import provider as foundry
 from web3 import HTTPProvider
 
+_READS = ("eth_get", "eth_call", "eth_block", "eth_chainId", "eth_estimateGas", "net_", "web3_")
+"""Beginnings of the names of methods that change nothing: to ask twice does no harm."""
+
 
 class KeptConnection(HTTPProvider):
-    """A provider that asks a node on this machine by one connection a thread, and by no more code than this takes."""
+    """A provider that asks a node on this machine by one connection a thread, and by no more code than this takes.
+
+    The node may close a connection while it is not used. A read is sent once more then. A transaction is not: the node
+    may have it.
+    """
 
     def __init__(self, endpoint_uri, request_kwargs):
         super().__init__(endpoint_uri, request_kwargs)
         self._mine = threading.local()
 
     def _make_request(self, method, request_data):
+        place = urlsplit(self.endpoint_uri)
         if not hasattr(self._mine, "connection"):
             timeout = self._request_kwargs["timeout"]
-            self._mine.connection = http.client.HTTPConnection(urlsplit(self.endpoint_uri).netloc, timeout=timeout)
+            self._mine.connection = http.client.HTTPConnection(place.netloc, timeout=timeout)
         connection = self._mine.connection
+        may_repeat = connection.sock is not None and method.startswith(_READS)
+        path = (place.path or "/") + ("?" + place.query if place.query else "")
         try:
-            connection.request("POST", "/", request_data, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            content = response.read()
+            try:
+                status, content = _exchange(connection, path, request_data)
+            except (BrokenPipeError, ConnectionResetError):  # http.client.RemoteDisconnected is one of these
+                connection.close()
+                if not may_repeat:
+                    raise
+                status, content = _exchange(connection, path, request_data)
         except (OSError, http.client.HTTPException) as failure:
             connection.close()
             raise requests.ConnectionError(f"{method}: {failure}") from failure
-        if response.status != http.client.OK:
-            raise requests.HTTPError(f"{method}: HTTP status {response.status}")
+        if status != http.client.OK:
+            raise requests.HTTPError(f"{method}: HTTP status {status}")
         return content
+
+
+def _exchange(connection, path, body):
+    """Send a request, and return the status and the content of the answer."""
+    connection.request("POST", path, body, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    return response.status, response.read()
 
 
 def spare_work():
