@@ -1,8 +1,9 @@
 """A block explorer that speaks the Etherscan API (v2) and verifies as Etherscan does.
 
-It compiles what is submitted with the pinned compiler, or takes what that made of the very same input. It compares this
-with the code on the chain (immutable values masked, metadata included), and the constructor's arguments with the
-transaction that created the contract.
+It compiles what is submitted with the pinned compiler, or takes the output that a build of this project kept for the
+very same input. The code under test made that output, so one test in `test_verification` hides it, and has the explorer
+compile. The output is compared with the code on the chain (immutable values masked, metadata included), and the
+constructor's arguments with the transaction that created the contract.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unittest.mock import Mock
 
 import ape
 import pytest
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 
 from scripts._deployment import verification
 from scripts.verify import cli
+from tests.deployment import etherscan
 from tests.deployment.conftest import BASE_SEPOLIA
 from tests.deployment.etherscan import KEY, RATE_LIMIT, block_explorer, compiler_version
 
@@ -57,6 +59,15 @@ def test_contract_is_verified_and_its_page_recorded(verify, explorer, records):
     assert entry.verified
     assert entry.explorer == f"{explorer.url}/address/{entry.address}#code"
     assert f"MockRegistry: verified, {entry.explorer}" in result.output
+
+
+def test_contract_is_verified_by_an_explorer_that_compiles_it_itself(verify, records, tmp_path, monkeypatch):
+    monkeypatch.setattr(etherscan, "CACHE", tmp_path / "no builds")
+    monkeypatch.setattr(etherscan, "compile_standard_json", compiled := Mock(wraps=etherscan.compile_standard_json))
+    result = verify()
+    assert result.exit_code == 0, result.output
+    assert is_verified(records)
+    compiled.assert_called_once()
 
 
 def test_submission_says_all_that_decides_the_bytecode(verify, explorer, plan):
