@@ -18,6 +18,7 @@ from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.opinions import Kind
 from bilateral.trust.significance import adjusted, excess, fisher
+from bilateral.trust.signs import MOST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -273,13 +274,17 @@ def _tests(context: Context, link: _Found, account: Ints) -> tuple[list[Ints], l
 def _corrected(tested: Sequence[tuple[_Found, Floats]], number: int) -> Floats:
     """Correct the p-values of all links together. Certain links are facts, and take no part in it.
 
+    A link that falls short of the threshold among all tied accounts still ranks, below it, by what it is among those
+    that judged each other: to judge a tied account is rare, and rarely honest.
+
     Args:
         tested: The links, each with the p-values of its groups.
         number: The number of groups in which accounts with a link could judge each other.
     """
     q_values = np.concatenate([p_values for _, p_values in tested])
     uncertain = np.repeat([not link.certain for link, _ in tested], [len(p_values) for _, p_values in tested])
-    q_values[uncertain] = adjusted(q_values[uncertain], number)
+    among_all, alone = adjusted(q_values[uncertain], number), np.maximum(adjusted(q_values[uncertain]), 10.0**-MOST)
+    q_values[uncertain] = np.minimum(among_all, alone)
     return q_values
 
 
