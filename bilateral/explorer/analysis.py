@@ -71,7 +71,8 @@ DETECTORS: Final = tuple(
             "lockstep",
             "many young, thin raters of one subject, bursts, praise without payment, "
             "a gap between what thin and other raters say",
-            "age the accounts and use them: months and gas",
+            "age the accounts and use them: months and gas; "
+            "join a subject with hundreds of raters, of which a hundred count at most",
         ),
         (
             "retaliation",
