@@ -66,8 +66,9 @@ def step(store, settled_chain):
 
 
 @pytest.fixture
-def limited_url(database_url, engine):
-    """The URL of the same database for a role that may have one connection."""
+def limited_url(database_url, engine, store):
+    """The URL of the same database for a role that may have one connection, and that makes no tables."""
+    store.begin(Block(-1, bytes(32), 0))
     role = f"one_{uuid4().hex}"
     with engine.begin() as connection:
         schema_name = connection.execute(text("SELECT current_schema()")).scalar_one()
@@ -85,6 +86,14 @@ def assert_ended(made):
     """Check that one access wrote behind, and that its thread has ended."""
     (rows,) = made
     assert not rows._thread.is_alive()
+
+
+def assert_stored_by_the_next_step(step, engine, chain, store, made):
+    """Check that nothing was stored and no thread is left, and that a further step stores all."""
+    assert_ended(made)
+    assert store.cursor().number == -1
+    step()
+    assert_complete(engine, chain)
 
 
 def registration(agent, owner):
@@ -175,10 +184,7 @@ def test_an_interruption_stores_nothing_and_leaves_no_thread(step, engine, settl
         patch.setattr(ActivityTable, "derive", interrupt)
         with pytest.raises(KeyboardInterrupt):
             step()
-    assert_ended(made)
-    assert store.cursor().number == -1
-    step()
-    assert_complete(engine, settled_chain)
+    assert_stored_by_the_next_step(step, engine, settled_chain, store, made)
 
 
 def test_a_commit_of_the_reading_connection_that_fails_stores_nothing(
@@ -197,10 +203,7 @@ def test_a_commit_of_the_reading_connection_that_fails_stores_nothing(
         patch.setattr(SummaryTables, "derive", lose_connection)
         with pytest.raises(OperationalError):
             step()
-    assert_ended(made)
-    assert store.cursor().number == -1
-    step()
-    assert_complete(engine, settled_chain)
+    assert_stored_by_the_next_step(step, engine, settled_chain, store, made)
 
 
 def test_an_interrupted_wait_for_the_thread_stores_nothing_and_leaves_no_thread(
@@ -233,10 +236,7 @@ def test_an_interrupted_wait_for_the_thread_stores_nothing_and_leaves_no_thread(
             assert len(inserted) == 1  # the thread has ended, after the write that was under way
     finally:
         signal.signal(signal.SIGINT, former)
-    assert_ended(made)
-    assert store.cursor().number == -1
-    step()
-    assert_complete(engine, settled_chain)
+    assert_stored_by_the_next_step(step, engine, settled_chain, store, made)
 
 
 def test_a_thread_that_is_ended_stores_nothing(step, engine, settled_chain, store, made, monkeypatch):
@@ -249,10 +249,7 @@ def test_a_thread_that_is_ended_stores_nothing(step, engine, settled_chain, stor
         patch.setattr(PostgresRows, "insert", end)
         with pytest.raises(SystemExit):
             step()
-    assert_ended(made)
-    assert store.cursor().number == -1
-    step()
-    assert_complete(engine, settled_chain)
+    assert_stored_by_the_next_step(step, engine, settled_chain, store, made)
 
 
 def test_a_table_that_another_program_locks_is_waited_for_by_one_connection(
