@@ -68,7 +68,7 @@ def rows_behind(
 
 
 def _locked(engine: Engine, names: Iterable[str]) -> Connection | None:
-    """Return a further connection that holds locks on some tables; None if there is none, or if it would have to wait.
+    """Return a further connection that holds locks on some tables; None if the server refuses it or a lock at once.
 
     Without all locks at once the two connections could wait for a third program, and it for them.
     """

@@ -175,16 +175,14 @@ def mule_tree(world: World, attack: Attack) -> None:
 def exchange_star(world: World, attack: Attack) -> None:
     """Fresh accounts funded by exchanges praise one agent within days."""
     at = some_time(world)
-    owner = world.account(at, role="owner", attack=attack.number)
-    world.fund(owner)
+    owner = funded_owner(world, attack, at)
     _praise(world, attack, sybils(world, attack, at, DAY), target(world, attack, owner, at), HOUR)
 
 
 def exchange_drip(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise one agent over months, and do little else."""
     at = some_time(world)
-    owner = world.account(at, role="owner", attack=attack.number)
-    world.fund(owner)
+    owner = funded_owner(world, attack, at)
     accounts = sybils(world, attack, at, 50 * DAY)
     _praise(world, attack, accounts, target(world, attack, owner, at), 5 * DAY)
     camouflage(world, accounts, 1.0, at)
@@ -232,8 +230,7 @@ def wash_ring(world: World, attack: Attack) -> None:
 def dense_block(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise the same few agents of one owner."""
     at = some_time(world)
-    owner = world.account(at, role="owner", attack=attack.number)
-    world.fund(owner)
+    owner = funded_owner(world, attack, at)
     agents = [target(world, attack, owner, at) for _ in range(4)]
     accounts = sybils(world, attack, at, 40 * DAY)
     for one in accounts:
@@ -254,8 +251,7 @@ def sleepers(world: World, attack: Attack) -> None:
     at = world.time(START + 10 * DAY, START + 30 * DAY)
     accounts = sybils(world, attack, at, 5 * DAY, mastermind(world, attack, at))
     camouflage(world, accounts, 4.0, at)
-    owner = world.account(at, role="owner", attack=attack.number)
-    world.fund(owner)
+    owner = funded_owner(world, attack, at)
     later = world.time(START + 100 * DAY, START + 150 * DAY)
     agent = target(world, attack, owner, later - DAY)
     for one in accounts:
@@ -267,8 +263,7 @@ def sleepers(world: World, attack: Attack) -> None:
 def bribery(world: World, attack: Attack) -> None:
     """An owner sends money to honest clients, who praise its agent for it."""
     at = some_time(world)
-    owner = world.account(at, role="owner", attack=attack.number)
-    world.fund(owner)
+    owner = funded_owner(world, attack, at)
     agent = target(world, attack, owner, at)
     for place in world.random.choice(len(world.honest), attack.size, replace=False):
         client = world.honest[place]
@@ -287,8 +282,7 @@ def bribery(world: World, attack: Attack) -> None:
 def collector(world: World, attack: Attack) -> None:
     """Accounts funded by exchanges praise one agent and send what is left to one collector."""
     at = some_time(world)
-    owner = world.account(at, role="owner", attack=attack.number)
-    world.fund(owner)
+    owner = funded_owner(world, attack, at)
     sink = world.account(at, role="mule", attack=attack.number)
     accounts = sybils(world, attack, at, 40 * DAY)
     _praise(world, attack, accounts, target(world, attack, owner, at), 5 * DAY)
@@ -333,8 +327,7 @@ def punishing_gang(world: World, attack: Attack) -> None:
 def dust_proofs(world: World, attack: Attack) -> None:
     """Fresh accounts pay dust to one agent and prove their praise by it."""
     at = some_time(world)
-    owner = world.account(at, role="owner", attack=attack.number)
-    world.fund(owner)
+    owner = funded_owner(world, attack, at)
     agent = target(world, attack, owner, at)
     for one in sybils(world, attack, at, 20 * DAY):
         when = one.born + world.random.exponential(2 * DAY)
