@@ -159,6 +159,26 @@ class Deployment:
             raise DeploymentRecordError(f"invalid deployment record: {error}") from None
 
     @classmethod
+    def from_book(cls, book: bytes) -> dict[int, Self]:
+        """Read an address book, in the form of `deployments/canonical.json`.
+
+        Args:
+            book: The JSON text.
+
+        Returns:
+            The deployments by chain id. See `from_record`.
+
+        Raises:
+            DeploymentRecordError: The text is not a valid address book, or a chain of it lacks the identity registry.
+        """
+        from bilateral.deployment_records import read_book  # noqa: PLC0415  # heavy
+
+        try:
+            return {chain_id: cls._of(record) for chain_id, record in read_book(book).items()}
+        except MalformedIdentifierError as error:
+            raise DeploymentRecordError(f"invalid address book: {error}") from None
+
+    @classmethod
     def canonical(cls, chain_id: int) -> Self | None:
         """Return the registries that the authors of ERC-8004 deployed on a chain, by the packaged address book.
 

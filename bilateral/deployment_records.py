@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from bilateral.encoding import decode_object
@@ -89,7 +89,7 @@ class _BookChain(BaseModel):
 
 
 class _Book(BaseModel):
-    """The address book."""
+    """An address book."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -97,11 +97,50 @@ class _Book(BaseModel):
     groups: dict[str, dict[str, RegistryEntry]]
     chains: list[_BookChain]
 
+    @model_validator(mode="after")
+    def _check_groups(self) -> Self:
+        """Refuse a chain with a group that the book lacks."""
+        for chain in self.chains:
+            for group in chain.groups:
+                if group not in self.groups:
+                    raise ValueError(f"chain {chain.chain_id} names the group {group!r}, which is missing")
+        return self
+
 
 @cache
 def address_book() -> dict[int, DeploymentRecord]:
     """Return the records of the canonical registries, by chain id."""
-    book = _Book.model_validate_json((files("bilateral") / "deployments" / BOOK).read_bytes())
+    return read_book((files("bilateral") / "deployments" / BOOK).read_bytes())
+
+
+def is_book(text: bytes) -> bool:
+    """Check that a file seems to be an address book, and not a deployment record.
+
+    Args:
+        text: The file's content.
+    """
+    try:
+        return "groups" in decode_object(text)
+    except ValueError:
+        return False
+
+
+def read_book(text: bytes) -> dict[int, DeploymentRecord]:
+    """Read an address book.
+
+    Args:
+        text: The JSON text.
+
+    Returns:
+        The records by chain id.
+
+    Raises:
+        DeploymentRecordError: The text is not an address book.
+    """
+    try:
+        book = _Book.model_validate(decode_object(text))
+    except ValueError as error:
+        raise DeploymentRecordError(f"invalid address book: {_first_line(error)}") from None
     return {
         chain.chain_id: DeploymentRecord(
             chain_id=chain.chain_id,

@@ -75,6 +75,25 @@ def test_the_validation_registry_is_absent_where_its_authors_do_not_list_it():
     assert without == {4663, 46630, 45056, 6913, 1776, 1439, 16661, 16602}
 
 
+def test_a_book_of_the_same_form_is_read_as_the_packaged_one_is():
+    book = Deployment.from_book((RECORDS / BOOK).read_bytes())
+    assert book == {chain_id: Deployment.canonical(chain_id) for chain_id in address_book()}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"groups": {}}, "chain 1 names the group 'mainnet', which is missing"),
+        ({"chains": [{"chainId": 1, "network": "a:b", "groups": []}]}, "neither IdentityRegistry nor CompanionDirect"),
+        ({"chains": 1}, "invalid address book: chains: Input should be a valid list"),
+        ({"sources": None}, "invalid address book: sources: "),
+    ],
+)
+def test_a_malformed_book_is_refused_with_its_problem(change, problem):
+    with pytest.raises(DeploymentRecordError, match=re.escape(problem)):
+        Deployment.from_book(json.dumps(BOOK_FILE | change).encode())
+
+
 def test_an_own_record_has_the_fields_of_the_address_book():
     entry = BOOK_FILE["groups"]["mainnet"]["IdentityRegistry"]
     names = {field.alias or name for name, field in ContractRecord.model_fields.items()}
