@@ -195,6 +195,35 @@ def test_older_index_gets_the_order_of_answers_and_of_received_payments(new_data
     engine.dispose()
 
 
+@pytest.mark.parametrize("new_database_url", ["postgresql"], indirect=True)  # SQLite keeps its indexes
+def test_older_index_gets_indexes_that_lead_from_words_to_agents(new_database_url):
+    engine = connect_engine(new_database_url)
+    with engine.begin() as connection:
+        upgrade_within(connection)
+        expected = _indexes(connection)
+        for statement in (
+            "DROP INDEX file_by_id",
+            "DROP INDEX file_by_content",
+            "DROP INDEX agent_file_by_file",
+            "CREATE INDEX file_by_content ON file (content_hash)",
+            "CREATE INDEX agent_file_by_file ON agent_file (file_id)",
+            "UPDATE alembic_version SET version_num = '0020'",
+        ):
+            connection.execute(text(statement))
+    with engine.begin() as connection:
+        assert _indexes(connection) != expected
+        assert upgrade_within(connection) == "0020"
+        assert _indexes(connection) == expected
+    engine.dispose()
+
+
+def _indexes(connection):
+    """Return the indexes by which searches lead from words to agents."""
+    names = {"file_by_content", "file_by_id", "agent_file_by_file"}
+    stored = [it for table in ("file", "agent_file") for it in inspect(connection).get_indexes(table)]
+    return {it["name"]: (it["column_names"], it["dialect_options"]) for it in stored if it["name"] in names}
+
+
 def test_older_index_gets_the_notes_of_learned_payments_and_analyses(new_database_url):
     engine = connect_engine(new_database_url)
     noted = {

@@ -99,7 +99,7 @@ agent_file: Final = Table(
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
     sqlite_with_rowid=False,
 )
-Index("agent_file_by_file", agent_file.c.file_id)
+Index("agent_file_by_file", agent_file.c.file_id, postgresql_include=["chain_id", "identity_registry", "agent_id"])
 
 payment_claim: Final = Table(
     "payment_claim",

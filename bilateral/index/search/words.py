@@ -6,6 +6,7 @@ word of its own, because these languages put no spaces between words.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -21,6 +22,8 @@ MAX_WORDS: Final = 2_000
 
 LEARNT_LENGTHS: Final = range(4, 25)
 """The lengths of words that may be found by a similar word."""
+
+_ASCII_WORD: Final = re.compile("[a-z0-9]+")
 
 _UNSPACED: Final = (range(0x3040, 0x3100), range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0x20000, 0x32000))
 
@@ -43,6 +46,9 @@ def trigrams(word: str) -> set[str]:
 
 def _words(text: str) -> Iterator[str]:
     """Yield the words of a text."""
+    if text.isascii():  # as below, in a tenth of the time
+        yield from (it[:MAX_WORD] for it in _ASCII_WORD.findall(text.lower()))
+        return
     begun: list[str] = []
     for character in unicodedata.normalize("NFKD", text.casefold()).casefold():
         if unicodedata.category(character) == "Mn":  # an accent, which ends no word
