@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from bilateral.errors import BilateralError
     from bilateral.index.files.reading import ReadRows
     from bilateral.index.files.schema import Kind
+
+_LOGGER: Final = logging.getLogger("bilateral.index")
 
 IPFS_HOST: Final = "ipfs:"
 """The name under which all gateways share their limits."""
@@ -97,13 +100,16 @@ def load_file(loader: Loader, kind: Kind, uri: str, expected_hash: bytes | None,
         known: The marks of the version that is stored.
 
     Returns:
-        The outcome.
+        The outcome. An error that nobody foresaw is one too: no file may end the thread that fetches it.
     """
     try:
         document = loader.load_changes(uri, known)
         return Unchanged() if document is None else _read(kind, document, expected_hash)
     except (DocumentError, MissingExtraError) as problem:
         return _failure(uri, problem)
+    except Exception as problem:
+        _LOGGER.exception("file=%s outcome=unexpected_error", kind)
+        return Failed("unexpected_error", f"this program cannot read the file: {type(problem).__name__}")
 
 
 def host_of_file(uri: str) -> str | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, select, update
 
 from bilateral.documents import Validators
+from bilateral.index.database import snapshot
 from bilateral.index.files import schema
 from bilateral.index.files.domains import domain_files
 from bilateral.index.files.loading import IPFS_HOST, Failed, Loaded, Outcome
@@ -151,7 +152,7 @@ class FileQueue:
 
     def seconds_to_next(self) -> float | None:
         """Return the seconds until a host is due; None if no file waits for its time."""
-        with self._engine.connect() as connection:
+        with snapshot(self._engine) as connection:
             found = connection.execute(select(func.min(schema.file_host.c.next_at))).scalar_one_or_none()
         return None if found is None else max(0.0, found - self._clock())
 

@@ -103,8 +103,9 @@ file: Final = Table(
     Column("lease", LargeBinary(16)),
 )
 Index("file_by_host", file.c.host, file.c.next_at)
-Index("file_by_content", file.c.content_hash)
+Index("file_by_content", file.c.content_hash, postgresql_include=["file_id", "state"])
 Index("file_by_state", file.c.state)
+Index("file_by_id", file.c.file_id, postgresql_include=["content_hash", "state"]).ddl_if(dialect="postgresql")
 
 file_host: Final = Table(
     "file_host",

@@ -13,6 +13,7 @@ from sqlalchemy import and_, case, exists, func, insert, literal_column, or_, se
 from bilateral.index.cursor_locks import hold_cursors, number_sights
 from bilateral.index.files import schema
 from bilateral.index.files.schema import State
+from bilateral.index.queries.unindexed import unindexed
 from bilateral.index.schema import chain
 
 if TYPE_CHECKING:
@@ -92,14 +93,15 @@ def _is_of_chain() -> Any:
     """Return the condition that an event of the chain names the file, or the registration file that leads to it."""
     table, named, domain = schema.file, schema.file_reference, schema.registration_domain
     parent = schema.file.alias("parent")
-    directly = exists().where(named.c.file_id == table.c.file_id, named.c.chain_id == chain.c.chain_id)
+    # By the chain alone, SQLite would read all of its references for each file.
+    directly = exists().where(named.c.file_id == table.c.file_id, unindexed(named.c.chain_id) == chain.c.chain_id)
     other = schema.file_reference.alias("other")
     by_domain = exists().where(
         and_(
             domain.c.file_id == table.c.file_id,
             parent.c.content_hash == domain.c.content_hash,
             other.c.file_id == parent.c.file_id,
-            other.c.chain_id == chain.c.chain_id,
+            unindexed(other.c.chain_id) == chain.c.chain_id,
         )
     )
     return or_(directly, case((table.c.kind == schema.Kind.DOMAIN, by_domain), else_=literal_column("false")))

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.errors import BilateralError
     from bilateral.index.settings import FileSettings
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
@@ -61,7 +60,7 @@ class FileWorkers:
         settings: FileSettings,
         *,
         stop: threading.Event,
-        fail: Callable[[BilateralError], None],
+        fail: Callable[[Exception], None],
     ) -> None:
         """See the class. Nothing runs yet."""
         self._engine = engine
@@ -113,6 +112,9 @@ class FileWorkers:
                 if not is_transient(problem):
                     self._fail(unavailable(problem))
                     return
+            except Exception as problem:  # noqa: BLE001  # without this thread, files would wait and nobody would know
+                self._fail(problem)
+                return
 
     def _scan(self) -> None:
         """Find the files of all chains, and now and then collect those that no event names any more."""

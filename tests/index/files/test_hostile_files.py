@@ -71,6 +71,23 @@ def read(content, kind=Kind.REGISTRATION):
     return {table.name: rows for table, rows in read_content(kind, bytes(32), content).items()}
 
 
+def test_a_file_that_breaks_its_reader_fails_and_hides_no_other(story, server, monkeypatch):
+    def read(kind, content_hash, content):
+        if b"Cursed" in content:
+            raise KeyError(kind)
+        return read_content(kind, content_hash, content)
+
+    monkeypatch.setattr("bilateral.index.files.loading.read_content", read)
+    server.routes["/cursed"], server.routes["/honest"] = registration(name="Cursed"), registration(name="Honest")
+    inline = "data:application/json," + registration(name="Cursed").decode()
+    for agent_id, uri in enumerate((f"{server.url}/cursed", inline, f"{server.url}/honest"), 1):
+        story.block(*registered(uri, agent_id=agent_id))
+    story.settle()
+    told = [(it["state"], it["reason"]) for it in story.query("SELECT * FROM agent_registration ORDER BY agent_id")]
+    assert told == [("failed", "unexpected_error")] * 2 + [("loaded", None)]
+    assert story.file(f"{server.url}/cursed")["next_at"] is not None
+
+
 def test_fields_of_wrong_types_are_named_and_the_others_are_read():
     rows = read(STRANGE["wrong types"])
     (file,) = rows["registration_file"]

@@ -7,6 +7,7 @@ import json
 import random
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import select, text
@@ -187,32 +188,47 @@ def test_older_index_learns_which_domains_were_given_up(story):
     assert [it["file_id"] is None for it in found] == [False, True]
 
 
+@contextmanager
+def plans(story, table):
+    """Yield a list that gets, in the end, SQLite's plans of the queries within that name a table."""
+    statements, found = [], []
+
+    def note(_connection, _cursor, statement, parameters, *_):
+        if table in statement and statement.startswith("SELECT"):
+            statements.append((statement, parameters))
+
+    listen(story.engine, "before_cursor_execute", note)
+    yield found
+    remove(story.engine, "before_cursor_execute", note)
+    with story.engine.connect() as connection:
+        for statement, parameters in statements:
+            rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            found.append(" ".join(row[-1] for row in rows))
+
+
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # PostgreSQL plans by the number of rows
 @pytest.mark.parametrize("index", ["file_reference_by_agent", "file_reference_of_domain"])
 def test_files_of_one_agent_are_found_by_an_index(story, index):
-    statements = []
-
-    def note(_connection, _cursor, statement, parameters, *_):
-        if "file_reference" in statement:
-            statements.append((statement, parameters))
-
     story.block(*registered("https://a.example/agent.json"))
     story.block(encoded(Registry.IDENTITY, "AgentRegistered", 2, b"a.example", OWNER))
     story.block(*registered("https://b.example/agent.json"))
     story.block(encoded(Registry.IDENTITY, "AgentUpdated", 2, b"b.example", OWNER))
     story.scan_all()
-    listen(story.engine, "before_cursor_execute", note)
-    with story.engine.connect() as connection:
-        is_outdated(connection, file_id_of(Kind.DOMAIN, domain_uri("a.example"), None))
-    story.roll_back(2)
-    remove(story.engine, "before_cursor_execute", note)
-    with story.engine.connect() as connection:
-        plans = [
-            " ".join(row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters))
-            for statement, parameters in statements
-            if statement.startswith("SELECT")
-        ]
-    assert sum(f"USING INDEX {index} (chain_id=? AND registry=? AND agent_id=?" in it for it in plans) == 2, plans
+    with plans(story, "file_reference") as found:
+        with story.engine.connect() as connection:
+            is_outdated(connection, file_id_of(Kind.DOMAIN, domain_uri("a.example"), None))
+        story.roll_back(2)
+    assert sum(f"USING INDEX {index} (chain_id=? AND registry=? AND agent_id=?" in it for it in found) == 2, found
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)  # see above
+def test_chains_of_a_file_are_found_by_its_own_references(story):
+    story.block(*registered(paid().decode()))
+    with plans(story, "all_sights") as found:
+        story.scan_all()
+    assert found
+    for plan in found:
+        assert plan.count("INDEX file_reference_by_file (file_id=?)") == 2, plan
 
 
 def test_a_file_whose_event_came_back_is_not_collected_and_not_fetched_again(story, server):
