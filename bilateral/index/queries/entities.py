@@ -14,14 +14,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, select, true
+from sqlalchemy.util import LRUCache
 
+from bilateral.index.errors import LargeAnswerError
 from bilateral.index.queries import entities_agents, entities_feedback, entities_files, entities_validations
 from bilateral.index.queries.entities_dialects import entity_dialect
 from bilateral.index.queries.entities_fixed import fixed, key_of
 from bilateral.index.queries.entities_rows import ENTITIES, ChainRegistries, Rows, Scope
+from bilateral.index.readers import MOST_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Subquery
 
@@ -32,6 +35,9 @@ MODULES: Final = (entities_agents, entities_files, entities_feedback, entities_v
 
 _NESTED: Final = 2
 """Levels of entities within each other in one expression, where the engine's parser has a small stack."""
+
+_COMPILED: Final[Mapping[str, Any]] = {"compiled_cache": LRUCache(capacity=64)}
+"""The compiled statements that stay. One takes half a megabyte, and SQLAlchemy would keep up to 750 of them."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,9 @@ def read_list(
         entity: The type of the entities.
         selection: The fields.
         page: The part of the list.
+
+    Raises:
+        LargeAnswerError: The list is too large.
     """
     scope = Scope(entity_dialect(connection), tuple(chains))
 
@@ -93,8 +102,23 @@ def read_list(
 
     key = key_of(selection, page)
     prepared = None if key is None else fixed((scope, entity, key), make)
-    found: Any = connection.execute(make()) if prepared is None else prepared.all(connection, {})
-    return f"[{','.join(it or 'null' for (it,) in found)}]"
+    found: Any
+    if prepared is None:
+        found = connection.execute(make(), execution_options=_COMPILED)
+    else:
+        found = prepared.all(connection, {})
+    return _listed(it for (it,) in found)
+
+
+def _listed(entries: Iterable[str | None]) -> str:
+    """Return a JSON list of entries. SQLite makes them one by one, so too large a list ends before it takes memory."""
+    texts, size = [], 0
+    for it in entries:
+        texts.append(it or "null")
+        size += len(texts[-1])
+        if size > MOST_BYTES:
+            raise LargeAnswerError(MOST_BYTES)
+    return f"[{','.join(texts)}]"
 
 
 def read_one(
@@ -117,7 +141,7 @@ def read_one(
     rows = ENTITIES[entity](scope)
     rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))
     shown = _Assembly(scope, selection).object(rows, selection)
-    found = connection.execute(select(cast(shown, Text))).scalar_one()
+    found = connection.execute(select(cast(shown, Text)), execution_options=_COMPILED).scalar_one()
     return "null" if found is None else str(found)
 
 

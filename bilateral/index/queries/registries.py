@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _WITH_FEEDBACK: Final = (Registry.REPUTATION, Registry.BIDIRECTIONAL)
 """The kinds of registries that take open feedback."""
 
-_FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
+AGENT_FORMS: Final = "expected 8453:247, eip155:8453:247, eip155:8453:0x…#247 or eip155:8453:0x…:247"
+"""The published forms of an agent's id, for messages about one that has none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +95,7 @@ class Registries:
         found = [it for it in self.by_chain.get(chain_id, ()) if it.kind == Registry.IDENTITY]
         if not found:
             raise NotIndexedError("chain", chain_id)
-        canonical = Deployment.canonical(chain_id)
-        first = next((it for it in found if canonical is not None and it.address == canonical.identity), found[0])
-        return first.address
+        return canonical_first(chain_id, [it.address for it in found])[0]
 
     def key(self, chain_id: int, agent_id: int, identity_registry: str | None = None) -> AgentKey:
         """Return the key of an agent.
@@ -116,6 +115,17 @@ class Registries:
             raise NotIndexedError("registry", f"eip155:{chain_id}:{address}")
         reputations = tuple(it.address for it in of_identity if it.kind in _WITH_FEEDBACK)
         return AgentKey(chain_id, address, agent_id, related, reputations)
+
+
+def canonical_first(chain_id: int, identities: Sequence[str]) -> list[str]:
+    """Return the identity registries of a chain, beginning with that of ids without a registry.
+
+    Args:
+        chain_id: The chain.
+        identities: Their addresses, the oldest first.
+    """
+    canonical = Deployment.canonical(chain_id)
+    return sorted(identities, key=lambda it: canonical is None or it != canonical.identity)
 
 
 def read_registries(connection: Connection) -> Registries:
@@ -160,5 +170,5 @@ def agent_key(registries: Registries, text: str) -> AgentKey:
 def _chain_of(agent_id: AgentId, text: str) -> int:
     """Return the chain of an id."""
     if agent_id.chain_id is None or agent_id.chain_id.bit_length() > 63:  # noqa: PLR2004  # the largest of the tables
-        raise MalformedIdentifierError("an agent id with its chain", text, _FORMS)
+        raise MalformedIdentifierError("an agent id with its chain", text, AGENT_FORMS)
     return agent_id.chain_id

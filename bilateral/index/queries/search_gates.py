@@ -127,35 +127,16 @@ def passes(gate: Gate, count: int, clients: int, mean: float, bound: float | Non
     )
 
 
-def passing(gate: Gate, chain_id: int) -> list[ColumnElement[bool]]:
+def passing(gate: Gate, chain_id: int, columns: Any = summary.c) -> list[ColumnElement[bool]]:
     """Return the conditions that a summary of a chain passes a gate.
 
     Args:
         gate: The gate. It has a tag, and is not one of `is_of_few`.
         chain_id: The chain.
+        columns: The columns of the summary.
     """
-    columns = summary.c
     limits = _limits(gate, columns["count"], columns.counterparts, columns.mean, columns.lower_bound)
     return [columns.chain_id == chain_id, columns.side == gate.side, columns.tag == gate.tag, *limits]
-
-
-def count_passing(connection: Connection, gate: Gate, chains: Sequence[int], most: int) -> int:
-    """Count the summaries that pass a gate, but no more than a limit. The index of lower bounds has all that it reads.
-
-    Args:
-        connection: The database.
-        gate: As for `passing`.
-        chains: The chains.
-        most: The limit.
-    """
-    found = 0
-    for chain_id in chains:
-        rows = select(literal(1).label("one")).where(*passing(gate, chain_id)).limit(most - found)
-        rows = rows.order_by(summary.c.lower_bound.desc())  # more pass at the top
-        found += connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
-        if found >= most:
-            break
-    return found
 
 
 def has_better(passing: Gate | None = None) -> ColumnElement[bool]:

@@ -13,18 +13,18 @@ from itertools import combinations
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import func, literal, select
 
 from bilateral.bounds import scale_of_tag
 from bilateral.index.files import schema as files
 from bilateral.index.queries.prepared import Prepared
 from bilateral.index.queries.search_filters import Order
-from bilateral.index.queries.search_gates import count_passing, is_of_few
+from bilateral.index.queries.search_gates import is_of_few, passing
 from bilateral.index.queries.search_statements import KEY, Statement
 from bilateral.index.queries.search_walks import MOST_COUNTED, Walks, has_named
 from bilateral.index.queries.search_words import count_up_to
 from bilateral.index.queries.unindexed import unindexed
-from bilateral.index.schema import agent
+from bilateral.index.schema import agent, summary
 from bilateral.index.search.schema import agent_file, registration_words
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Row, Table
 
+    from bilateral.index.queries.search_filters import Gate
     from bilateral.index.queries.search_statements import Parts
     from bilateral.index.queries.search_words import Term
 
@@ -44,7 +45,7 @@ number grows with the root of the files.
 
 _USUAL_FILES: Final = 100_000
 
-MOST_LISTED: Final = 2_000
+MOST_LISTED: Final = 3_000
 """Files up to which PostgreSQL walks among their agents alone. It grows as `FEW_FILES` does.
 
 The agents are a set in memory, which the walk asks for each summary. Otherwise it reads three tables for each.
@@ -55,6 +56,12 @@ AGENTS_OF_FILE: Final = 4
 
 FEW_RATED: Final = 2_000
 """Ratings that pass a gate up to which a search begins with them."""
+
+LOOKED_AT: Final = 25 * FEW_RATED
+"""Ratings of a tag that PostgreSQL looks at to find those that pass a gate, if it can begin with the files instead.
+
+A gate that few pass takes the whole index of its tag to count, which takes longer than to look the files up.
+"""
 
 
 def find(parts: Parts, place: tuple[Any, ...] | None, count: int) -> Sequence[Row[Any]]:
@@ -71,7 +78,7 @@ def find(parts: Parts, place: tuple[Any, ...] | None, count: int) -> Sequence[Ro
     files = plans.most + 1 if not terms or matcher.are_common(terms, plans.most) else plans.count(terms)
     if files <= plans.sure:
         return plans.by_files(place, count, matcher.begins(terms))
-    has_bounds = _has_bounds(parts)
+    has_bounds = _has_bounds(parts, LOOKED_AT if files <= plans.few else None)
     if files <= plans.few and not has_bounds:
         return plans.by_files(place, count, matcher.begins(terms))
     is_of_agents = not search.gates and search.ranking in (Order.RELEVANCE, Order.UPDATED, Order.REGISTERED)
@@ -97,15 +104,43 @@ _LAST_FILE: Final = Prepared(select(func.max(registration_words.c.document_id).l
 """Finds the number of the last file, which is about the number of files."""
 
 
-def _has_bounds(parts: Parts) -> bool:
-    """Check that many ratings pass, and that the order is of lower bounds under one tag, which has an index."""
+def _has_bounds(parts: Parts, within: int | None) -> bool:
+    """Check that many ratings pass, and that the order is of lower bounds under one tag, which has an index.
+
+    Args:
+        parts: The search.
+        within: Only so many of the tag's greatest bounds may be looked at; None for all.
+    """
     search = parts.search
     if not search.gates or search.ranking not in (Order.RELEVANCE, Order.LOWER_BOUND):
         return False
     gate = search.gates[0]
     if gate.tag is None or scale_of_tag(gate.tag) is None or is_of_few(gate):
         return False
-    return count_passing(parts.connection, gate, parts.chains, FEW_RATED + 1) > FEW_RATED
+    return _count_passing(parts, gate, within) > FEW_RATED
+
+
+def _count_passing(parts: Parts, gate: Gate, within: int | None) -> int:
+    """Count the summaries that pass a gate, up to `FEW_RATED` and one. The index of lower bounds has all that it reads.
+
+    Args:
+        parts: The search.
+        gate: The gate, as for `passing`.
+        within: See `_has_bounds`.
+    """
+    found, most = 0, FEW_RATED + 1
+    for chain_id in parts.chains:
+        columns: Any = summary.c
+        if within is not None:
+            of_tag = columns.chain_id == chain_id, columns.side == gate.side, columns.tag == gate.tag
+            greatest = select(summary).where(*of_tag).order_by(columns.lower_bound.desc()).limit(within)
+            columns = greatest.subquery().c
+        rows = select(literal(1).label("one")).where(*passing(gate, chain_id, columns)).limit(most - found)
+        rows = rows.order_by(columns.lower_bound.desc())  # more pass at the top
+        found += parts.connection.execute(select(func.count()).select_from(rows.subquery())).scalar_one()
+        if found >= most:
+            break
+    return found
 
 
 class _Plans:

@@ -111,6 +111,8 @@ class Matcher:
         if not named:
             return self._vector("words", [terms])
         in_names = self._vector("name_words", named)
+        if len(named[0]) == len(terms):
+            return in_names  # the words of a file begin with those of its name
         if self._expected("name_words", named) > _MANY_NAMES:
             return and_(in_names, self._vector("words", [terms]))
         # PostgreSQL would find all files with these words by their index, only to drop most.

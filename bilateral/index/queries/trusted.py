@@ -27,7 +27,7 @@ MAX_CLIENTS: Final = 5_000
 MAX_ACCOUNTS: Final = 200
 _AUTHORIZED: Final = events.EVENT_TABLES[NewAuthorizedFeedback]
 _FALSE: Final = 0.5
-_RANKS_ONLY: Final = ("praised_by_flagged", "tied_by_others")
+_RANKS_ONLY: Final = frozenset({"praised_by_flagged", "tied_by_others", "weak_signs"})
 """The parts of a suspicion that rank an account and never flag it."""
 
 
@@ -37,11 +37,13 @@ class Suspect:
 
     Attributes:
         account: The account.
-        suspicion: The sum of its parts: the digits by which findings lie below a false discovery rate of 1.
+        suspicion: Its rank. If it is flagged, the sum of its parts, 2 or more: digits by which findings lie below a
+            false discovery rate of 1, and weak signs. Else from 0 to 1.9, by weak signs alone, which see the other
+            parts. 0 if it never acted, or if people found it innocent; 99 if they found it guilty.
         is_flagged: True if the analysis flags it.
         cluster: Its cluster; None if it is in none.
         trust: The trust that reaches it from the reader's list; None if none does, or without a list.
-        parts: The share of each detector.
+        parts: The share of each detector. `praised_by_flagged`, `tied_by_others` and `weak_signs` only rank.
     """
 
     account: str
@@ -50,6 +52,11 @@ class Suspect:
     cluster: int | None
     trust: float | None
     parts: dict[str, float]
+
+    @property
+    def found_by(self) -> tuple[str, ...]:
+        """The detectors whose findings name it."""
+        return tuple(name for name in self.parts if name not in _RANKS_ONLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,7 @@ class TrustedClients:
 
 
 def suspect(connection: Connection, chain_id: int, identity: str, account: str) -> Suspect:
-    """Return the judgement about an account. An account without findings has no suspicion.
+    """Return the judgement about an account. An account that never acted has no suspicion.
 
     Args:
         connection: The database.
@@ -202,8 +209,7 @@ def _false_clients(
         row = judged.get(client)
         if row is None or row["suspicion"] == 0:
             continue  # people reviewed it, and found it innocent
-        parts = json.loads(row["parts"])
-        evidence = row["suspicion"] - sum(parts.get(name, 0.0) for name in _RANKS_ONLY)
+        evidence = sum(part for name, part in json.loads(row["parts"]).items() if name not in _RANKS_ONLY)
         claimed, certainty = (min(it / (2 * made["threshold"]), 1.0) for it in (strength, evidence))
         if max(claimed, certainty * min(1.0, 2 * claimed)) >= _FALSE:
             false.add(client)

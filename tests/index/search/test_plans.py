@@ -98,6 +98,21 @@ def test_postgresql_walks_among_the_agents_with_the_words(connection, oracle, st
 
 
 @pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
+@pytest.mark.parametrize(("looked_at", "walks"), [(0, False), (2_000, True)], ids=["none", "all"])
+def test_postgresql_begins_with_the_files_unless_the_greatest_bounds_pass(
+    connection, oracle, statements, monkeypatch, looked_at, walks
+):
+    search = AgentSearch(text="market", gates=(Gate("starred"),))
+    files = select(func.count()).select_from(Matcher(connection).documents([Term(("market",), True)]).subquery())
+    monkeypatch.setattr(search_plans, "FEW_FILES", connection.execute(files).scalar_one())
+    monkeypatch.setattr(search_plans, "FEW_RATED", 0)
+    monkeypatch.setattr(search_plans, "LOOKED_AT", looked_at)
+    statements.clear()
+    assert keys(search_agents(connection, search, limit=1_000)) == oracle.search(search) != []
+    assert any("enable_sort" in statement for statement, _ in statements) is walks
+
+
+@pytest.mark.parametrize("world_engine", ["postgresql"], indirect=True)
 @pytest.mark.parametrize(("times", "is_asked"), [(1, False), (100, True)], ids=["too many", "few"])
 def test_agents_of_one_file_are_listed_up_to_a_limit(connection, statements, monkeypatch, let_walk, times, is_asked):
     search = AgentSearch(text="market", gates=(Gate("starred"),))
