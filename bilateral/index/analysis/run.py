@@ -45,6 +45,7 @@ class AnalysisSummary:
         findings: The number of findings.
         flagged: The number of accounts that it flags.
         trusted_accounts: The number of accounts that it spread trust from.
+        unknown_cases: The reviewed accounts that its tables do not have, in small letters. Their cases change nothing.
     """
 
     chain_id: int
@@ -57,6 +58,7 @@ class AnalysisSummary:
     findings: int
     flagged: int
     trusted_accounts: int
+    unknown_cases: tuple[str, ...]
 
 
 def identity_registries(connection: Connection) -> list[AnalysisKey]:
@@ -132,7 +134,7 @@ def _analyse_once(
         found = read_tables(connection, key.chain_id, key.identity_registry)
         unfunded = len(accounts_without_funding(connection, key))
     fitted = trust.renew(found.tables, reviews, trusted)
-    results = Results.of(fitted)
+    results = Results.of(fitted, found.places)
     summary = AnalysisSummary(
         chain_id=key.chain_id,
         identity_registry=key.identity_registry,
@@ -144,6 +146,7 @@ def _analyse_once(
         findings=results.findings.num_rows,
         flagged=int(fitted.suspicion_.flagged.sum()),
         trusted_accounts=len(trusted),
+        unknown_cases=fitted.absent_cases(),
     )
     head = {
         "block_number": state.block_number,

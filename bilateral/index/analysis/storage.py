@@ -16,6 +16,7 @@ from bilateral.index.analysis.schema import Part
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import pyarrow as pa
     from sqlalchemy import Connection, Table
 
     from bilateral.index.analysis.tables import Place
@@ -25,8 +26,6 @@ _AT_ONCE: Final = 5_000
 _SCORED: Final = {"agents": "server", "clients": "client", "validators": "validator", "buyers": "buyer"}
 """The sides by the tables of results that hold their scores."""
 
-
-_ROUNDING: Final = 1e-9
 _SUSPICION: Final = ("address", "suspicion", "cluster", "threshold_flag")
 """The columns of accounts beside those of the detectors."""
 
@@ -160,37 +159,38 @@ def _insert(connection: Connection, table: Table, key: AnalysisKey, rows: Iterat
         connection.execute(insert(table), batch)
 
 
+def _each(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table. Some thousands at once are Python's objects, which take many times the memory."""
+    for batch in table.to_batches(max_chunksize=_AT_ONCE):
+        yield from batch.to_pylist()
+
+
 def _number(value: float | None) -> float | None:
     """Return a number that databases and JSON can hold: no NaN, no infinity."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def _suspicions(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield the rows of `suspicion`: accounts with a suspicion, a cluster or trust."""
+    """Yield the rows of `suspicion`: accounts that the analysis ranks or acquits, and those with a cluster or trust."""
     trust = dict(zip(results.trust["address"].to_pylist(), results.trust["trust"].to_pylist(), strict=True))
-    for row in results.addresses.to_pylist():
+    for row in _each(results.addresses):
         account, amount, cluster, is_flagged = (row.pop(name) for name in _SUSPICION)
-        weak = row.pop("weak_signs", 0.0)  # they rank everybody, and say little about one account
-        if is_flagged:
-            amount -= weak
-        elif amount > 0:  # people found the others innocent
-            amount = sum(row.values())
-        amount = amount if amount > _ROUNDING else 0.0
-        if amount > 0 or cluster is not None or is_flagged or account in trust:
+        parts = {name: part for name, part in row.items() if part > 0}
+        if amount > 0 or parts or cluster is not None or is_flagged or account in trust:
             yield {
                 "account": account,
                 "suspicion": amount,
                 "cluster": cluster,
                 "is_flagged": is_flagged,
                 "trust": trust.get(account),
-                "parts": json.dumps({name: part for name, part in row.items() if part > 0}),
+                "parts": json.dumps(parts),
             }
 
 
 def _scores(results: Results) -> Iterator[dict[str, Any]]:
     """Yield the rows of `trust_score`: agents by their id, clients and buyers by their account."""
     for name, side in _SCORED.items():
-        for row in getattr(results, name).to_pylist():
+        for row in _each(getattr(results, name)):
             yield {
                 "side": side,
                 "subject": str(row["address"] if "address" in row else row["agent_id"]),

@@ -44,8 +44,8 @@ _MEMBERS: Final = {Part.ACTOR: "actors", Part.BENEFICIARY: "beneficiaries", Part
 def stored_results(connection: Connection, key: AnalysisKey) -> Results:
     """Return the stored results of an analysis.
 
-    Accounts without any suspicion are not stored, nor is evidence by feedback, nor what buyers paid. The rows of
-    findings are named by table, block and log.
+    Accounts that neither acted nor have part in a finding are not stored, nor is evidence by feedback, nor what buyers
+    paid, nor the reasons of cases. The rows of findings are named by table, block and log.
 
     Args:
         connection: The index's database.
@@ -66,6 +66,7 @@ def stored_results(connection: Connection, key: AnalysisKey) -> Results:
             {"address": pa.string(), "trust": pa.float64()},
             [{"address": row["account"], "trust": row["trust"]} for row in accounts if row["trust"] is not None],
         ),
+        cases=pa.table({"account": pa.array([], pa.string())}),
     )
 
 

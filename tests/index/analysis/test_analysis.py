@@ -89,9 +89,9 @@ def test_the_members_of_the_ring_are_actors_of_a_finding(analysed, market):
 
 def test_stored_results_explain_like_those_of_the_engine(analysed):
     with analysed.connect() as connection:
-        tables = read_tables(connection, *KEY.columns.values()).tables
+        found = read_tables(connection, *KEY.columns.values())
         stored = stored_results(connection, KEY)
-    computed = Results.of(Engine().fit(tables))
+    computed = Results.of(Engine().fit(found.tables), found.places)
     assert stored.agents.sort_by("agent_id").to_pylist() == [
         {name: row[name] for name in stored.agents.column_names}
         for row in computed.agents.sort_by("agent_id").to_pylist()
@@ -173,6 +173,9 @@ def test_a_reviewed_account_is_not_flagged(funded, market):
     analyse(funded, KEY, cases)
     assert innocent not in flagged(funded)
     assert rows(funded, schema.analysis)[0]["reviewed_cases"] == 1
+    with funded.connect() as connection:
+        told = explain(stored_results(connection, KEY), innocent)
+    assert told["summary"][1] == "People reviewed it and found it innocent, which overrides its findings."
 
 
 def test_trust_spreads_from_the_readers_list(funded, market):

@@ -19,11 +19,15 @@ from bilateral.index.queries.registries import agent_key, read_registries
 from bilateral.index.queries.trusted import trusted_clients
 from bilateral.trust.engine import Engine
 from bilateral.trust.policy import trusted_clients as trusted_by_engine
+from bilateral.trust.results import Results
 from bilateral.trust.reviews import Reviews
+from bilateral.trust.signs import MOST
 from tests.api.world import served
 from tests.index.analysis.conftest import KEY, collector, index
+from tests.index.analysis.story import NOBODY
 
 CHAIN = {"chain": 31337}
+ACCOUNT = ("address", "suspicion", "cluster", "threshold_flag")
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +48,13 @@ def api(analysed):
         yield client
 
 
+def chain_of(path):
+    """The parameter that names the chain; none for the paths of agents, whose ids name it."""
+    return {} if path.startswith("/v1/agents/") else CHAIN
+
+
 def get(api, path, **query):
-    answer = api.get(path, params=CHAIN | query)
+    answer = api.get(path, params=chain_of(path) | query)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -81,7 +90,41 @@ def test_an_account_is_explained_by_its_findings(api, market):
     assert [it["finding"] for it in member["findings"]] == own
     assert "actor" in {it["part"] for it in member["findings"]}
     client = get(api, f"/v1/accounts/{market.clients[0]}/trust")
-    assert (client["judgement"]["suspicion"], client["findings"]) == (0.0, [])
+    assert client["findings"] == []
+
+
+def test_the_stored_suspicion_is_the_ranking_of_the_engine(api, analysed):
+    database = open_database(analysed)
+    with snapshot(database) as connection:
+        fitted = Engine().fit(read_tables(connection, *KEY.columns.values()).tables)
+    database.dispose()
+    found = Results.of(fitted).addresses.to_pylist()
+    ranked = {row["address"]: row for row in found if row["suspicion"] > 0}
+    assert {row["threshold_flag"] for row in ranked.values()} == {True, False}
+    for account in (row["address"] for row in found):
+        told = get(api, f"/v1/accounts/{account}/trust")["judgement"]
+        if account not in ranked:
+            assert (told["suspicion"], told["parts"]) == (0.0, {})
+            continue
+        parts = ranked[account].items() - {(name, ranked[account][name]) for name in ACCOUNT}
+        assert told["suspicion"] == ranked[account]["suspicion"]
+        assert told["parts"] == {name: value for name, value in parts if value > 0}
+        if not told["is_flagged"]:
+            assert told["suspicion"] == told["parts"]["weak_signs"] <= MOST
+
+
+def test_an_account_that_never_acted_has_no_suspicion(api):
+    judgement = get(api, f"/v1/accounts/{NOBODY}/trust")["judgement"]
+    assert (judgement["suspicion"], judgement["parts"]) == (0.0, {})
+
+
+def test_checks_show_the_greatest_suspicion_of_the_accounts(api, market):
+    for agent, accounts in (("31337:9", [market.master]), ("31337:1", [market.owners[0]])):
+        figures = api.get("/v1/checks/server", params={"agent": agent}).json()["figures"]
+        ranks = [get(api, f"/v1/accounts/{it}/trust")["judgement"]["suspicion"] for it in accounts]
+        assert figures["suspicion"] == max(ranks) > 0
+    without = api.get("/v1/checks/server", params={"agent": "31337:9", "findings": "false"}).json()["figures"]
+    assert without["suspicion"] is None
 
 
 def test_an_agent_has_a_score_and_trusted_clients(api, market):
@@ -96,7 +139,7 @@ def test_an_agent_has_a_score_and_trusted_clients(api, market):
     "path", ["/v1/findings/nothing", "/v1/clusters/123456789", "/v1/agents/5:1/trusted-clients", "/v1/agents/5:1/trust"]
 )
 def test_an_unknown_name_is_not_found(api, path):
-    answer = api.get(path, params=CHAIN)
+    answer = api.get(path, params=chain_of(path))
     assert (answer.status_code, answer.json()["code"]) == (404, "not_indexed")
 
 
@@ -107,7 +150,7 @@ def test_without_an_analysis_there_is_no_answer(market, tmp_path):
     engine.dispose()
     with served(ApiSettings(database=url)) as base, httpx.Client(base_url=base, timeout=120) as client:
         for path in ("/v1/analysis", "/v1/agents/31337:1/trusted-clients"):
-            answer = client.get(path, params=CHAIN)
+            answer = client.get(path, params=chain_of(path))
             assert (answer.status_code, answer.json()["code"]) == (404, "not_indexed")
         assert client.get("/v1/findings", params=CHAIN).json()["items"] == []
 
@@ -141,6 +184,6 @@ def test_the_stored_results_give_the_same_trusted_clients_as_the_engine(engine, 
         for agent in range(1, 10):
             stored = trusted_clients(connection, agent_key(registries, f"31337:{agent}"))
             computed = trusted_by_engine(fitted, agent)
-            assert set(stored.clients) == set(computed.clients)
+            assert stored.clients == computed.clients  # in the same order
             assert set(stored.left_out) == set(computed.left_out)
             assert stored.by_list == computed.by_list

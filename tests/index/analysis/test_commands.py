@@ -77,6 +77,17 @@ def test_an_analysis_shows_its_figures(analysis, database, market):
     assert summary["flagged"] >= len(market.ring)
 
 
+def test_a_case_of_an_account_that_does_not_occur_is_told(analysis, database, tmp_path):
+    cases, absent = tmp_path / "cases.json", "0x" + "ab" * 20
+    cases.write_text(json.dumps([{"account": absent, "verdict": "innocent", "reason": "A typo."}]))
+    words = ("index", "analyse", "--database", database, "--reviews", cases)
+    code, _, told = run_here(*words)
+    assert code == 0
+    assert f'no table has the address: "{absent}"' in " ".join(told.split())
+    (summary,) = json.loads(run_here(*words, "--json")[1])
+    assert summary["unknown_cases"] == [absent]
+
+
 def test_a_stored_finding_is_explained(analysis, database, market):
     code, shown, _ = run_here("trust", "explain", market.ring[0], "--database", database, "--json")
     assert code == 0

@@ -136,6 +136,29 @@ def test_after_new_blocks_only_what_they_touch_is_computed_again_and_the_results
         assert stored(engine) == renewed
 
 
+def suspicions(engine):
+    """Return the stored suspicion of each account."""
+    with snapshot(engine) as connection:
+        return dict(connection.execute(select(schema.suspicion.c.account, schema.suspicion.c.suspicion)).all())
+
+
+def test_the_ranking_of_an_account_follows_what_its_neighbours_do(engine, event_chain, story, catch_up):
+    world = story(event_chain)
+    catch_up()
+    analyst = Analyst(engine, KEY)
+    analyst.analyse()
+    before = suspicions(engine)
+    world.mine(feedback(2, CLIENTS[0], 0))
+    catch_up()
+    analyst.analyse()
+    after = suspicions(engine)
+    beside = CLIENTS[1::4]  # those who judge agent 2, and did nothing since
+    assert all(0 < before[it] < 2 for it in beside)
+    assert any(before[it] != after[it] for it in beside)
+    analyse(engine, KEY)
+    assert suspicions(engine) == after
+
+
 def payments(*rows):
     """Return rows of payments: name, payer, payee, agent."""
     return [(f"0xab:{log}", payer, payee, agent, 1.0, 0.0) for log, (payer, payee, agent) in enumerate(rows)]
