@@ -39,6 +39,8 @@ _PROBLEMS: Final = {
     "of the file or the user, or name another --database.",
     ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
     "database of an index, or make a new one.",
+    ("unable to open",): "the database file cannot be opened, as a folder cannot: change its permissions, or name "
+    "another --database.",
     ("not a database", "malformed"): "the database file is damaged, or of another program: restore it, or name "
     "another --database.",
     ("connection", "server closed", "terminating"): "the server of the database does not answer: start it, or correct "
@@ -76,13 +78,14 @@ def open_database(url: str | None = None) -> Engine:
         DatabaseUnavailableError: The database cannot be opened.
     """
     engine = connect_engine(url)
-    with engine.begin() as connection:
+    with snapshot(engine) as connection:  # it waits for nobody who writes
         revision = stored_revision(connection)
-        if revision is None:
-            from bilateral.index.migrate import upgrade_within  # noqa: PLC0415  # slow, and for new databases only
+    if revision is None:
+        from bilateral.index.migrate import upgrade_within  # noqa: PLC0415  # slow, and for new databases only
 
+        with engine.begin() as connection:
             upgrade_within(connection)
-            return engine
+        return engine
     require_known_revision(revision)
     if revision != schema.REVISION:
         raise OlderSchemaError(revision, schema.REVISION)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bilateral.errors import BilateralError
+from bilateral.errors import BilateralError, InvalidArgumentError
 
 
 class CursorMovedError(BilateralError):
@@ -161,6 +161,53 @@ class OtherRegistriesError(BilateralError):
         self.left_out = left_out
 
 
+class OtherFirstBlockError(BilateralError):
+    """The database has a chain from another first block on than the settings name.
+
+    Attributes:
+        chain_id: The chain.
+        begun: The first block that the database has.
+        wanted: The first block of the settings.
+    """
+
+    reason = "other_first_block"
+
+    def __init__(self, chain_id: int, begun: int, wanted: int) -> None:
+        """Compose the message from both blocks."""
+        first, last = min(begun, wanted), max(begun, wanted) - 1
+        change = "would be missing" if wanted < begun else "would stay"
+        super().__init__(
+            f"the database has chain {chain_id} from block {begun} on, and the first block is to be {wanted}: blocks "
+            f"{first} to {last} {change}. Leave --from-block (from_block in a file) out to go on with this database, "
+            "or name another --database"
+        )
+        self.chain_id = chain_id
+        self.begun = begun
+        self.wanted = wanted
+
+
+class FirstBlockAheadError(BilateralError):
+    """A chain does not reach the first block to index yet.
+
+    Attributes:
+        chain_id: The chain.
+        first_block: The first block to index.
+        head: The number of the chain's last block.
+    """
+
+    reason = "first_block_ahead"
+
+    def __init__(self, chain_id: int, first_block: int, head: int) -> None:
+        """Compose the message from both blocks."""
+        super().__init__(
+            f"the last block of chain {chain_id} is {head}, and the first block to index is {first_block}: name an "
+            "earlier --from-block, or run without --until-head to wait for it"
+        )
+        self.chain_id = chain_id
+        self.first_block = first_block
+        self.head = head
+
+
 class NewerSchemaError(BilateralError):
     """A newer version of this package made the tables.
 
@@ -216,6 +263,20 @@ class NotIndexedError(BilateralError):
         super().__init__(f"the index has no {kind} {name}")
         self.kind = kind
         self.name = name
+
+
+class LargeAnswerError(InvalidArgumentError):
+    """A query has an answer that is too large."""
+
+    reason = "answer_too_large"
+
+    def __init__(self, most: int) -> None:
+        """Compose the message.
+
+        Args:
+            most: The largest answer, in bytes.
+        """
+        super().__init__(f"the answer has more than {most} bytes: ask for fewer entries, or for fewer texts")
 
 
 class QueryTimeoutError(BilateralError):

@@ -13,17 +13,19 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.errors import (
     MalformedNodeAnswerError,
 )
+from bilateral.index.arrivals import Arrivals
 from bilateral.index.errors import (
     ChainChangedError,
     CursorMovedError,
     EndpointLiesError,
+    FirstBlockAheadError,
 )
 from bilateral.index.interpreter import tuned_interpreter
 from bilateral.index.reading import ENDPOINT_FAILURES, Reader
-from bilateral.index.store import Batch, Block, ChainStore
+from bilateral.index.store import Block, ChainStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from bilateral.contracts import Registry
     from bilateral.index.pool import Pool
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 _MOST_CHANGES: Final = 3
 
 ENOUGH_LOGS: Final = 50_000
-_ENOUGH_BYTES: Final = 64 * 1024**2
-"""Logs, and bytes of their data as text, that one transaction stores far from the head: more would cost memory."""
+_ENOUGH_BYTES: Final = 40 * 1024**2
+"""Logs, and bytes that their data takes in memory, that one transaction stores far from the head."""
 
 _MOST_SECONDS: Final = 2.0
 """Seconds of reading after which logs are stored, however few they are."""
@@ -111,6 +113,7 @@ class Follower:
 
         Raises:
             NoEndpointError: No endpoint is usable now; try again later.
+            FirstBlockAheadError: The chain does not reach the first block; try again later.
         """
         changes = 0
         while True:
@@ -133,60 +136,65 @@ class Follower:
 
     def _step(self, source: Source) -> Step:
         """Take one step with one endpoint."""
+        cursor = self._store.cursor()  # before the head, which another worker may have passed meanwhile
         head = self._pool.head(source)
-        cursor = self._store.cursor() or self._begin(source)
+        cursor = cursor or self._begin(source, head)
         if not self._is_canonical(source, cursor, head):
             self._confirm_reorganization(source, cursor, head)
             return self._roll_back(source, cursor, head)
         if cursor.number >= head:
+            self._store.head_notes.take(cursor, head)
             return Step(Outcome.WAITED, cursor.number, head, 0, source.name)
-        return self._advance(source, cursor, head)
+        try:
+            return self._advance(source, cursor, head)
+        except ENDPOINT_FAILURES:
+            self._store.head_notes.take(cursor, head)
+            raise
 
     def _advance(self, source: Source, cursor: Block, head: int) -> Step:
         """Read ranges of blocks, and store them by one transaction, so that each page that changes is written once.
 
-        A range that cannot be read does not lose those before it, unless a reorganisation replaced them too.
+        A range that cannot be read does not lose those before it, unless a reorganisation replaced them too. Batches
+        whose transaction fails do not wait any more, so it is not tried again.
         """
-        until, waiting, end, events = time.monotonic() + _MOST_SECONDS, list[Batch](), cursor, 0
+        until, end, events = time.monotonic() + _MOST_SECONDS, cursor, 0
+        waiting = Arrivals(self._store, cursor)
         try:
             while end.number < head and time.monotonic() < until and not self._is_enough(waiting):
                 for batch in self._reader.read(source, end, head):
                     if self._is_enough(waiting):
-                        full, waiting = waiting, []  # first: a transaction that fails is not tried again
-                        events += self._append(cursor, full)
-                        cursor = end
-                    waiting.append(batch)
+                        events += waiting.store()
+                        waiting = Arrivals(self._store, end)
+                    waiting.add(batch)
                     end = batch.end
+            if waiting:
+                events += waiting.store()
         except Exception as problem:
             may_be_replaced = isinstance(problem, ChainChangedError)
             if waiting and (not may_be_replaced or self._is_canonical(source, end, head)):
                 with suppress(CursorMovedError, DBAPIError):  # the next step meets it again; the first failure counts
-                    self._append(cursor, waiting)
+                    waiting.store()
             raise
-        if waiting:
-            events += self._append(cursor, waiting)
+        finally:
+            waiting.drop()
         return Step(Outcome.ADVANCED, end.number, head, events, source.name)
 
-    def _is_enough(self, batches: Sequence[Batch]) -> bool:
+    def _is_enough(self, waiting: Arrivals) -> bool:
         """Return True if batches are enough for one transaction."""
-        return sum(it.count for it in batches) >= self._enough or sum(it.size for it in batches) >= _ENOUGH_BYTES
+        return waiting.count >= self._enough or waiting.size >= _ENOUGH_BYTES
 
-    def _append(self, cursor: Block, batches: Sequence[Batch]) -> int:
-        """Store batches by one transaction, and return the number of their logs."""
-        batch = Batch.joined(batches)
-        self._store.append(cursor, batch)
-        return batch.count
+    def _begin(self, source: Source, head: int) -> Block:
+        """Set the cursor before the first block, and return it.
 
-    def _begin(self, source: Source) -> Block:
-        """Set the cursor before the first block."""
-        if self._first_block == 0:
-            self._store.begin(Block(-1, bytes(32), 0))
-            return Block(-1, bytes(32), 0)
-        header = source.header(self._first_block - 1)
-        if header is None:
-            raise MalformedNodeAnswerError(f"{source.name} lacks block {self._first_block - 1}")
-        self._store.begin(header.block)
-        return header.block
+        Raises:
+            FirstBlockAheadError: The chain does not have that block yet.
+        """
+        if head < self._first_block - 1:
+            raise FirstBlockAheadError(self._pool.chain_id, self._first_block, head)
+        before = self._before_first(source)
+        self._reader.start(source, before, head)  # the node answers while PostgreSQL makes the chain's tables
+        self._store.begin(before)
+        return before
 
     def _roll_back(self, source: Source, cursor: Block, head: int) -> Step:
         """Remove the blocks that are not in the chain any more."""
@@ -216,14 +224,23 @@ class Follower:
             )
 
     def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
-        """Check that the chain still holds a block."""
+        """Check that the chain still holds a block.
+
+        Raises:
+            EndpointLiesError: The endpoint has the block, though its head is before it.
+        """
         if block.number < 0:
             return True
-        header = source.header(block.number) if block.number <= head else None
-        return header is not None and header.block.hash == block.hash
+        header = source.header(block.number)
+        if header is None or header.block.hash != block.hash:
+            return False
+        if block.number > head:
+            said = f"its head moved back to {head}, and it still has block {block.number}"
+            raise EndpointLiesError(source.name, said)
+        return True
 
     def _fork(self, source: Source, cursor: Block, head: int) -> Block:
-        """Return the latest block with a known hash that is still in the chain."""
+        """Return the latest block with a known hash that is still in the chain; without one, that before the first."""
         known = self._store.checkpoints(cursor.number)
 
         gone, step = -1, 1  # known[gone] is not in the chain; blocks before a canonical one are canonical too
@@ -232,10 +249,23 @@ class Follower:
                 break
             gone, step = at, 2 * step
         else:
-            raise EndpointLiesError(source.name, "it has none of the blocks that are indexed, not even the first")
+            return self._before_first(source)
         kept = at
         while kept - gone > 1:
             middle = (kept + gone) // 2
             gone, kept = (gone, middle) if self._is_canonical(source, known[middle], head) else (middle, kept)
         header = source.header(known[kept].number) if known[kept].number >= 0 else None
         return known[kept] if header is None else header.block
+
+    def _before_first(self, source: Source) -> Block:
+        """Return the block before the first one to index, as the chain has it now.
+
+        Raises:
+            MalformedNodeAnswerError: The chain has become shorter than that.
+        """
+        if self._first_block == 0:
+            return Block(-1, bytes(32), 0)
+        header = source.header(self._first_block - 1)
+        if header is None:
+            raise MalformedNodeAnswerError(f"{source.name} lacks block {self._first_block - 1}")
+        return header.block

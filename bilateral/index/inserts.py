@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy.dialects import postgresql, sqlite
@@ -22,4 +23,10 @@ def insert_into(connection: Connection, table: Table) -> Any:
 def insert_new(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows, but for those whose keys the table has already."""
     if rows:
-        connection.execute(insert_into(connection, table).on_conflict_do_nothing(), list(rows))
+        connection.execute(_insert_new(connection.dialect.name, table), list(rows))
+
+
+@cache
+def _insert_new(engine: str, table: Table) -> Any:
+    """Return the insert of `insert_new`. To make it takes as long as to insert a row."""
+    return _INSERT[engine](table).on_conflict_do_nothing()

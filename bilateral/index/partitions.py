@@ -27,10 +27,15 @@ def create_partitions(connection: Connection, chain_id: int) -> None:
     if connection.dialect.name != "postgresql":
         return
     connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _ADVISORY_LOCK})
-    for table in schema.PARTITIONED_TABLES:
-        name = schema.partition_name(table, chain_id)
-        if connection.execute(text("SELECT to_regclass(:name)"), {"name": name}).scalar_one() is None:
-            connection.exec_driver_sql(f'CREATE TABLE "{name}" (LIKE "{table.name}" INCLUDING ALL)')
-            connection.exec_driver_sql(
-                f'ALTER TABLE "{table.name}" ATTACH PARTITION "{name}" FOR VALUES IN ({chain_id:d})'
-            )
+    names = {schema.partition_name(table, chain_id): table.name for table in schema.PARTITIONED_TABLES}
+    known = text("SELECT name FROM unnest(CAST(:names AS text[])) name WHERE to_regclass(name) IS NOT NULL")
+    for name in connection.execute(known, {"names": list(names)}).scalars():
+        del names[name]
+    # All by one call: each answer of the server would be waited for.
+    statements = [
+        f'CREATE TABLE "{name}" (LIKE "{parent}" INCLUDING ALL);'
+        f'ALTER TABLE "{parent}" ATTACH PARTITION "{name}" FOR VALUES IN ({chain_id:d})'
+        for name, parent in names.items()
+    ]
+    if statements:
+        connection.exec_driver_sql(";".join(statements))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import create_engine, event, make_url
@@ -13,8 +15,15 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from bilateral.errors import InvalidArgumentError
 from bilateral.index import schema
 from bilateral.index.database import default_url, unavailable
-from bilateral.index.errors import OlderSchemaError, QueryTimeoutError, ReadersBusyError
+from bilateral.index.errors import (
+    DatabaseUnavailableError,
+    LargeAnswerError,
+    OlderSchemaError,
+    QueryTimeoutError,
+    ReadersBusyError,
+)
 from bilateral.index.revisions import require_known_revision, stored_revision
+from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +55,14 @@ PREPARED: Final = 500
 """The statements that each connection to PostgreSQL keeps prepared."""
 
 _CACHE_KIB: Final = 16 * 1024
+
+MOST_BYTES: Final = 32 * 1024 * 1024
+"""The bytes of the largest value that SQLite makes, and of the largest answer to a GraphQL query.
+
+A file of a stranger has up to 1 MiB, and a query may name it thousands of times.
+"""
+
+_TOO_LARGE: Final = "string or blob too big"
 
 _MAPPED_BYTES: Final = 64 * 1024**3
 """Bytes of a database file that SQLite reads without a copy. The pages belong to the system, which takes them back."""
@@ -111,6 +128,7 @@ class Reader:
         Raises:
             QueryTimeoutError: The visit took too long.
             ReadersBusyError: No connection became free in time.
+            LargeAnswerError: SQLite would make a value that is too large.
             DatabaseUnavailableError: The database does not answer.
         """
         deadline = time.monotonic() + self.seconds - spent
@@ -123,7 +141,11 @@ class Reader:
             raise ReadersBusyError from None
         except DBAPIError as problem:
             said = str(problem.orig)
-            if said == "interrupted" or getattr(problem.orig, "sqlstate", None) in (CANCELED, _ABANDONED):
+            if said == _TOO_LARGE:
+                raise LargeAnswerError(MOST_BYTES) from None
+            # The reason of the server is lost if it came together with the former answer.
+            was_late = problem.connection_invalidated and time.monotonic() > deadline
+            if was_late or said == "interrupted" or getattr(problem.orig, "sqlstate", None) in (CANCELED, _ABANDONED):
                 raise QueryTimeoutError(self.seconds) from None
             raise unavailable(problem) from None
 
@@ -172,6 +194,10 @@ def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool
         raise InvalidArgumentError(f"the database is sqlite or postgresql, not {backend}")
     if backend == "postgresql":
         parsed = parsed.set(drivername="postgresql+psycopg")
+    elif parsed.database and not parsed.database.startswith("file:") and not Path(parsed.database).exists():
+        # The driver would make an empty file.
+        path = quoted(parsed.database)
+        raise DatabaseUnavailableError(f"the database {path} does not exist: bilateral index run makes it")
     options = {_BRIEF: is_brief}
     engine = create_engine(
         parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options
@@ -186,6 +212,7 @@ def _prepare_sqlite(engine: Engine, seconds: float) -> None:
     @event.listens_for(engine, "connect")
     def set_up(connection: Any, record: Any) -> None:
         connection.isolation_level = None
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
         for pragma in (
             "query_only = ON",
             f"busy_timeout = {int(seconds * 1000)}",

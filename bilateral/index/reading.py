@@ -39,6 +39,12 @@ _FEW_BLOCKS: Final = 8
 _MAX_LOGS: Final = 10_000
 """Logs of one batch, but for those of one block."""
 
+_LONG_DATA: Final = 32_000
+"""The characters of a log's data up to which it counts as the endpoint writes it."""
+
+_TIMES_IN_MEMORY: Final = 3
+"""The memory of a long log, as a multiple of its data."""
+
 
 @dataclass(frozen=True)
 class _Range:
@@ -75,6 +81,12 @@ class Reader:
         self._ranges = 0
         self._ahead: Ahead[_Range] = Ahead()
 
+    def start(self, source: Source, cursor: Block, head: int) -> None:
+        """Begin to read the next range of blocks in a thread, unless that was begun. See `read`."""
+        first = cursor.number + 1
+        if first <= head and not self._ahead.is_under_way:
+            self._ahead.start((source, first), lambda: self._fetch(source, first, head))
+
     def read(self, source: Source, cursor: Block, head: int) -> Iterator[Batch]:
         """Read the next range of blocks, check it, and yield it in batches.
 
@@ -100,8 +112,7 @@ class Reader:
         if found is None or not (found.headers or (found.later is not None and found.later.number <= deep)):
             found = self._fetch(source, first, head)
         known = self._check_dense(source, cursor, found) if found.headers else self._check_sparse(source, cursor, found)
-        if (behind := found.end + 1) <= head:
-            self._ahead.start((source, behind), lambda: self._fetch(source, behind, head))
+        self.start(source, known[found.end], head)
         finalized = self._pool.finalized(source)
         for logs, last in found.parts:  # the thread waits for the node meanwhile
             kept = [block for number, block in known.items() if first <= number <= last]
@@ -232,9 +243,11 @@ class Reader:
 
 
 def _require_of_block(source: Source, block: Block, logs: BlockLogs) -> None:
-    """Check that logs are of a block, not of another one with its number."""
+    """Refuse logs that are of another block with the number of a block, or that say another time than the block."""
     if logs.hash != block.hash:
         raise EndpointLiesError(source.name, f"the logs of block {block.number} are of another block")
+    if logs.time not in (None, block.time):
+        raise EndpointLiesError(source.name, f"the logs of block {block.number} say another time than the block")
 
 
 def _sample(numbers: Sequence[int], first: int, last: int) -> set[int]:
@@ -263,5 +276,10 @@ def _split(logs: Sequence[BlockLogs], end: int) -> Iterator[tuple[Sequence[Block
 
 
 def _size(logs: Sequence[BlockLogs]) -> int:
-    """Return the bytes of the data of logs, as the endpoint writes them."""
-    return sum(len(entry.data) for block in logs for entry in block.entries)
+    """Return the bytes that the data of logs takes in memory, about.
+
+    A short log counts as the endpoint writes it. The decoded texts of a long one, and their raw bytes if they are
+    invalid, are held until the end of the transaction.
+    """
+    sizes = [len(entry.data) for block in logs for entry in block.entries]
+    return sum(it if it <= _LONG_DATA else it * _TIMES_IN_MEMORY for it in sizes)

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bilateral.contracts import Deployment
+from bilateral.deployment_records import is_book
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.payments.terms import PaymentTerms
+from bilateral.invalid_fields import first_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -26,12 +28,14 @@ class ChainSettings:
         deployments: Its registries; the packaged ones of the nodes' chain if empty.
         from_block: The first block to index; None for the block in which the registries appeared.
         payments: The terms on which transfers to agents count as payments; None to leave payments out.
+        books: Address books, which have a deployment by chain id. Each must have the nodes' chain.
     """
 
     rpc_urls: tuple[str, ...]
     deployments: tuple[Deployment, ...] = ()
     from_block: int | None = None
     payments: PaymentTerms | None = None
+    books: tuple[Mapping[int, Deployment], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse settings that describe no chain."""
@@ -143,40 +147,41 @@ def read_settings(path: Path) -> IndexSettings:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise InvalidArgumentError(f"{path} cannot be read: {problem}") from None
     except ValidationError as problem:
-        raise InvalidArgumentError(f"{path}: {_first_problem(problem)}") from None
+        raise InvalidArgumentError(f"{path}: {first_problem(problem)}") from None
     chains = tuple(_chain_settings(it, path.parent) for it in found.chain)
     files = FileSettings(**{**dict(found.files), "gateways": tuple(found.files.gateways)})
     return IndexSettings(chains, found.database, found.poll_seconds, files)
 
 
-def read_deployments(paths: Sequence[Path]) -> tuple[Deployment, ...]:
-    """Read deployment records.
+def read_deployments(paths: Sequence[Path]) -> tuple[tuple[Deployment, ...], tuple[Mapping[int, Deployment], ...]]:
+    """Read deployment records and address books.
 
     Args:
         paths: The files.
 
+    Returns:
+        The deployments of the records, and each address book as deployments by chain id.
+
     Raises:
         InvalidArgumentError: A file cannot be read.
-        DeploymentRecordError: A file is not a deployment record.
+        DeploymentRecordError: A file is neither a deployment record nor an address book.
     """
-    found = []
+    found: list[Deployment] = []
+    books: list[Mapping[int, Deployment]] = []
     for path in paths:
         try:
-            found.append(Deployment.from_record(path.read_bytes()))
+            content = path.read_bytes()
         except OSError as problem:
             raise InvalidArgumentError(f"the deployment record {path} cannot be read: {problem.strerror}") from None
-    return tuple(found)
+        if is_book(content):
+            books.append(Deployment.from_book(content))
+        else:
+            found.append(Deployment.from_record(content))
+    return tuple(found), tuple(books)
 
 
 def _chain_settings(found: _ChainTable, folder: Path) -> ChainSettings:
     """Return the settings of one chain; its deployment records are found from a folder."""
-    deployments = read_deployments([folder / name for name in found.deployments])
+    deployments, books = read_deployments([folder / name for name in found.deployments])
     payments = None if found.payments is None else PaymentTerms(**dict(found.payments))
-    return ChainSettings(tuple(found.rpc_urls), deployments, found.from_block, payments)
-
-
-def _first_problem(problem: ValidationError) -> str:
-    """Return the first problem of a file, with the name of the setting."""
-    first = problem.errors()[0]
-    place: Sequence[Any] = first["loc"]
-    return f"{'.'.join(map(str, place))}: {first['msg']}"
+    return ChainSettings(tuple(found.rpc_urls), deployments, found.from_block, payments, books)

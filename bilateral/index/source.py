@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 MOST_BLOCKS: Final = 10_000
 """The most blocks to ask for at once: what most public endpoints allow."""
 
-FIRST_BLOCKS: Final = 50
+FIRST_BLOCKS: Final = 20
 """The blocks to ask for first, to learn how many logs they hold."""
 
 HEADERS_AT_ONCE: Final = 100
 """The headers to ask for in one batch."""
+
+_USUAL_DATA: Final = 1_000
+"""The characters of a usual log's data, as endpoints write them."""
 
 _LOSS_SECONDS_KEPT: Final = 30 * 24 * 3600
 """Seconds for which an endpoint that left out logs is read twice."""
@@ -182,7 +185,7 @@ class Source:
             except (NodeError, NodeTimeoutError, MalformedNodeAnswerError) as error:
                 last = self._react(error, first, end, refusals, waits) or last
             else:
-                self.size.accepted(end - first + 1, sum(len(block.entries) for block in logs))
+                self.size.accepted(end - first + 1, _weight(logs))
                 return logs, end
         raise AssertionError  # `count` does not end
 
@@ -236,6 +239,14 @@ class Source:
         if any(entry is None for entry in entries):
             raise MalformedNodeAnswerError(f"{self.name} lacks a block of {numbers[0]} to {numbers[-1]}")
         return [_header(entry) for entry in entries if entry is not None]
+
+
+def _weight(logs: Sequence[BlockLogs]) -> int:
+    """Return the number of logs, or that of usual logs with as much data if the logs have more data than usual."""
+    return max(
+        sum(len(block.entries) for block in logs),
+        sum(len(entry.data) for block in logs for entry in block.entries) // _USUAL_DATA,
+    )
 
 
 def _sleep(seconds: float) -> bool:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
 from bilateral.index import schema
+from bilateral.index.database import snapshot
 from bilateral.index.files.references import count_files
+from bilateral.times import moment
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sqlalchemy import Engine
 
 
@@ -65,7 +68,7 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
         engine: The database.
     """
     table = schema.chain
-    with engine.connect() as connection:
+    with snapshot(engine) as connection:
         rows = connection.execute(select(table).order_by(table.c.chain_id)).mappings().all()
         files = {row["chain_id"]: count_files(connection, row["chain_id"]) for row in rows}
     return [
@@ -73,24 +76,19 @@ def chain_statuses(engine: Engine) -> list[ChainStatus]:
             chain_id=row["chain_id"],
             first_block=row["first_block"],
             block=row["block_number"],
-            block_time=_moment(row["block_time"]),
+            block_time=moment(row["block_time"]),
             head=row["head_number"],
             lag=max(0, row["head_number"] - row["block_number"]),
             finalized=row["finalized_number"],
             event_rows=row["event_rows"],
             endpoint=row["endpoint"],
-            updated_at=_moment(row["updated_at"]),
+            updated_at=moment(row["updated_at"]),
             reorganizations=row["reorganizations"],
             last_reorganization_at=(
-                None if row["last_reorganization_at"] is None else _moment(row["last_reorganization_at"])
+                None if row["last_reorganization_at"] is None else moment(row["last_reorganization_at"])
             ),
             last_reorganization_depth=row["last_reorganization_depth"],
             **{f"files_{state}": count for state, count in files[row["chain_id"]].items()},
         )
         for row in rows
     ]
-
-
-def _moment(seconds: int) -> datetime:
-    """Return a moment in UTC."""
-    return datetime.fromtimestamp(seconds, UTC)

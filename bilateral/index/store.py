@@ -13,22 +13,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, select, update
 
-from bilateral.events import NewFeedback, ResponseAppended
 from bilateral.index import schema
 from bilateral.index.activity import RAISING, ActivityTable, agent_activity
 from bilateral.index.agents import IDENTITY_EVENTS, AgentTables
 from bilateral.index.analysis.storage import forget_blocks
-from bilateral.index.behind import rows_behind
+from bilateral.index.behind import pays_behind
 from bilateral.index.cursor_locks import own_cursor
 from bilateral.index.derived import Journal, undo
 from bilateral.index.errors import CursorMovedError
+from bilateral.index.event_writes import EventWrites
 from bilateral.index.files.references import forget_references
 from bilateral.index.files.sights import move_sights
+from bilateral.index.head_notes import HeadNotes
 from bilateral.index.history import stored_batches
 from bilateral.index.lock_waits import wait_for_locks
 from bilateral.index.partitions import create_partitions
 from bilateral.index.payments.rollback import forget_payments_after
-from bilateral.index.rows import Rows, picker, rows_of
+from bilateral.index.rows import Rows, rows_of
 from bilateral.index.search.current import find_files, forget_files, left_files, left_files_after
 from bilateral.index.search.payments import find_payments_of_chain
 from bilateral.index.summaries import SUMMARY_COLUMNS, SUMMARY_EVENTS, SummaryTables
@@ -53,12 +54,6 @@ _READ_TABLES: Final = (
     schema.registry,
 )
 """Tables that `append` reads to derive rows."""
-
-_BY_AGENT: Final = {
-    table: picker(table, "registry", "agent_id", "client_address")
-    for table in (schema.EVENT_TABLES[it] for it in (NewFeedback, ResponseAppended))
-}
-"""The order in which a batch is stored in tables with several indexes by agent: rows of an agent change few pages."""
 
 _CHECKPOINT_BLOCKS: Final = 256
 """Blocks of which one hash is kept, deep in the chain."""
@@ -89,7 +84,7 @@ class Batch:
         checkpoints: Blocks of the range whose hashes are kept, to find the fork of a later reorganisation.
         head: The number of the chain's last block, as known now.
         finalized: The number of the last block that the node calls finalized; None if it does not say.
-        size: The bytes of the logs' data, as the endpoint writes them.
+        size: The bytes that the logs' data takes in memory, about.
     """
 
     end: Block
@@ -131,12 +126,14 @@ class ChainStore:
 
     Attributes:
         chain_id: The chain.
+        head_notes: Notes of the head, while no rows are stored.
     """
 
     def __init__(self, engine: Engine, chain_id: int) -> None:
         """See the class."""
         self._engine = engine
         self.chain_id = chain_id
+        self.head_notes = HeadNotes(engine, chain_id)
 
     def cursor(self) -> Block | None:
         """Return the last block that is indexed; None before the first."""
@@ -167,38 +164,39 @@ class ChainStore:
             if rows.insert_unless_known(table, values):
                 rows.insert(schema.block, [(self.chain_id, block.number, block.hash)])
 
-    def append(self, cursor: Block, batch: Batch) -> None:
+    def append(self, cursor: Block, batch: Batch, writes: EventWrites | None = None) -> None:
         """Store a batch and move the cursor to its end.
 
         Args:
             cursor: The cursor as the caller knows it; the batch begins behind it.
             batch: The batch.
+            writes: The writes that `begin_early` began; all events of the batch were added to them.
 
         Raises:
             CursorMovedError: Another worker moved the cursor. Nothing was stored.
         """
+        if writes is None or not writes.claim():
+            writes = self._begin_writes(cursor, is_behind=pays_behind(self._engine, batch.count))
+            writes.add(batch.rows)
         journal_from = max(cursor.number + 1, batch.head - JOURNAL_BLOCKS + 1)
-        with self._engine.begin() as connection:
-            chain = schema.chain
-            values: dict[Any, Any] = {
-                **_cursor_columns(batch.end),
-                "head_number": batch.head,
-                "finalized_number": batch.finalized,
-                "updated_at": int(time.time()),
-                "event_rows": chain.c.event_rows + batch.count,
-            }
-            if journal_from > cursor.number + 1:  # some blocks of the batch are not in the journal
-                values["journal_from"] = min(journal_from, batch.end.number + 1)
-            stored = self._move(connection, cursor, values)  # first: it makes another worker wait, and then give way
-            with rows_behind(self._engine, connection, self.chain_id, batch.count, _READ_TABLES) as rows:
-                for table, new in batch.rows.items():  # first: they take most of the server's time
-                    rows.insert(table, sorted(new, key=_BY_AGENT[table]) if table in _BY_AGENT else new)
+        with writes.transaction() as connection:
+            with writes.all_written(self.chain_id, _READ_TABLES) as rows:
                 rows.insert(schema.block, [(self.chain_id, it.number, it.hash) for it in batch.checkpoints])
                 agents = AgentTables(self.chain_id, journal := Journal(self.chain_id, journal_from))
                 changed = agents.derive(rows, batch.rows)
                 journal.write(rows)
                 ActivityTable(self.chain_id, rows.connection, rows).derive(batch.rows, changed)
                 SummaryTables(self.chain_id, rows).derive(batch.rows)
+            values: dict[Any, Any] = {
+                **_cursor_columns(batch.end),
+                "head_number": batch.head,
+                "finalized_number": batch.finalized,
+                "updated_at": int(time.time()),
+                "event_rows": schema.chain.c.event_rows + batch.count,
+            }
+            if journal_from > cursor.number + 1:  # some blocks of the batch are not in the journal
+                values["journal_from"] = min(journal_from, batch.end.number + 1)
+            stored = self._move(connection, cursor, values)
             forget_files(connection, self.chain_id, left_files(batch.rows))
             if any(stored - batch.count < size <= stored for size in _LEARN_AT):
                 rows_of(connection).learn(
@@ -207,6 +205,33 @@ class ChainStore:
             self._prune(connection, batch.end.number - JOURNAL_BLOCKS)
             self._thin(connection, cursor.number - JOURNAL_BLOCKS, batch.end.number - JOURNAL_BLOCKS)
             own_cursor(connection, self.chain_id)
+            connection.commit()
+
+    def begin_early(self, cursor: Block, count: int) -> EventWrites | None:
+        """Begin a transaction that stores events before all of its batch are read, if that pays.
+
+        Args:
+            cursor: The cursor as the caller knows it.
+            count: The number of logs that wait already.
+
+        Returns:
+            The writes, for `append`; None if `append` should store all.
+
+        Raises:
+            CursorMovedError: Another worker moved the cursor.
+        """
+        pays = pays_behind(self._engine, count)
+        return self._begin_writes(cursor, is_behind=True, is_early=True) if pays else None
+
+    def _begin_writes(self, cursor: Block, **options: bool) -> EventWrites:
+        """Begin a transaction that holds the cursor. See `_hold`."""
+        connection = self._engine.connect()
+        try:
+            self._hold(connection, cursor)
+            return EventWrites(self._engine, connection, **options)
+        except BaseException:
+            connection.close()
+            raise
 
     def checkpoints(self, before: int) -> list[Block]:
         """Return the blocks whose hashes are kept, the latest first.
@@ -238,12 +263,12 @@ class ChainStore:
         with self._engine.begin() as connection:
             wait_for_locks(connection)  # an analysis that is being stored holds its tables
             rows = rows_of(connection)
-            floor = self._lock(connection, cursor)
+            self._hold(connection, cursor)
+            query = select(chain.c.journal_from).where(chain.c.chain_id == self.chain_id)
+            floor = int(connection.execute(query).scalar_one())
             # The latest blocks come out first, so that the tables go through states that the chain had.
             gone = stored_batches(
-                *(connection, self.chain_id, SUMMARY_EVENTS, target.number + 1),
-                columns=SUMMARY_COLUMNS,
-                latest_first=True,
+                connection, self.chain_id, SUMMARY_EVENTS, target.number + 1, columns=SUMMARY_COLUMNS, latest_first=True
             )
             for block, found in gone:
                 SummaryTables(self.chain_id, rows).derive(found, sign=-1)
@@ -315,18 +340,13 @@ class ChainStore:
             SummaryTables(self.chain_id, rows).derive(found)
             progress(block)
 
-    def _lock(self, connection: Connection, cursor: Block) -> int:
-        """Keep other workers from moving the cursor until the end of the transaction.
-
-        Returns:
-            The first block that the journal covers.
+    def _hold(self, connection: Connection, cursor: Block) -> None:
+        """Keep other workers from moving the cursor until the end of the transaction: they wait, and then give way.
 
         Raises:
             CursorMovedError: The cursor is not where the caller knows it.
         """
         self._move(connection, cursor, {"updated_at": schema.chain.c.updated_at})
-        query = select(schema.chain.c.journal_from).where(schema.chain.c.chain_id == self.chain_id)
-        return int(connection.execute(query).scalar_one())
 
     def _move(self, connection: Connection, cursor: Block, values: dict[Any, Any]) -> int:
         """Move the cursor, if it still is where the caller knows it.
@@ -367,10 +387,8 @@ class ChainStore:
         """Forget most checkpoints among blocks that have become deep: one of each `_CHECKPOINT_BLOCKS` stays."""
         table, start = schema.block, max(first - first % _CHECKPOINT_BLOCKS, 0)
         known = (table.c.chain_id == self.chain_id) & (table.c.block_number >= start) & (table.c.block_number < before)
-        kept: dict[int, int] = {}
-        found = list(connection.execute(select(table.c.block_number).where(known)).scalars())
-        for number in sorted(found):
-            kept[number // _CHECKPOINT_BLOCKS] = number
+        found = sorted(connection.execute(select(table.c.block_number).where(known)).scalars())
+        kept = {number // _CHECKPOINT_BLOCKS: number for number in found}  # the last one of each
         gone = [(self.chain_id, number) for number in found if kept[number // _CHECKPOINT_BLOCKS] != number]
         rows_of(connection).delete(table, gone)
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import select
 
 from bilateral.index import schema
+from bilateral.index.database import snapshot
+from bilateral.index.errors import EndpointLiesError
 from bilateral.index.extraction import Extraction
 
 if TYPE_CHECKING:
@@ -80,8 +82,10 @@ class Verifier:
 
         Raises:
             EndpointRefusesError: The endpoint refuses the logs.
-            EndpointLiesError: The endpoint contradicts itself.
+            EndpointLiesError: The endpoint contradicts itself, or has fewer blocks than were indexed.
         """
+        if (head := self._source.head()) < last:
+            raise EndpointLiesError(self._source.name, f"its last block is {head}, and block {last} is indexed")
         starts = list(range(first, last + 1, RANGE_BLOCKS))
         if samples is not None and samples < len(starts):
             starts = sorted(random.Random(seed).sample(starts, samples))  # noqa: S311  # a sample, not a secret
@@ -103,7 +107,7 @@ class Verifier:
     def _stored(self, first: int, last: int) -> dict[Table, list[Row]]:
         """Read the rows of a range."""
         found = {}
-        with self._engine.connect() as connection:
+        with snapshot(self._engine) as connection:
             for table in (*schema.EVENT_TABLES.values(), schema.undecodable_log):
                 of_range = (table.c.chain_id == self._chain_id) & table.c.block_number.between(first, last)
                 found[table] = [tuple(row) for row in connection.execute(select(table).where(of_range))]

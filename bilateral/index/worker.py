@@ -13,12 +13,12 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.contracts import Deployment, Registry, packaged_deployment
-from bilateral.errors import UnexpectedAnswerError, UnknownDeploymentError, WrongChainError
+from bilateral.errors import DeploymentRecordError, UnexpectedAnswerError, UnknownDeploymentError, WrongChainError
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.index import schema
 from bilateral.index.database import is_transient, unavailable
 from bilateral.index.endpoint import Endpoint
-from bilateral.index.errors import NoEndpointError, OtherRegistriesError
+from bilateral.index.errors import FirstBlockAheadError, NoEndpointError, OtherFirstBlockError, OtherRegistriesError
 from bilateral.index.follow import ENOUGH_LOGS, Follower, Outcome, Step
 from bilateral.index.limits import Limits
 from bilateral.index.payments.store import PaymentStore
@@ -76,6 +76,8 @@ class Worker:
         UnknownDeploymentError: No deployment was given, and none is packaged for the chain.
         WrongChainError: A deployment is of another chain.
         OtherRegistriesError: The database has the chain with other registries.
+        OtherFirstBlockError: The database has the chain from another first block on than the settings name.
+        DeploymentRecordError: An address book does not have the chain.
     """
 
     def __init__(  # noqa: PLR0913  # all but two have defaults
@@ -91,6 +93,7 @@ class Worker:
         """See the class."""
         endpoints = [Endpoint(url) for url in settings.rpc_urls]
         self.chain_id = _chain_id(endpoints, settings.deployments)
+        _require_first_block(engine, self.chain_id, settings.from_block)
         deployments = deployments_of(settings, self.chain_id)
         registries = registries_of(deployments)
         sources = [Source(it, list(registries), wait=lambda seconds: not stop.wait(seconds)) for it in endpoints]
@@ -112,6 +115,7 @@ class Worker:
             rows = PaymentStore(engine, self.chain_id, settings.payments)
             self._payments = PaymentFollower(rows, self._pool, lambda seconds: not stop.wait(seconds))
         self._endpoint = ""
+        self._is_ahead_told = False
         _record_registries(engine, self.chain_id, deployments, first)
 
     def run(self, *, until_head: bool = False) -> None:
@@ -123,6 +127,7 @@ class Worker:
         Raises:
             DatabaseUnavailableError: The database cannot be written.
             NoEndpointError: The head cannot be reached, because each endpoint refuses logs for good.
+            FirstBlockAheadError: The first block is after the head at which the worker should end.
         """
         began, indexed = time.monotonic(), 0
         before = self._before
@@ -135,10 +140,10 @@ class Worker:
                 self._limits.store()
                 self._record_endpoint(step.endpoint)
             except NoEndpointError as problem:
-                if until_head and problem.is_final:
-                    raise
-                _LOGGER.warning("chain=%d outcome=no_endpoint problem=%r", self.chain_id, str(problem))
-                self._stop.wait(_RETRY_SECONDS)
+                self._wait_for_endpoint(problem, until_head=until_head)
+                continue
+            except FirstBlockAheadError as problem:
+                self._wait_for_first_block(problem, until_head=until_head)
                 continue
             except DBAPIError as problem:
                 if is_transient(problem):
@@ -162,6 +167,32 @@ class Worker:
                 "?" if left is None and step.block < step.head else f"{left or 0:.0f}s",
             )
 
+    def _wait_for_endpoint(self, problem: NoEndpointError, *, until_head: bool) -> None:
+        """Wait before the endpoints are asked again.
+
+        Raises:
+            NoEndpointError: The worker should end at the head, and each endpoint refuses for good.
+        """
+        if until_head and problem.is_final:
+            raise problem
+        _LOGGER.warning("chain=%d outcome=no_endpoint problem=%r", self.chain_id, str(problem))
+        self._stop.wait(_RETRY_SECONDS)
+
+    def _wait_for_first_block(self, problem: FirstBlockAheadError, *, until_head: bool) -> None:
+        """Wait for the chain to grow, or end if that is all of it. An endpoint that lags is benched first.
+
+        Raises:
+            FirstBlockAheadError: The worker should end at the head.
+        """
+        if self._pool.compare_heads_now():
+            return
+        if until_head:
+            raise problem
+        if not self._is_ahead_told:
+            _LOGGER.warning("chain=%d outcome=waited problem=%r", self.chain_id, str(problem))
+            self._is_ahead_told = True
+        self._stop.wait(_RETRY_SECONDS)
+
     def _record_endpoint(self, endpoint: str) -> None:
         """Write down which endpoint is in use, if it is another one than before."""
         if endpoint != self._endpoint:
@@ -184,10 +215,16 @@ def deployments_of(settings: ChainSettings, chain_id: int) -> tuple[Deployment, 
 
     Raises:
         UnknownDeploymentError: None is given, and none is packaged for the chain.
+        DeploymentRecordError: An address book does not have the chain.
         WrongChainError: One is of another chain.
     """
+    if any(chain_id not in book for book in settings.books):
+        raise DeploymentRecordError(
+            f"the address book has no chain {chain_id}: name a --deployment with the registries of that chain"
+        )
     packaged = [packaged_deployment(chain_id, origin) for origin in Origin]
-    deployments = settings.deployments or tuple(it for it in packaged if it is not None)
+    named = (*settings.deployments, *(book[chain_id] for book in settings.books))
+    deployments = named or tuple(it for it in packaged if it is not None)
     if not deployments:
         raise UnknownDeploymentError(chain_id)
     for deployment in deployments:
@@ -291,6 +328,21 @@ def _chain_id(endpoints: Sequence[Endpoint], deployments: Sequence[Deployment]) 
     if others and not problems:
         return next(iter(others.values()))
     raise NoEndpointError(None, "; ".join((*problems, *(f"{name}: chain {it}" for name, it in others.items()))))
+
+
+def _require_first_block(engine: Engine, chain_id: int, wanted: int | None) -> None:
+    """Refuse another first block than the database has.
+
+    Raises:
+        OtherFirstBlockError: The settings name another one.
+    """
+    if wanted is None:
+        return
+    with engine.connect() as connection:
+        query = select(schema.chain.c.first_block).where(schema.chain.c.chain_id == chain_id)
+        begun = connection.execute(query).scalar_one_or_none()
+    if begun is not None and begun != wanted:
+        raise OtherFirstBlockError(chain_id, begun, wanted)
 
 
 def _record_registries(engine: Engine, chain_id: int, deployments: Sequence[Deployment], first_block: int) -> None:

@@ -21,7 +21,7 @@ from sqlalchemy import select
 
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
-from bilateral.index import behind, pool, schema
+from bilateral.index import behind, event_writes, pool, schema
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.follow import Follower, Outcome
@@ -38,7 +38,9 @@ REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
 STEPS_A_ROUND = 250
 STEPS_A_COMPARISON = 25
 MANY_LOGS = 20
-"""Logs from which on a second connection reads: some transactions of a round are larger, and some smaller."""
+"""Logs from which on a thread writes on PostgreSQL: some transactions of a round are larger, and some smaller."""
+ROWS_AT_ONCE = 3
+"""Rows of a table that it begins to write while others are read."""
 SPAWN = multiprocessing.get_context("spawn")
 
 MISDEEDS = {
@@ -69,9 +71,15 @@ def followers_of(engine, *urls):
     return Follower(ChainStore(engine, CHAIN_ID), Pool(CHAIN_ID, sources), REGISTRIES, first_block=0)
 
 
+def let_few_events_be_many():
+    """Let the threads that write on PostgreSQL have work in short ranges."""
+    behind._MANY = MANY_LOGS
+    event_writes._ROWS_AT_ONCE = ROWS_AT_ONCE
+
+
 def work(database, urls):
     """Follow the chain in a process of its own, until it is killed."""
-    behind._MANY = MANY_LOGS
+    let_few_events_be_many()
     engine = open_with_registries(database)
     follower = followers_of(engine, *urls)
     while True:
@@ -216,7 +224,7 @@ def play(steps, seed, emitter_code, postgres_url, progress=lambda *_: None):
     """Play rounds on both engines in turn, and return how often each thing happened."""
     happened, numbers = Counter(), random.Random(seed)  # noqa: S311  # reproducible, not secret
     pool._BENCH_SECONDS = (0.05,)  # a benched endpoint is soon tried again
-    behind._MANY = MANY_LOGS
+    let_few_events_be_many()
     done = 0
     while done < steps:
         length, of_round = min(STEPS_A_ROUND, steps - done), numbers.randrange(2**32)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from uuid import uuid4
 
 import httpx
 import pytest
+from sqlalchemy import make_url, text
 
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
+from bilateral.contracts import Deployment
 from bilateral.index.database import open_database
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.follow import Follower, Outcome
 from bilateral.index.pool import Pool
 from bilateral.index.source import Source
-from bilateral.index.store import ChainStore
+from bilateral.index.store import Block, ChainStore
 from scripts._anvil import running_anvil
 from tests.index.comparison import open_with_registries
 from tests.index.proxy import Proxy
 from tests.index.schemas import empty_schema, make_schema
-from tests.postgres import administer, running_postgres
+from tests.postgres import administer, running_postgres, with_driver
 
 CHAIN_ID = 31337
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
+DEPLOYMENT = Deployment.from_record(
+    json.dumps({"chainId": CHAIN_ID, "contracts": {str(name): {"address": it} for name, it in ADDRESSES.items()}})
+)
 OWN_TABLES = pytest.mark.parametrize("database_url", ["sqlite", "own postgresql"], indirect=True)
 
 
@@ -142,6 +149,23 @@ def engine(database_url):
 @pytest.fixture
 def store(engine):
     return ChainStore(engine, CHAIN_ID)
+
+
+@pytest.fixture
+def limited_url(database_url, engine, store):
+    """The URL of the same database for a role that may have one connection, and that makes no tables."""
+    store.begin(Block(-1, bytes(32), 0))
+    role = f"one_{uuid4().hex}"
+    with engine.begin() as connection:
+        schema_name = connection.execute(text("SELECT current_schema()")).scalar_one()
+        connection.exec_driver_sql(f"CREATE ROLE {role} LOGIN PASSWORD 'one' CONNECTION LIMIT 1")
+        connection.exec_driver_sql(f'GRANT USAGE ON SCHEMA "{schema_name}" TO {role}')
+        connection.exec_driver_sql(f'GRANT ALL ON ALL TABLES IN SCHEMA "{schema_name}" TO {role}')
+    names = {"username": role, "password": "one"}
+    yield make_url(with_driver(database_url)).set(**names).render_as_string(hide_password=False)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"DROP OWNED BY {role}")
+        connection.exec_driver_sql(f"DROP ROLE {role}")
 
 
 @pytest.fixture

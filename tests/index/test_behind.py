@@ -7,11 +7,10 @@ import signal
 import threading
 import time
 from contextlib import ExitStack
-from uuid import uuid4
 
 import pytest
 from eth_utils import keccak
-from sqlalchemy import create_engine, func, make_url, select, text
+from sqlalchemy import create_engine, func, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from bench.index.generator import encoded
@@ -26,6 +25,7 @@ from bilateral.index.rows import PostgresRows, Rows
 from bilateral.index.source import Source
 from bilateral.index.store import Block, ChainStore
 from bilateral.index.summaries import SummaryTables
+from bilateral.index.writer import Writer
 from tests.index.comparison import assert_exact
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.test_endpoints import assert_complete
@@ -65,27 +65,10 @@ def step(store, settled_chain):
     return step_of(store, settled_chain.url)
 
 
-@pytest.fixture
-def limited_url(database_url, engine, store):
-    """The URL of the same database for a role that may have one connection, and that makes no tables."""
-    store.begin(Block(-1, bytes(32), 0))
-    role = f"one_{uuid4().hex}"
-    with engine.begin() as connection:
-        schema_name = connection.execute(text("SELECT current_schema()")).scalar_one()
-        connection.exec_driver_sql(f"CREATE ROLE {role} LOGIN PASSWORD 'one' CONNECTION LIMIT 1")
-        connection.exec_driver_sql(f'GRANT USAGE ON SCHEMA "{schema_name}" TO {role}')
-        connection.exec_driver_sql(f'GRANT ALL ON ALL TABLES IN SCHEMA "{schema_name}" TO {role}')
-    names = {"username": role, "password": "one"}
-    yield make_url(with_driver(database_url)).set(**names).render_as_string(hide_password=False)
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"DROP OWNED BY {role}")
-        connection.exec_driver_sql(f"DROP ROLE {role}")
-
-
 def assert_ended(made):
     """Check that one access wrote behind, and that its thread has ended."""
     (rows,) = made
-    assert not rows._thread.is_alive()
+    assert not rows._writer._thread.is_alive()
 
 
 def assert_stored_by_the_next_step(step, engine, chain, store, made):
@@ -210,7 +193,7 @@ def test_an_interrupted_wait_for_the_thread_stores_nothing_and_leaves_no_thread(
     step, engine, settled_chain, store, made, monkeypatch
 ):
     store.begin(Block(-1, bytes(32), 0))
-    insert, end = PostgresRows.insert, behind._RowsBehind.end
+    insert, end = PostgresRows.insert, Writer.end
     is_ending, inserted = threading.Event(), []
 
     def end_loudly(*arguments, **options):
@@ -229,7 +212,7 @@ def test_an_interrupted_wait_for_the_thread_stores_nothing_and_leaves_no_thread(
     former = signal.signal(signal.SIGINT, signal.default_int_handler)  # Ape has a handler of its own
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(behind._RowsBehind, "end", end_loudly)
+            patch.setattr(Writer, "end", end_loudly)
             patch.setattr(PostgresRows, "insert", insert_late)
             with pytest.raises(KeyboardInterrupt):
                 step()

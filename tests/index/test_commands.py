@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from bilateral.index import schema
 from bilateral.index.database import open_database
 from bilateral.index.endpoint import Endpoint
 from tests.commands import run_here
-from tests.index.proxy import Proxy
+from tests.index.proxy import Answer, Proxy, refusal
 
 COMMAND = [str(Path(sys.executable).with_name("bilateral")), "index"]
 
@@ -110,6 +111,44 @@ def test_a_signal_ends_a_run_cleanly(grown, record, database, number):
         assert process.wait(timeout=120) == 0
 
 
+@pytest.mark.parametrize("method", ["eth_chainId", "eth_getLogs"])
+def test_a_signal_ends_a_run_whose_node_does_not_answer(grown, record, database, method):
+    asked, end = threading.Event(), threading.Event()
+
+    def hang(_, result):
+        asked.set()
+        end.wait(300)
+        return result
+
+    with Proxy(grown.url, {method: hang}) as node:
+        arguments = ["run", "--rpc-url", node.url, "--deployment", record, "--database", database, "--no-files"]
+        with subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # ours
+            assert asked.wait(120)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=300) == 0
+        assert len(node.asked(method)) == 1
+        end.set()
+
+
+def test_status_shows_a_block_whose_time_is_beyond_the_calendar(run, grown, database):
+    run("run", "--until-head")
+    with open_database(database).begin() as connection:
+        connection.execute(schema.chain.update().values(block_time=2**62))  # as a node alone may say
+    code, shown, _ = run("status", "--json")
+    assert code == 0
+    assert json.loads(shown)[0]["block_time"] == "9999-12-31T23:59:59Z"
+
+
+@pytest.mark.parametrize("answer", [refusal("api key missing"), Answer(502, b"no")], ids=["refuses", "fails"])
+def test_verify_names_an_endpoint_that_gives_no_logs(run, grown, answer):
+    run("run", "--until-head")
+    with Proxy(grown.url, {"eth_getLogs": lambda *_: answer}) as node:
+        code, _, told = run("verify", "--rpc-url", node.url)
+    assert code == 5
+    assert f"no endpoint is usable: {node.name}" in told
+    assert "Traceback" not in told
+
+
 def test_verify_finds_equal_rows_equal(run, grown):
     run("run", "--until-head")
     code, shown, _ = run("verify", "--json")
@@ -131,6 +170,14 @@ def test_verify_compares_with_each_endpoint(run, grown):
     assert not said["is_equal"]
     by_endpoint = {found["endpoint"]: bool(found["stale"]) for found in said["endpoints"]}
     assert by_endpoint == {Endpoint(losing.url).name: True, Endpoint(grown.url).name: False}
+
+
+def test_verify_blames_an_endpoint_that_lacks_indexed_blocks_and_not_the_rows(run, grown):
+    run("run", "--until-head")
+    with Proxy(grown.url, {"eth_blockNumber": lambda *_: "0xa", "eth_getLogs": lambda *_: []}) as behind:
+        code, shown, told = run("verify", "--json", "--rpc-url", behind.url)
+    assert (code, shown) == (5, "")
+    assert "its last block is 10, and block 20 is indexed" in told
 
 
 def test_verify_names_a_missing_row(run, grown, database):

@@ -15,6 +15,8 @@ from web3 import HTTPProvider, Web3
 
 from bilateral.buyer_terms import AttestedPayment
 from bilateral.contracts import Registry
+from bilateral.deployment_records import BOOK
+from bilateral.events import Registered
 from bilateral.index import schema
 from bilateral.index.database import open_database
 from bilateral.index.endpoint import Endpoint
@@ -215,6 +217,37 @@ def test_readme_shows_the_command_that_indexes_a_public_network_and_what_it_prin
     lines = {shape(line) for line in (told + shown).splitlines()}
     for line in printed.splitlines():
         assert shape(line) in lines
+
+
+def indexed_from(settings_or_url, tmp_path, *, name):
+    """Index a chain by options or a file of settings, and return the addresses of the registries that the index has."""
+    database = f"sqlite:///{tmp_path / f'{name}.sqlite'}"
+    code, _, told = bilateral("run", *settings_or_url, "--until-head", "--no-files", "--database", database)
+    assert code == 0, told
+    engine = open_database(database)
+    with engine.connect() as connection:
+        found = set(connection.execute(select(schema.registry.c.address)).scalars())
+        assert connection.execute(select(schema.EVENT_TABLES[Registered].c.agent_id)).scalars().all()
+    engine.dispose()
+    return found
+
+
+@pytest.mark.usefixtures("theirs", "ours")
+def test_an_address_book_names_the_registries_of_the_nodes_chain(url, tmp_path):
+    path = README.parent / "deployments" / BOOK
+    expected = set(registries_of([CANONICAL]))
+    assert indexed_from(("--rpc-url", url, "--deployment", path), tmp_path, name="options") == expected
+    settings = tmp_path / "index.toml"
+    settings.write_text(f'[[chain]]\nrpc_urls = ["{url}"]\ndeployments = ["{path}"]\n')
+    assert indexed_from(("--settings", settings), tmp_path, name="settings") == expected
+
+
+def test_an_address_book_without_the_nodes_chain_is_refused(event_chain, tmp_path):
+    book = ("--deployment", README.parent / "deployments" / BOOK)
+    database = f"sqlite:///{tmp_path / 'index.sqlite'}"
+    code, _, told = bilateral("run", "--rpc-url", event_chain.url, *book, "--until-head", "--database", database)
+    assert code == 8
+    assert "the address book has no chain 31337: name a --deployment with the registries of that chain" in told
 
 
 def test_other_registries_than_before_are_refused_because_their_events_would_be_missing(url, ours, theirs, tmp_path):

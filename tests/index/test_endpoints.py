@@ -64,6 +64,10 @@ LIES = {
     "logs of a block that was not asked for": ("eth_getLogs", lambda _, result: changed(result, blockNumber="0x1")),
     "a log twice": ("eth_getLogs", lambda _, result: [*result, *result[-1:]]),
     "logs of another fork": ("eth_getLogs", lambda _, result: [it | {"blockHash": WORD} for it in result]),
+    "logs with another time than their block": (
+        "eth_getLogs",
+        lambda _, result: [it | {"blockTimestamp": "0x0"} for it in result],
+    ),
     "some logs of another fork": ("eth_getLogs", lambda _, result: changed(result, blockHash=WORD)),
     "no logs of the latest blocks": (
         "eth_getLogs",
@@ -239,10 +243,42 @@ def test_a_head_that_moves_back_removes_no_row_that_another_endpoint_confirms(
     proxy.rules["eth_blockNumber"] = lambda _, result: hex(int(result, 16) - 50)
     assert beside_a_good_one.step().outcome is Outcome.WAITED
     assert beside_a_good_one.benched == [(proxy.name, beside_a_good_one.benched[0][1])]
-    assert "lacks block" in beside_a_good_one.benched[0][1]
+    head = settled_chain.head
+    assert f"moved back to {head - 50}, and it still has block {head}" in beside_a_good_one.benched[0][1]
     assert_complete(engine, settled_chain)
     with engine.connect() as connection:
         assert connection.execute(select(schema.chain.c.reorganizations)).scalar_one() == 0
+
+
+def test_a_head_that_moves_back_removes_no_row_of_a_block_that_the_endpoint_still_has(
+    settled_chain, store, engine, proxy
+):
+    alone = Endpoints(store, proxy.url, first_block=settled_chain.head - 100)
+    alone.catch_up()
+    proxy.rules["eth_blockNumber"] = lambda _, result: hex(int(result, 16) - 3)
+    with pytest.raises(NoEndpointError, match=f"its head moved back to {settled_chain.head - 3}"):
+        alone.step()
+    assert store.cursor().number == settled_chain.head
+    assert_complete(engine, settled_chain)
+
+
+def test_a_block_that_another_worker_stored_meanwhile_blames_nobody(event_chain, generator, store, engine, proxy):
+    proxy.node = event_chain.url
+    event_chain.mine(generator.logs(3))
+    slow, fast = Endpoints(store, proxy.url), Endpoints(store, event_chain.url)
+    fast.catch_up()
+
+    def overtaken(_, result):
+        event_chain.mine(generator.logs(3))
+        fast.catch_up()
+        return result
+
+    proxy.rules["eth_blockNumber"] = first_times(1, overtaken)
+    slow.catch_up()
+    assert slow.benched == []
+    with engine.connect() as connection:
+        assert connection.execute(select(schema.chain.c.reorganizations)).scalar_one() == 0
+    assert_equals_model(engine, event_chain)
 
 
 def test_an_endpoint_that_turns_to_another_chain_removes_nothing(settled_chain, store, engine, proxy):

@@ -178,6 +178,16 @@ def test_a_locked_database_is_named_and_nothing_is_lost(run, database, is_whole)
     is_whole()
 
 
+def test_commands_that_only_read_wait_for_no_program_that_writes(run, database, event_chain, record):  # noqa: F811  # fixtures
+    assert run()[0] == 0
+    with closing(sqlite3.connect(database.removeprefix("sqlite:///"), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        short = f"{database}?timeout=0.2"
+        assert bilateral("status", "--database", short)[0] == 0
+        node = ("--rpc-url", event_chain.url, "--deployment", record)
+        assert bilateral("verify", *node, "--database", short)[0] == 0
+
+
 def test_locked_database_of_postgresql_is_named_and_nothing_is_lost(run, postgres_url):
     assert run(into=postgres_url)[0] == 0
     engine = connect_engine(postgres_url)
@@ -201,6 +211,13 @@ def test_a_file_other_than_a_database_is_named(run, tmp_path):
     assert code == 11
     assert "damaged, or of another program" in told
     assert (tmp_path / "notes.txt").read_text().startswith("These are notes.")
+
+
+def test_a_folder_in_the_place_of_the_file_is_named(run, tmp_path):
+    code, told = run(into=f"sqlite:///{tmp_path}")
+    assert code == 11
+    assert "the database file cannot be opened" in told
+    assert "name another --database" in told
 
 
 def test_a_database_server_that_does_not_answer_is_named(run):

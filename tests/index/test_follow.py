@@ -6,9 +6,13 @@ import pytest
 from sqlalchemy import select
 
 from bilateral.index import schema
-from bilateral.index.follow import Outcome
+from bilateral.index.endpoint import Endpoint
+from bilateral.index.follow import Follower, Outcome
+from bilateral.index.pool import Pool
+from bilateral.index.source import Source
 from bilateral.index.store import JOURNAL_BLOCKS
-from tests.index.comparison import assert_exact, stored_keys
+from tests.index.comparison import assert_exact, chain_keys, derived_rows, stored_keys
+from tests.index.conftest import CHAIN_ID, REGISTRIES
 
 
 def grow(event_chain, generator, blocks, logs=5):
@@ -55,6 +59,26 @@ def test_a_reorganisation_deeper_than_the_journal_is_exact(
     grow(event_chain, generator, 5)
     catch_up()
     assert_exact(engine, store, event_chain)
+
+
+@pytest.mark.parametrize("further", [0, 3, JOURNAL_BLOCKS + 20])
+def test_a_reorganisation_of_the_block_before_the_first_one_is_exact(event_chain, generator, engine, store, further):
+    grow(event_chain, generator, 12)
+    pool = Pool(CHAIN_ID, [Source(Endpoint(event_chain.url), list(REGISTRIES))])
+    follower = Follower(store, pool, REGISTRIES, first_block=13)
+    grow(event_chain, generator, further)
+    while follower.step().outcome is not Outcome.WAITED:
+        pass
+    for removed, mined in ((further + 5, 8), (1, 2)):
+        event_chain.rpc("anvil_rollback", removed)
+        grow(event_chain, generator, mined)
+        while follower.step().outcome is not Outcome.WAITED:
+            pass
+        assert stored_keys(engine) == chain_keys(event_chain, first_block=13)
+        derived = derived_rows(engine)
+        store.rebuild()
+        assert derived_rows(engine) == derived
+    assert store.cursor().number == 16
 
 
 def test_a_chain_that_got_shorter_loses_its_rows(event_chain, generator, engine, store, catch_up):

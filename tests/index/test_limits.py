@@ -11,13 +11,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from bench.index.generator import ADDRESSES, Log
+from bilateral.contracts import Registry
 from bilateral.errors import NodeError, NodeTimeoutError
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.follow import Follower, Outcome
 from bilateral.index.pool import Pool
 from bilateral.index.ranges import RangeSize
-from bilateral.index.source import Source
+from bilateral.index.source import FIRST_BLOCKS, Source
 from bilateral.node.ranges import Reaction, judge
 from tests.index.comparison import chain_keys, stored_keys
 from tests.index.conftest import CHAIN_ID, REGISTRIES
@@ -327,3 +329,13 @@ def test_an_answer_with_very_many_logs_makes_the_next_range_shorter():
     size = RangeSize(10_000)
     size.accepted(10_000, logs=100_000)
     assert size.blocks == 1_000
+
+
+def test_logs_with_much_data_make_the_next_range_shorter(event_chain):
+    data = bytes(300_000)
+    for _ in range(60):
+        event_chain.mine([Log(ADDRESSES[Registry.IDENTITY], (bytes(32),), data)])
+    source = Source(Endpoint(event_chain.url), list(REGISTRIES))
+    _, end = source.logs(1, 60)
+    assert end == FIRST_BLOCKS
+    assert source.size.blocks * len(data.hex()) < 11_000_000

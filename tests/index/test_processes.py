@@ -11,6 +11,8 @@ import pytest
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
 from bilateral.contracts import Deployment, Registry
+from bilateral.index.files.queue import FileQueue
+from bilateral.index.files.references import ReferenceScan
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
 from bilateral.index.worker import Worker
@@ -94,6 +96,18 @@ def test_a_chain_that_meets_an_unknown_error_ends_the_run_with_it(settled_chain,
     deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1)
     settings = IndexSettings((ChainSettings((settled_chain.url,), (deployment,)),), files=FileSettings(workers=0))
     with pytest.raises(KeyError, match="31337"):
+        follow_chains(engine, settings, stop=threading.Event(), until_head=True)
+
+
+@pytest.mark.parametrize("work", [(ReferenceScan, "step"), (FileQueue, "claim")], ids=["scan", "fetch"])
+def test_a_thread_of_files_that_meets_an_unknown_error_ends_the_run_with_it(settled_chain, engine, monkeypatch, work):
+    def fail(_):
+        raise KeyError("unknown")
+
+    monkeypatch.setattr(*work, fail)
+    deployment = Deployment(31337, ADDRESSES[Registry.IDENTITY], ADDRESSES[Registry.BIDIRECTIONAL], first_block=1)
+    settings = IndexSettings((ChainSettings((settled_chain.url,), (deployment,)),))
+    with pytest.raises(KeyError, match="unknown"):
         follow_chains(engine, settings, stop=threading.Event(), until_head=True)
 
 

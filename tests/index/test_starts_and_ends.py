@@ -9,7 +9,6 @@ import threading
 import pytest
 
 from bench.index.generator import ADDRESSES
-from bilateral.contracts import Deployment
 from bilateral.errors import UnexpectedAnswerError, WrongChainError
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import EndpointRefusesError, NoEndpointError
@@ -17,16 +16,13 @@ from bilateral.index.pool import Pool
 from bilateral.index.settings import ChainSettings
 from bilateral.index.source import Source
 from bilateral.index.worker import Worker, first_block_of
-from tests.index.conftest import CHAIN_ID, REGISTRIES
+from tests.index.conftest import CHAIN_ID, DEPLOYMENT, REGISTRIES
 from tests.index.proxy import Answer, Proxy, refusal
 from tests.index.test_commands import bilateral
 from tests.index.test_limits import STOPS
 
 APPEARED = 500
 PRUNED = refusal("missing trie node: state is not available")
-DEPLOYMENT = Deployment.from_record(
-    json.dumps({"chainId": CHAIN_ID, "contracts": {str(name): {"address": it} for name, it in ADDRESSES.items()}})
-)
 
 
 @pytest.fixture

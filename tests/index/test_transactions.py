@@ -7,6 +7,8 @@ import sqlite3
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from bench.index.generator import ADDRESSES, Log
+from bilateral.contracts import Registry
 from bilateral.index.database import connect_engine
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.errors import NoEndpointError
@@ -33,19 +35,19 @@ class Store(ChainStore):
         super().__init__(engine, CHAIN_ID)
         self.transactions = []
 
-    def append(self, cursor, batch):
+    def append(self, cursor, batch, writes=None):
         self.transactions.append((cursor.number + 1, batch.end.number, batch.count))
-        super().append(cursor, batch)
+        super().append(cursor, batch, writes)
 
 
 class LockedStore(Store):
     """Rows that another program locks whenever a batch is to be stored."""
 
-    def append(self, cursor, batch):
+    def append(self, cursor, batch, writes=None):
         other = sqlite3.connect(self._engine.url.database, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         try:
-            super().append(cursor, batch)
+            super().append(cursor, batch, writes)
         finally:
             other.close()
 
@@ -62,8 +64,9 @@ def parts_of_ten(monkeypatch):
     monkeypatch.setattr("bilateral.index.reading._MAX_LOGS", 10)
 
 
-def follower_of(store, url, **options):
-    return Follower(store, Pool(CHAIN_ID, [Source(Endpoint(url), list(REGISTRIES))]), REGISTRIES, 0, **options)
+def follower_of(store, *urls, **options):
+    sources = [Source(Endpoint(url), list(REGISTRIES)) for url in urls]
+    return Follower(store, Pool(CHAIN_ID, sources), REGISTRIES, 0, **options)
 
 
 def hundred_blocks(parameters, result):
@@ -102,6 +105,21 @@ def test_a_transaction_ends_at_the_number_of_logs_that_is_given(settled_chain, e
     assert len(counts) >= 7
     assert all(20 <= it < 30 for it in counts[:-1])
     assert_complete(engine, settled_chain)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(("characters", "counts"), [(32_000, [39]), (32_002, [19, 20])])
+def test_long_texts_count_three_times_towards_the_end_of_a_transaction(
+    event_chain, engine, monkeypatch, characters, counts
+):
+    monkeypatch.setattr("bilateral.index.follow._ENOUGH_BYTES", 1_280_000)
+    for _ in range(39):
+        event_chain.mine([Log(ADDRESSES[Registry.IDENTITY], (bytes(32),), bytes(characters // 2 - 1))])
+    store = Store(engine)
+    follower = follower_of(store, event_chain.url)
+    while follower.step().outcome is not Outcome.WAITED:
+        pass
+    assert [count for _, _, count in store.transactions if count] == counts
 
 
 def test_a_range_that_fails_keeps_those_before_it(settled_chain, engine, proxy):

@@ -9,10 +9,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from bilateral.index import behind
+from bilateral.index import behind, event_writes
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.store import Batch, Block
-from tests.index.chaos import MANY_LOGS, SPAWN, Round, work
+from tests.index.chaos import MANY_LOGS, ROWS_AT_ONCE, SPAWN, Round, work
 from tests.index.comparison import assert_exact
 from tests.index.proxy import Proxy
 
@@ -108,11 +108,16 @@ def test_only_some_hashes_of_deep_blocks_are_kept_and_the_first_one_stays(event_
 def test_forty_steps_of_chaos_leave_no_row_missing_stale_or_double(event_chain, database_url, seed, monkeypatch):
     monkeypatch.setattr("bilateral.index.pool._BENCH_SECONDS", (0.05,))
     monkeypatch.setattr(behind, "_MANY", MANY_LOGS)
+    monkeypatch.setattr(event_writes, "_ROWS_AT_ONCE", ROWS_AT_ONCE)
     monkeypatch.setattr(behind, "_RowsBehind", made := Mock(wraps=behind._RowsBehind))
+    monkeypatch.setattr(event_writes, "Writer", writers := Mock(wraps=event_writes.Writer))
     with Proxy(event_chain.url) as proxy:
         played = Round(seed, database_url, event_chain, proxy)
         played.run(40)
         played.close()
     assert played.happened["comparisons"] == 2
     assert played.happened["reorganise"] > 0
-    assert made.called == database_url.startswith("postgresql")  # a second connection read for some transactions
+    is_postgres = database_url.startswith("postgresql")
+    assert made.called == is_postgres  # a second connection read for some transactions
+    patience = [it.args[1] for it in writers.call_args_list]
+    assert any(patience) == is_postgres  # some began while others were read
