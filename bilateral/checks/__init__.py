@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         PaymentsNotHeldError,
         UnknownAgentError,
         UnknownChainError,
+        UnknownRegistryError,
     )
     from bilateral.checks.policy import Newcomers, Policy, Trust, read_policy
     from bilateral.checks.seams import BuyerRecord, BuyerRecords, Finding, Findings, FoundFindings
@@ -57,6 +58,7 @@ __all__ = [
     "Trust",
     "UnknownAgentError",
     "UnknownChainError",
+    "UnknownRegistryError",
     "Verdict",
     "check_client",
     "check_server",
@@ -90,6 +92,7 @@ _MODULES: Final = {
     "Trust": "bilateral.checks.policy",
     "UnknownAgentError": "bilateral.checks.errors",
     "UnknownChainError": "bilateral.checks.errors",
+    "UnknownRegistryError": "bilateral.checks.errors",
     "Verdict": "bilateral.checks.verdicts",
     "check_client": "bilateral.checks.client",
     "check_server": "bilateral.checks.server",

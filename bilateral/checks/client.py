@@ -107,7 +107,8 @@ def check_client(  # noqa: PLR0913  # the seams are separate on purpose
         figures |= _judge_account_age(connection, reasons, moment, kinds, account, record)
     figures["given"] = _judge_given(reasons, given_by(connection, moment, list(kinds), accounts, _MOST_GIVEN))
     figures["buyer"] = _judge_buyer(reasons, record)
-    figures["findings"], analysed = judge_findings(connection, reasons, moment, findings, sorted(accounts))
+    analysis_figures, analysed = judge_findings(connection, reasons, moment, findings, sorted(accounts))
+    figures |= analysis_figures
     return reasons.check(
         CLIENT,
         moment,

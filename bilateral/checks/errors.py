@@ -26,6 +26,23 @@ class UnknownChainError(CheckError):
         self.chain_id = chain_id
 
 
+class UnknownRegistryError(CheckError):
+    """The index does not follow the identity registry that an agent's id names.
+
+    Attributes:
+        registry: The address of the registry.
+    """
+
+    reason = "registry_not_indexed"
+
+    def __init__(self, chain_id: int, registry: str, known: list[str]) -> None:
+        """Compose the message from the registry, its chain, and the registries there that the index follows."""
+        super().__init__(
+            f"the identity registry {registry} is not indexed: name one of chain {chain_id} ({', '.join(known)})"
+        )
+        self.registry = registry
+
+
 class UnknownAgentError(CheckError):
     """No such agent exists at the block of the check.
 

@@ -12,6 +12,7 @@ from bilateral.checks.errors import BlockNotHeldError, OtherHistoryError, Unknow
 from bilateral.checks.verdicts import EventEvidence
 from bilateral.index import schema
 from bilateral.index.queries.prepared import Prepared, at_most
+from bilateral.index.queries.registries import canonical_first
 from bilateral.index.queries.unindexed import unindexed
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Moment:
         files: The newest sight of a file that counts; None for all up to the block.
         payments: The last block whose payments count; None for all that were known at the block.
         analysis: The newest trust analysis that counts; None for the one of the block.
-        registries: The chain's registries by address: address, kind, and address of the identity registry.
+        registries: The chain's registries, the oldest first: address, kind, and address of the identity registry.
     """
 
     chain_id: int
@@ -146,8 +147,9 @@ def registries(moment: Moment, identity: str) -> dict[str, str]:
 
 
 def identity_registries(moment: Moment) -> list[str]:
-    """Return the identity registries of the chain."""
-    return [address for address, kind, _ in moment.registries if kind == IDENTITY]
+    """Return the identity registries of the chain, beginning with that of ids without a registry."""
+    found = [address for address, kind, _ in moment.registries if kind == IDENTITY]
+    return canonical_first(moment.chain_id, found)
 
 
 @cache
@@ -188,7 +190,7 @@ _CHAINS: Final = Prepared(
     select(schema.chain.c.chain_id, schema.chain.c.first_block, schema.chain.c.block_number)
     .add_columns(schema.registry.c.address, schema.registry.c.kind, schema.registry.c.identity_registry)
     .outerjoin(schema.registry, schema.registry.c.chain_id == schema.chain.c.chain_id)
-    .order_by(schema.registry.c.address)
+    .order_by(schema.registry.c.first_block, schema.registry.c.address)
 )
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bilateral.checks.agents import AgentFacts, agents_at, agents_of_accounts
-from bilateral.checks.errors import UnknownAgentError, UnknownChainError
+from bilateral.checks.errors import UnknownAgentError, UnknownChainError, UnknownRegistryError
 from bilateral.checks.moments import identity_registries
+from bilateral.checks.names import named_agent
 from bilateral.checks.raters import Asker
 from bilateral.errors import MalformedIdentifierError
-from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
+from bilateral.identifiers import checksummed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,23 +19,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.checks.moments import Moment
+    from bilateral.identifiers import AgentId, GlobalAgentId
 
 _ADDRESS_LENGTH = 42
-
-
-@dataclass(frozen=True)
-class Named:
-    """An agent as a caller names it.
-
-    Attributes:
-        chain_id: The chain; None for the only one of the index.
-        identity: The identity registry; None for the only one of the chain, or the first that has the agent.
-        agent_id: The agent.
-    """
-
-    chain_id: int | None
-    identity: str | None
-    agent_id: int
 
 
 @dataclass(frozen=True)
@@ -62,27 +49,6 @@ class Party:
         return f"{self.moment.chain_id}:{self.agent_id}"
 
 
-def named_agent(agent: str | int | AgentId | GlobalAgentId) -> Named:
-    """Read an agent in any published form.
-
-    Args:
-        agent: `247`, `8453:247`, `eip155:8453:247`, `eip155:8453:0x…#247` or `eip155:8453:0x…:247`.
-
-    Raises:
-        MalformedIdentifierError: It has none of these forms.
-    """
-    if isinstance(agent, str) and "0x" in agent.lower():
-        text = agent
-        if "#" not in agent:
-            head, _, token = agent.rpartition(":")
-            text = f"{head}#{token}"
-        agent = GlobalAgentId.parse(text)
-    if isinstance(agent, GlobalAgentId):
-        return Named(agent.registry.chain.evm_chain_id, agent.registry.address, int(agent.agent))
-    found = agent if isinstance(agent, AgentId) else AgentId.parse(agent)
-    return Named(found.chain_id, None, found.token_id)
-
-
 def is_account(text: str | int | AgentId | GlobalAgentId) -> bool:
     """Return True if a text names an account, not an agent."""
     return isinstance(text, str) and len(text) == _ADDRESS_LENGTH and text[:2].lower() == "0x"
@@ -99,17 +65,18 @@ def find_agent(
         moment_for: Returns the moment for a chain.
 
     Raises:
-        UnknownAgentError: No identity registry has it at the moment.
+        UnknownAgentError: Its identity registry does not have it at the moment.
         UnknownChainError: The index has no identity registry of its chain.
+        UnknownRegistryError: The index does not have the registry that the agent's id names.
         MalformedIdentifierError: The agent is malformed.
     """
     named = named_agent(agent)
     moment = moment_for(named.chain_id)
-    for identity in _identities(moment, named.identity):
-        facts = agents_at(connection, moment, identity, [named.agent_id]).get(named.agent_id)
-        if facts is not None:
-            return Party(moment, identity, facts)
-    raise UnknownAgentError(str(agent), moment.block)
+    identity = _identities(moment, named.identity)[0]
+    facts = agents_at(connection, moment, identity, [named.agent_id]).get(named.agent_id)
+    if facts is None:
+        raise UnknownAgentError(str(agent), moment.block)
+    return Party(moment, identity, facts)
 
 
 def find_account(connection: Connection, moment: Moment, account: str) -> Party | None:
@@ -164,10 +131,12 @@ def _identities(moment: Moment, named: str | None) -> list[str]:
     """Return the identity registries to look in.
 
     Raises:
-        UnknownChainError: The index has no identity registry of the chain, or another one.
+        UnknownChainError: The index has no identity registry of the chain.
+        UnknownRegistryError: The named one is not indexed.
     """
     known = identity_registries(moment)
-    wanted = known if named is None else [it for it in known if it == named]
-    if not wanted:
-        raise UnknownChainError(moment.chain_id, [moment.chain_id] if known else [])
-    return wanted
+    if not known:
+        raise UnknownChainError(moment.chain_id, [])
+    if named is not None and named not in known:
+        raise UnknownRegistryError(moment.chain_id, named, known)
+    return known if named is None else [named]

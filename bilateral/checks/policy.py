@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    PlainValidator,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from bilateral.bounds import scale_of_tag
+from bilateral.checks.names import named_agent
 from bilateral.checks.verdicts import SEVERITIES, Code, Severity
 from bilateral.errors import InvalidArgumentError, MalformedIdentifierError
 from bilateral.identifiers import checksummed
+from bilateral.invalid_fields import first_problem
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -36,6 +49,18 @@ def _address(value: object) -> object:
         raise ValueError(str(problem)) from None
 
 
+def _agent(value: object) -> int | str:
+    """Return an agent as its number, or as its id in a published form if it names a chain."""
+    if not isinstance(value, int | str) or isinstance(value, bool):
+        raise ValueError("an agent is its number, or its id as text")  # noqa: TRY004  # pydantic names the field
+    try:
+        named = named_agent(value)
+    except MalformedIdentifierError as problem:
+        raise ValueError(str(problem)) from None
+    return named.agent_id if named.chain_id is None else str(value)
+
+
+Agent = Annotated[int | str, PlainValidator(_agent, json_schema_input_type=int | str)]
 Address = Annotated[str, BeforeValidator(_address)]
 Share = Annotated[Decimal, Field(ge=0, le=100)]
 Days = Annotated[int, Field(ge=0, le=_MAX_DAYS)]
@@ -54,20 +79,34 @@ class Newcomers(StrEnum):
         return Severity.NOTE if self is Newcomers.ACCEPT else Severity(self.value)
 
 
-class Trust(BaseModel):
+def _few(fields: Any) -> Any:
+    """Refuse more entries than there can be, before each of them is an error of its own."""
+    if isinstance(fields, Mapping) and len(fields) > len(Code):
+        raise ValueError(f"it has {len(fields)} entries, and {len(Code)} are allowed")
+    return fields
+
+
+class _Few(BaseModel):
+    """Fields of strangers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    few = model_validator(mode="before")(_few)
+
+
+class Trust(_Few):
     """The raters whose ratings count. If nothing is set, all count, and the answer says that nobody vetted them.
 
     Attributes:
         accounts: Accounts whose feedback counts.
-        agents: Agents whose ratings count, and the feedback of their owners and wallets; ids of the same registry.
+        agents: Agents whose ratings count, and the feedback of their owners and wallets: numbers in the registry of the
+            agent that is checked, or ids in a published form, which count on their own chain alone.
         own_experience: True to count raters whom the asking agent or account itself rated at least `minimum_rating`.
         minimum_lower_bound: Count raters that are agents with at least this lower bound as servers, 0 to 100.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    accounts: Annotated[tuple[Address, ...], Field(max_length=_MAX_LISTED)] = ()
-    agents: Annotated[tuple[Annotated[int, Field(ge=0, lt=2**256)], ...], Field(max_length=_MAX_LISTED)] = ()
+    accounts: Annotated[tuple[Address, ...], FailFast(), Field(max_length=_MAX_LISTED)] = ()
+    agents: Annotated[tuple[Agent, ...], FailFast(), Field(max_length=_MAX_LISTED)] = ()
     own_experience: bool = False
     minimum_lower_bound: Share | None = None
 
@@ -77,7 +116,7 @@ class Trust(BaseModel):
         return bool(self.accounts or self.agents or self.own_experience or self.minimum_lower_bound is not None)
 
 
-class Policy(BaseModel):
+class Policy(_Few):
     """The policy of a check.
 
     Attributes:
@@ -99,8 +138,6 @@ class Policy(BaseModel):
         severities: The severity of reasons that shall weigh more or less than by default.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     minimum_rating: Share = MINIMUM_RATING
     tag: str = "starred"
     minimum_raters: Annotated[int, Field(ge=1, le=1_000_000)] = 3
@@ -109,14 +146,14 @@ class Policy(BaseModel):
     trust: Trust = Trust()
     require_payment_proof: bool = False
     maximum_rating_age_days: Annotated[int, Field(ge=1, le=_MAX_DAYS)] | None = None
-    validators: Annotated[tuple[Address, ...], Field(max_length=_MAX_LISTED)] = ()
+    validators: Annotated[tuple[Address, ...], FailFast(), Field(max_length=_MAX_LISTED)] = ()
     minimum_validations: Annotated[int, Field(ge=0, le=1_000)] = 0
     minimum_validation: Share = MINIMUM_RATING
     require_domain: bool = False
     minimum_age_days: Days = 0
     recent_days: Days = 7
     minimum_buyer_score: Share | None = None
-    severities: dict[Code, Severity] = {}
+    severities: Annotated[dict[Code, Severity], BeforeValidator(_few)] = {}
 
     @field_validator("tag")
     @classmethod
@@ -171,6 +208,4 @@ def policy_of(fields: object) -> Policy:
     try:
         return Policy.model_validate(fields)
     except ValidationError as problem:
-        first = problem.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "the policy"
-        raise InvalidArgumentError(f"policy: {place}: {first['msg']}") from None
+        raise InvalidArgumentError(f"policy: {first_problem(problem)}") from None

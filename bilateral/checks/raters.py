@@ -12,7 +12,8 @@ from bilateral.bounds import lower_bound, scale_of_tag, share_of_scale
 from bilateral.checks.agents import agents_at, agents_of_accounts
 from bilateral.checks.entries import CLIENT, SERVER, entries, entry_tallies
 from bilateral.checks.errors import HistoryTooLongError
-from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of
+from bilateral.checks.moments import DAY, OPEN_REGISTRIES, evidence_of, identity_registries
+from bilateral.checks.names import named_agent
 from bilateral.checks.newest import given_by, newest_about
 from bilateral.checks.proofs import with_payment_proof
 from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tallies, total
@@ -171,7 +172,7 @@ def _own_raters(connection: Connection, question: Question) -> frozenset[str]:
 
 def _listed(connection: Connection, question: Question) -> frozenset[str]:
     """Return the raters that the policy lists, or that the asker itself rated well."""
-    trust, agent_ids = question.policy.trust, set(question.policy.trust.agents)
+    trust, agent_ids = question.policy.trust, _trusted_agents(question)
     if trust.own_experience and question.asker is not None:
         agent_ids |= _liked(connection, question, question.asker)
     if question.side == SERVER:
@@ -181,6 +182,17 @@ def _listed(connection: Connection, question: Question) -> frozenset[str]:
     if trust.accounts:
         agent_ids |= agents_of_accounts(connection, question.moment, question.identity, trust.accounts).keys()
     return frozenset(f"agent {agent_id}" for agent_id in agent_ids)
+
+
+def _trusted_agents(question: Question) -> set[int]:
+    """Return the numbers of the policy's agents that are of the registry of the question."""
+    meant = next(iter(identity_registries(question.moment)), None)
+    found = set()
+    for named in map(named_agent, question.policy.trust.agents):
+        is_bare = named.chain_id is None
+        if is_bare or (named.chain_id, named.identity or meant) == (question.moment.chain_id, question.identity):
+            found.add(named.agent_id)
+    return found
 
 
 def _liked(connection: Connection, question: Question, asker: Asker) -> set[int]:

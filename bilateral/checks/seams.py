@@ -48,10 +48,12 @@ class FoundFindings:
     Attributes:
         findings: The findings, the strongest first.
         analysis: The number of the newest analysis that was looked at, to repeat an answer; 0 without one.
+        suspicion: The greatest suspicion of one of the accounts; None if no analysis ranks one.
     """
 
     findings: tuple[Finding, ...] = ()
     analysis: int = 0
+    suspicion: float | None = None
 
 
 class Findings(Protocol):

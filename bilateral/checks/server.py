@@ -88,6 +88,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
     Raises:
         UnknownAgentError: There is no such agent at the block.
         UnknownChainError: The index does not follow its chain.
+        UnknownRegistryError: The index does not follow its identity registry.
         BlockNotHeldError: The block is not indexed.
         OtherHistoryError: A reorganisation replaced the history of the earlier answer.
         FileNotHeldError: A file of then was replaced.
@@ -127,7 +128,7 @@ def check_server(  # noqa: PLR0913  # the seams are separate on purpose
         "rating": rating_figures(judgement.counted, reasons.policy.tag),
         "lines": known,
         "validations": validations,
-        "findings": found,
+        **found,
     }
     untrusted = {
         "name": registration and registration.name,

@@ -88,15 +88,18 @@ def judge_ratings(reasons: Reasons, judgement: Judgement) -> None:
 
 def judge_findings(
     connection: Connection, reasons: Reasons, moment: Moment, findings: Findings | None, accounts: Sequence[str]
-) -> tuple[list[dict[str, Any]], int]:
-    """Add the findings of trust analysis about some accounts; return them as figures, and the analysis's number."""
+) -> tuple[dict[str, Any], int]:
+    """Add the findings of trust analysis about some accounts; return their figures, and the analysis's number.
+
+    The suspicion below that of a flag is a rank and no reason, so it is a figure alone.
+    """
     if findings is None:
-        return [], 0
+        return {"findings": [], "suspicion": None}, 0
     found = findings(connection, moment, accounts)
     for finding in found.findings:
         reasons.add(Code.FINDING, finding.sentence, *finding.evidence, severity=finding.severity)
-    figures = [{"finding": it.finding, "detector": it.detector, "account": it.account} for it in found.findings]
-    return figures, found.analysis
+    named = [{"finding": it.finding, "detector": it.detector, "account": it.account} for it in found.findings]
+    return {"findings": named, "suspicion": found.suspicion}, found.analysis
 
 
 def rating_figures(counted: Counted, tag: str) -> dict[str, Any]:

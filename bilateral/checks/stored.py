@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import and_, bindparam, select
+from sqlalchemy import and_, bindparam, func, select
 
 from bilateral.checks.errors import FindingsNotHeldError
 from bilateral.checks.moments import event_names
@@ -33,7 +33,7 @@ _ANALYSES: Final = Prepared(
 
 
 def stored_findings(connection: Connection, moment: Moment, accounts: Sequence[str]) -> FoundFindings:
-    """Return the strongest findings of the stored analysis about some accounts that acted in them, or gain by them.
+    """Return the strongest findings of the stored analysis about accounts that acted or gain, and their suspicion.
 
     An account that a finding is merely about gets no reason: it may not know of the finding. An analysis counts from
     the block at which it was stored.
@@ -64,7 +64,14 @@ def stored_findings(connection: Connection, moment: Moment, accounts: Sequence[s
         if name not in known and len(known) < _MOST_FINDINGS:
             evidence = _evidence(connection, moment, *name)
             known[name] = Finding(row.finding_id, row.account, row.detector, row.sentence, evidence=evidence)
-    return FoundFindings(tuple(known.values()), max(used.values(), default=0))
+    ranked = schema.suspicion.c
+    greatest = select(func.max(ranked.suspicion)).where(
+        ranked.chain_id == moment.chain_id,
+        ranked.identity_registry.in_(sorted(used)),
+        ranked.account.in_(sorted(accounts)),
+    )
+    suspicion = connection.execute(greatest).scalar_one() if used else None
+    return FoundFindings(tuple(known.values()), max(used.values(), default=0), suspicion)
 
 
 def _analyses(connection: Connection, moment: Moment) -> dict[str, int]:

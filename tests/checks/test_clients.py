@@ -202,3 +202,11 @@ def test_unknown_agents_are_errors(rated):
         rated.client("0x12")
     with pytest.raises(MalformedIdentifierError, match="identity registry is not"):
         rated.client(1, for_server="1:2")
+
+
+@pytest.mark.parametrize("text", ["0x12", "0X" + "1" * 39, "0x", "0x" + "1" * 41])
+def test_account_of_the_wrong_length_is_shown_in_the_message(rated, text):
+    with pytest.raises(MalformedIdentifierError, match=f'^"{text}" is not an agent id: .*40 hexadecimal digits'):
+        rated.client(text)
+    with pytest.raises(MalformedIdentifierError, match=f'^"{text}" is not an agent id: '):
+        rated.server(text)

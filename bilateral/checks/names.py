@@ -1,0 +1,47 @@
+"""Agents in the forms in which callers and policies name them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import AgentId, GlobalAgentId
+from bilateral.index.queries.registries import AGENT_FORMS
+
+
+@dataclass(frozen=True)
+class Named:
+    """An agent as a caller names it.
+
+    Attributes:
+        chain_id: The chain; None for the only one of the index.
+        identity: The identity registry; None for the canonical one of the chain, or else the oldest.
+        agent_id: The agent.
+    """
+
+    chain_id: int | None
+    identity: str | None
+    agent_id: int
+
+
+def named_agent(agent: str | int | AgentId | GlobalAgentId) -> Named:
+    """Read an agent in any published form.
+
+    Args:
+        agent: `247`, `8453:247`, `eip155:8453:247`, `eip155:8453:0x…#247` or `eip155:8453:0x…:247`.
+
+    Raises:
+        MalformedIdentifierError: It has none of these forms.
+    """
+    if isinstance(agent, str) and agent[:2].lower() == "0x":
+        raise MalformedIdentifierError("an agent id", agent, f"{AGENT_FORMS}; an account has 40 hexadecimal digits")
+    if isinstance(agent, str) and "0x" in agent.lower():
+        text = agent
+        if "#" not in agent:
+            head, _, token = agent.rpartition(":")
+            text = f"{head}#{token}"
+        agent = GlobalAgentId.parse(text)
+    if isinstance(agent, GlobalAgentId):
+        return Named(agent.registry.chain.evm_chain_id, agent.registry.address, int(agent.agent))
+    found = agent if isinstance(agent, AgentId) else AgentId.parse(agent)
+    return Named(found.chain_id, None, found.token_id)
