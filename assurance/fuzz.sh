@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs schemathesis into .cache/fuzz/, serves the world of tests/api/world.py on each engine, and sends requests that
-# schemathesis makes of the OpenAPI document. Fails at an error of the service, and at an answer that breaks the document.
+# schemathesis makes of the OpenAPI document, with any values and with those of the index. Fails at an error of the
+# service, and at an answer that breaks the document.
 set -eu
 cd "$(dirname "$0")/.."
 

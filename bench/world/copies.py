@@ -51,7 +51,6 @@ _SETTINGS: Final = (
     "SET maintenance_work_mem = '512MB'",
     "SET max_parallel_maintenance_workers = 0",
     "SET synchronous_commit = off",
-    "SET session_replication_role = replica",  # foreign keys hold for the copies as they do for the first
 )
 
 
@@ -104,10 +103,13 @@ def repeat(engine: Engine, copies: int, report: Callable[[str], None] = lambda _
         agents = connection.execute(text("SELECT max(agent_id) FROM agent")).scalar_one()
         step = _Step(found.chain_id, int(agents), found.block_number)
         events = [it for it in schema.PARTITIONED_TABLES if it not in _ONCE]
+        restore = _without_references(connection)
         for table in (*events, agent_activity, *_FILES):
             rows = _repeat(connection, table, step, copies)
             if rows:
                 report(f"{table.name}: {rows:,} rows more")
+        for statement in restore:
+            connection.exec_driver_sql(statement)
         last = found.block_number * copies
         moved = "UPDATE chain SET block_number = :last, head_number = :last, finalized_number = :last"
         connection.execute(text(moved), {"last": last})
@@ -123,7 +125,7 @@ def _repeat(connection: Connection, table: Table, step: _Step, copies: int) -> i
         return 0
     if is_part:
         connection.exec_driver_sql(f'ALTER TABLE "{table.name}" DETACH PARTITION "{place}"')
-    restore = _without_indexes(connection, place, has_key=not is_part)
+    restore = _without_indexes(connection, place)
     columns = [column.name for column in table.c]
     names, values = ", ".join(f'"{it}"' for it in columns), ", ".join(step.value(table, it) for it in columns)
     inserted = connection.exec_driver_sql(
@@ -137,13 +139,25 @@ def _repeat(connection: Connection, table: Table, step: _Step, copies: int) -> i
     return inserted.rowcount
 
 
-def _without_indexes(connection: Connection, place: str, *, has_key: bool) -> list[str]:
-    """Drop the indexes of a table, and return the statements that make them again.
+def _without_references(connection: Connection) -> list[str]:
+    """Drop all foreign keys, and return the statements that make them again, which check all rows."""
+    keys = connection.exec_driver_sql(
+        "SELECT conrelid::regclass::text AS place, conname, pg_get_constraintdef(oid) AS made FROM pg_constraint "
+        "WHERE contype = 'f' AND connamespace = current_schema()::regnamespace"
+    ).all()
+    for key in keys:
+        connection.exec_driver_sql(f'ALTER TABLE {key.place} DROP CONSTRAINT "{key.conname}"')
+    return [f'ALTER TABLE {key.place} ADD CONSTRAINT "{key.conname}" {key.made}' for key in keys]
+
+
+def _without_indexes(connection: Connection, place: str) -> list[str]:
+    """Drop the keys and indexes of a table, and return the statements that make them again.
+
+    A key is of hashes, in no order: to keep it while rows come would write a page for each.
 
     Args:
-        connection: The database.
+        connection: The database, without foreign keys.
         place: The table.
-        has_key: True to keep primary and unique keys, which foreign keys of other tables need.
     """
     of_table = {"place": place}
     keys = connection.execute(
@@ -160,12 +174,9 @@ def _without_indexes(connection: Connection, place: str, *, has_key: bool) -> li
         ),
         of_table,
     ).all()
-    restore = []
-    if not has_key:
-        for key in keys:
-            connection.exec_driver_sql(f'ALTER TABLE "{place}" DROP CONSTRAINT "{key.conname}"')
-            restore.append(f'ALTER TABLE "{place}" ADD CONSTRAINT "{key.conname}" {key.made}')
+    for key in keys:
+        connection.exec_driver_sql(f'ALTER TABLE "{place}" DROP CONSTRAINT "{key.conname}"')
     for index in indexes:
         connection.exec_driver_sql(f'DROP INDEX "{index.relname}"')
-        restore.append(index.made)
-    return restore
+    restore = [f'ALTER TABLE "{place}" ADD CONSTRAINT "{key.conname}" {key.made}' for key in keys]
+    return restore + [index.made for index in indexes]

@@ -34,10 +34,26 @@ _SIGNS: Final = (
 )
 """The characters with which a formula begins. The last one is a hyphen, for use in a class of characters."""
 
-_FORMULA: Final = re.compile(f'^(?=[\t\r\n{_SIGNS}])|(?<=[;\t\r\n])(?="*[{_SIGNS}])')
-"""The places at which a cell begins that a spreadsheet computes.
+_RARE_ENDS: Final = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+"""The characters, beside carriage return and line feed, at which some programs end a line."""
 
-Some programs begin a cell behind a semicolon, a tab or a line end, too. They drop quotation marks before its text.
+_RARE_END: Final = re.compile(f"[{_RARE_ENDS}]")
+
+_ESCAPED_ENDS: Final = tuple((it.encode(), f"\\u{ord(it):04x}".encode()) for it in "\x85\u2028\u2029")
+"""Those that JSON leaves as they are, and how it may escape them."""
+
+_BLANKS: Final = " \N{NO-BREAK SPACE}\N{IDEOGRAPHIC SPACE}\N{ZERO WIDTH SPACE}\N{ZERO WIDTH NO-BREAK SPACE}"
+_DROPPED: Final = f'"{_BLANKS}{_RARE_ENDS}'
+"""The characters that some programs drop before the text of a cell."""
+
+_BEGINNING: Final = re.compile(
+    f"(?:^[{_BLANKS}]*+(?:[{_RARE_ENDS}][{_DROPPED}]*+)?|(?<=[;\t\r\n{_RARE_ENDS}])[{_DROPPED}]*+)[{_SIGNS}]?"
+)
+"""The beginning of a cell. A spreadsheet computes it if it ends with a sign.
+
+Some programs begin a cell behind a semicolon, a tab or a line end, too. They drop quotation marks and blanks before its
+text. A match takes these with it, whether or not a sign follows. To look at each of them again would take minutes for a
+text of a stranger that has nothing else.
 """
 
 
@@ -120,8 +136,7 @@ def answer_page(request: Request, kind: Any, page: Page[Any], shown_as: Format =
     if shown_as is Format.JSON:
         response = answer(request, Page[kind], page)
     elif shown_as is Format.JSON_LINES:
-        encode = adapter(kind).dump_json
-        response = tagged(request, b"".join(encode(item) + b"\n" for item in page.items), JSON_LINES)
+        response = tagged(request, _json_lines(kind, page.items), JSON_LINES)
     else:
         response = tagged(request, _csv(kind, page.items), CSV)
         response.headers["Content-Disposition"] = 'attachment; filename="list.csv"'
@@ -160,17 +175,28 @@ def tagged_by(known: str | None, body: bytes, media_type: str = JSON) -> Respons
     return Response(body, HTTPStatus.OK, headers, media_type)
 
 
+def _json_lines(kind: Any, items: Iterable[Any]) -> bytes:
+    """Return entries as JSON Lines. No text in them ends a line, for whatever program."""
+    encode = adapter(kind).dump_json
+    written = b"".join(encode(item) + b"\n" for item in items)
+    for end, escaped in _ESCAPED_ENDS:
+        written = written.replace(end, escaped)
+    return written
+
+
 def _csv(kind: Any, items: Iterable[Any]) -> bytes:
     """Return entries as CSV (RFC 4180). An apostrophe is before each text that a spreadsheet would compute."""
     names = [it.name for it in fields(kind)]
     written = io.StringIO()
-    writer = csv.writer(written)
+    writer, quoting = csv.writer(written), csv.writer(written, quoting=csv.QUOTE_ALL)
     writer.writerow(names)
     dump = adapter(kind).dump_python
     numbers = {name for name in names if _is_number(kind, name)}
     for item in items:
         entry = dump(item, mode="json")
-        writer.writerow([_cell(entry[name], is_number=name in numbers) for name in names])
+        cells = [_cell(entry[name], is_number=name in numbers) for name in names]
+        has_rare_end = any(map(_RARE_END.search, cells))  # it would end the row unless it is quoted
+        (quoting if has_rare_end else writer).writerow(cells)
     return written.getvalue().encode()
 
 
@@ -191,4 +217,15 @@ def _cell(value: Any, *, is_number: bool) -> str:
     if isinstance(value, list | dict):
         value = json.dumps(value, ensure_ascii=False)
     text = str(value)
-    return text if is_number else _FORMULA.sub("'", text)
+    if is_number:
+        return text
+    first = "'" if text.startswith(("\t", "\r", "\n")) else ""
+    return first + _BEGINNING.sub(_not_computed, text)
+
+
+def _not_computed(beginning: re.Match[str]) -> str:
+    """Return the beginning of a cell, with an apostrophe at each place where a formula would begin."""
+    text = beginning[0]
+    if not text or text[-1] not in _SIGNS:
+        return text
+    return "'" + _RARE_END.sub(r"\g<0>'", text)

@@ -1,11 +1,12 @@
-"""Limits on requests, before anything reads them: URL, headers, body, and requests a minute."""
+"""Limits on requests, before anything reads them: URL, headers, bodies, and requests a minute."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from http import HTTPStatus
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING, Final
 
 from limits import parse
@@ -14,6 +15,7 @@ from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from bilateral.api.aggregator import FEEDBACK_PATH, MAX_FEEDBACK
 from bilateral.api.problems import ProblemError
+from bilateral.encoding import MAX_DEPTH, is_shallow
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,11 +25,56 @@ if TYPE_CHECKING:
 _BODY_SECONDS: Final = 15.0
 """The time that a client has to send its body."""
 
+MAX_HELD: Final = 256 * 1024 * 1024
+"""The bytes of all bodies that a process holds at once, of requests that arrive, wait or are answered."""
+
+MAX_HELD_OF_ADDRESS: Final = 16 * 1024 * 1024
+"""Those of the requests of one address."""
+
+_MOST_BRACKETS: Final = 20_000
+_MOST_QUOTES: Final = 100_000
+"""The marks of a body. Each takes time to be looked at: the largest query of published SDKs has 10,000 texts."""
+
 _FREE: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 """Paths that the rate limit leaves out: monitors ask them."""
 
 _IPV6_PREFIX: Final = 64
 """The bits of an IPv6 address that count as one address: a provider gives that many to one customer."""
+
+
+class HeldBodies:
+    """Counts the bytes of the bodies that are held, by the address that sent them."""
+
+    def __init__(self) -> None:
+        """See the class."""
+        self._of: Counter[str] = Counter()
+
+    def take(self, address: str, size: int) -> None:
+        """Count bytes.
+
+        Args:
+            address: The address.
+            size: The bytes.
+
+        Raises:
+            ProblemError: There are too many.
+        """
+        if self._of[address] + size > MAX_HELD_OF_ADDRESS or self._of.total() + size > MAX_HELD:
+            detail = "too many large requests are under way: try again later"
+            headers = {"Retry-After": "1", "Connection": "close"}
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", detail, headers=headers)
+        self._of[address] += size
+
+    def give_back(self, address: str, size: int) -> None:
+        """Count bytes no more.
+
+        Args:
+            address: The address.
+            size: The bytes.
+        """
+        self._of[address] -= size
+        if not self._of[address]:
+            del self._of[address]
 
 
 class Guard:
@@ -46,20 +93,28 @@ class Guard:
         self._rate = None if settings.rate is None else parse(settings.rate)
         # The storage of `limits` that is not asynchronous starts a thread every ten milliseconds.
         self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._held = HeldBodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check a request, and pass it on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        body = None
         try:
             self._check_head(scope)
-            await self._count(scope)
-            body = await self._body(scope, receive)
+            address = _network(client_address(scope, self._proxies))
+            await self._count(scope, address)
+            if limit := self._body_limit(scope):
+                body = _Body(self._held, address, limit)
+                await body.read(receive)
         except ProblemError as problem:
             await problem.response()(scope, receive, send)
-            return
-        await self._app(scope, receive if body is None else _replay(body, receive), send)
+        else:
+            await self._app(scope, receive if body is None else body.replay(receive), send)
+        finally:
+            if body is not None:
+                body.give_back()
 
     def _check_head(self, scope: Scope) -> None:
         """Refuse a URL or headers that are too large."""
@@ -72,14 +127,13 @@ class Guard:
             detail = f"the headers have {size} bytes, and {self._settings.max_headers} are allowed"
             raise ProblemError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", detail)
 
-    async def _count(self, scope: Scope) -> None:
+    async def _count(self, scope: Scope, address: str) -> None:
         """Refuse a request of an address that sent too many."""
         if self._rate is None or scope["path"] in _FREE:
             return
-        key = self._key(scope)
-        if await self._limiter.hit(self._rate, key):
+        if await self._limiter.hit(self._rate, address):
             return
-        reset = (await self._limiter.get_window_stats(self._rate, key)).reset_time
+        reset = (await self._limiter.get_window_stats(self._rate, address)).reset_time
         seconds = max(1, round(reset - time.time()))
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
@@ -88,47 +142,102 @@ class Guard:
             headers={"Retry-After": str(seconds)},
         )
 
-    def _key(self, scope: Scope) -> str:
-        """Return the client's address, or the network of an IPv6 address."""
-        return _network(client_address(scope, self._proxies))
+    def _body_limit(self, scope: Scope) -> int | None:
+        """Return the largest body of a request; None if it has no body. An aggregator takes those of paid requests.
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """Read the body; None if the request has none."""
-        declared, limit = None, self._body_limit(scope)
+        Raises:
+            ProblemError: The body that the headers declare is too large.
+        """
+        is_evidence = self._settings.aggregator is not None and scope["path"] == FEEDBACK_PATH
+        limit = max(self._settings.max_body, MAX_FEEDBACK) if is_evidence else self._settings.max_body
+        declared = None
         for name, value in scope["headers"]:
             if name == b"content-length":
                 declared = int(value) if value.isdigit() and len(value) < 16 else limit + 1  # noqa: PLR2004
             elif name == b"transfer-encoding":
                 declared = -1
-        if not declared:
-            return None
-        if declared > limit:
+        if declared and declared > limit:
             raise _too_large(limit)
+        return limit if declared else None
+
+
+class _Body:
+    """The body of a request, which is read whole.
+
+    Args:
+        held: Counts the bytes of all bodies.
+        address: The address that sends it.
+        limit: Its largest size.
+    """
+
+    def __init__(self, held: HeldBodies, address: str, limit: int) -> None:
+        self._held = held
+        self._address = address
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._whole = b""
+        self._size = 0
+
+    async def read(self, receive: Receive) -> None:
+        """Read it.
+
+        Raises:
+            ProblemError: It is too large or too deep, it takes too long, or too many bodies are held.
+        """
         try:
             async with asyncio.timeout(_BODY_SECONDS):
-                return await _read(receive, limit)
+                is_whole = False
+                while not is_whole:
+                    message = await receive()
+                    self._take(message.get("body", b""))
+                    is_whole = not message.get("more_body", False)  # also if the client is gone
         except TimeoutError:
             detail = f"the body did not arrive within {_BODY_SECONDS:g} seconds"
             raise ProblemError(HTTPStatus.REQUEST_TIMEOUT, "body_timeout", detail) from None
+        self._whole = b"".join(self._parts)
+        self._parts.clear()
+        _require_parsable(self._whole)
 
-    def _body_limit(self, scope: Scope) -> int:
-        """Return the largest body of a request. An aggregator takes the bodies of paid requests."""
-        is_evidence = self._settings.aggregator is not None and scope["path"] == FEEDBACK_PATH
-        return max(self._settings.max_body, MAX_FEEDBACK) if is_evidence else self._settings.max_body
+    def _take(self, part: bytes) -> None:
+        """Keep a part."""
+        if self._size + len(part) > self._limit:
+            raise _too_large(self._limit)
+        self._held.take(self._address, len(part))
+        self._size += len(part)
+        self._parts.append(part)
+
+    def replay(self, receive: Receive) -> Receive:
+        """Return what gives the body, and then the rest of the connection's messages."""
+        body: bytes | None = self._whole
+        self._whole = b""
+
+        async def replay() -> Message:
+            nonlocal body
+            if body is None:
+                return await receive()
+            message = {"type": "http.request", "body": body, "more_body": False}
+            body = None
+            return message
+
+        return replay
+
+    def give_back(self) -> None:
+        """Count its bytes no more."""
+        self._held.give_back(self._address, self._size)
 
 
-async def _read(receive: Receive, limit: int) -> bytes:
-    """Read a body up to a limit."""
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return bytes(body)
-        body += message.get("body", b"")
-        if len(body) > limit:
-            raise _too_large(limit)
-        if not message.get("more_body", False):
-            return bytes(body)
+def _require_parsable(body: bytes) -> None:
+    """Refuse a body that costs a JSON parser too much. Parsers recurse: deep ones could end the process."""
+    brackets, quotes = body.count(b"[") + body.count(b"{"), body.count(b'"')
+    if brackets > _MOST_BRACKETS or quotes > _MOST_QUOTES:
+        detail = f"the body has {brackets} brackets and {quotes} quotation marks: ask for less at once"
+    elif b"\0" in body:
+        detail = "the body has a NUL byte: send JSON in UTF-8"
+    elif not is_shallow(body.decode("latin-1")):  # marks are the same in UTF-8
+        detail = f"the body is nested deeper than {MAX_DEPTH} levels"
+    else:
+        return
+    raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_body", detail)
 
 
 def _too_large(limit: int) -> ProblemError:
@@ -169,28 +278,18 @@ def _is_address(text: str) -> bool:
 
 
 def _is_within(text: str, networks: tuple[object, ...]) -> bool:
-    return _is_address(text) and any(ip_address(text) in network for network in networks)  # type: ignore[operator]
+    return _is_address(text) and any(_plain(text) in network for network in networks)  # type: ignore[operator]
+
+
+def _plain(text: str) -> IPv4Address | IPv6Address:
+    """Return an address, as that of IPv4 if IPv6 carries one: so a socket of both shows its clients."""
+    found = ip_address(text.partition("%")[0])
+    return found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
 
 
 def _network(address: str) -> str:
     """Return an IPv4 address as it is, and the network of an IPv6 address."""
     if ":" not in address:
         return address
-    found = ip_address(address.partition("%")[0])
-    if isinstance(found, IPv6Address) and found.ipv4_mapped:
-        return str(found.ipv4_mapped)
-    return str(ip_network((found, _IPV6_PREFIX), strict=False))
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return what gives a body that was read already, and then the rest of the connection's messages."""
-    given = False
-
-    async def replay() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay
+    found = _plain(address)
+    return str(found) if isinstance(found, IPv4Address) else str(ip_network((found, _IPV6_PREFIX), strict=False))

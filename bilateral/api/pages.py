@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import Response
+from starlette.convertors import IntegerConvertor, register_url_convertor
 
 from bilateral.api.answers import answer, tagged
 from bilateral.api.problems import ProblemError, not_found, problem_of
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from bilateral.index.queries.chains import ChainProgress
 
 _HTML: Final = "text/html; charset=utf-8"
+_MOST_DIGITS: Final = 78
+"""The decimal digits of a number of 256 bits."""
+
 SECURITY: Final = {
     "Content-Security-Policy": rendering.POLICY,
     "Referrer-Policy": "no-referrer",
@@ -31,6 +35,15 @@ SECURITY: Final = {
     "Vary": "Accept",
 }
 """The headers of every page."""
+
+
+class _Number(IntegerConvertor):
+    """A number in a path. Python refuses to read one of some thousand digits, which would be a fault of the service."""
+
+    regex = f"[0-9]{{1,{_MOST_DIGITS}}}"
+
+
+register_url_convertor("number", _Number())
 
 
 def page_answer(

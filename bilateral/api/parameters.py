@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
-from fastapi import Path, Query
+from fastapi import Path, Query, Request
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
 from bilateral.api.answers import Format
+from bilateral.errors import InvalidArgumentError
 from bilateral.index.queries.pages import MAX_LIMIT
+from bilateral.text import quoted
+
+_STRICT: Final = "/v1/"
+"""The paths of the service's own interface. Pages, and paths of other interfaces, take further parameters."""
 
 AgentPath = Annotated[
     str,
@@ -48,3 +55,25 @@ Client = Annotated[str | None, Query(max_length=42, description="The client's ad
 
 Tag = Annotated[str | None, Query(max_length=1_000, description="The tag, exactly.")]
 """A tag of feedback. Its text is a stranger's, and may be empty."""
+
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """Refuse a parameter that the route does not have: without a misspelt filter, a search would find everything.
+
+    Args:
+        request: The request, after its route was found.
+
+    Raises:
+        InvalidArgumentError: There is such a parameter.
+    """
+    route = request.scope["route"]
+    if not request.query_params or not isinstance(route, APIRoute) or not route.path.startswith(_STRICT):
+        return
+    fields = route.dependant.query_params
+    if any(isinstance(kind := it.field_info.annotation, type) and issubclass(kind, BaseModel) for it in fields):
+        return  # the model refuses them, with its own words
+    known = [it.alias for it in fields]
+    for name in request.query_params:
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise InvalidArgumentError(f"the path has no parameter {quoted(name)}: {has}")

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from bilateral.checks.errors import CheckError, HistoryTooLongError, OtherHistoryError
 from bilateral.errors import BilateralError, InvalidArgumentError, MalformedIdentifierError
 from bilateral.index.errors import DatabaseUnavailableError, NotIndexedError, QueryTimeoutError, ReadersBusyError
+from bilateral.invalid_fields import message_of
 from bilateral.log_lines import SeldomFilter
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:bilateral:problem:"
 
 _RETRY_SECONDS: Final = 1
+_MOST_ERRORS: Final = 20
+"""The errors of one request that its answer lists. A body of 1 MiB can have some ten thousand."""
+
 _LOGGER: Final = logging.getLogger("bilateral.api")
 _DATABASE_LOGGER: Final = logging.getLogger("bilateral.api.database")
 _DATABASE_LOGGER.addFilter(SeldomFilter())  # each request fails while the database is away
@@ -165,7 +169,8 @@ def add_handlers(app: FastAPI) -> None:
 
     async def on_invalid_request(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101  # by its registration
-        errors = [{"in": ".".join(map(str, it["loc"])), "problem": it["msg"]} for it in error.errors()]
+        listed = error.errors()[:_MOST_ERRORS]
+        errors = [{"in": ".".join(map(str, it["loc"])), "problem": message_of(it)} for it in listed]
         first = errors[0]
         detail = f"{first['in']}: {first['problem']}"
         problem = ProblemError(HTTPStatus.BAD_REQUEST, "invalid_argument", detail, errors=errors)

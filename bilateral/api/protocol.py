@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from bilateral.api.problems import ProblemError
+from bilateral.log_lines import SeldomFilter
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Iterable
 
 HEAD_BYTES: Final = 64 * 1024
 """The bytes of a request's first line and headers from which on the connection is closed."""
@@ -19,22 +23,79 @@ HEAD_SECONDS: Final = 20.0
 """The time that a client has to send them."""
 
 
+READ_SECONDS: Final = 20.0
+"""The time in which a client has to take `READ_BYTES` of its answer, or the rest of it."""
+
+READ_BYTES: Final = 64 * 1024
+
+MAX_CONNECTIONS: Final = 800
+"""The connections of a process. Most systems give a process 1,024 open files."""
+
+
+class _SeldomWarnings(SeldomFilter):
+    """Passes errors, and other records seldom: every request can warn."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Check that a record may be logged."""
+        return record.levelno >= logging.ERROR or super().filter(record)
+
+
+logging.getLogger("uvicorn.error").addFilter(_SeldomWarnings())
+
+
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes connections whose request has no end of its headers, in bytes or in time, or is not HTTP."""
+    """Closes connections whose client is too slow, in sending or in reading, or sends what is not HTTP.
+
+    Of too many connections, it closes that which has waited for a request longest.
+    """
 
     _size = 0
     _is_complete = False
     _timer: asyncio.TimerHandle | None = None
+    _reader_timer: asyncio.TimerHandle | None = None
+    _waits_since = 0.0
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request."""
         super().connection_made(transport)
+        self._waits_since = time.monotonic()
         self._wait()
+        if len(self.connections) > MAX_CONNECTIONS:
+            _longest_waiting(self.connections).give_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
         self._stop_waiting()
+        self._stop_watching()
         super().connection_lost(exc)
+
+    @property
+    def waits_since(self) -> float:
+        """The time since when the connection has no request under way; infinity while it has one."""
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        return float("inf") if is_answering else self._waits_since
+
+    def give_up(self) -> None:
+        """Close the connection, and forget what its client did not read."""
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def pause_writing(self) -> None:
+        """Begin to look whether the client reads."""
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        """Stop looking: the client has read nearly everything."""
+        super().resume_writing()
+        self._stop_watching()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, and look whether the client reads the rest of the answer."""
+        self._waits_since = time.monotonic()
+        super().on_response_complete()
+        self._stop_watching()  # the timer of the former answer would take this one for its unread rest
+        self._watch_reader()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes of requests."""
@@ -69,6 +130,25 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write(STATUS_LINE[problem.status] + lines + b"\r\n" + bytes(response.body))
         self.transport.close()
 
+    def _watch_reader(self) -> None:
+        """Look after a while how much the client has read, if there is something to read."""
+        unread = self.transport.get_write_buffer_size()
+        if unread and self._reader_timer is None:
+            self._reader_timer = self.loop.call_later(READ_SECONDS, self._look_at_reader, unread)
+
+    def _stop_watching(self) -> None:
+        if self._reader_timer is not None:
+            self._reader_timer.cancel()
+            self._reader_timer = None
+
+    def _look_at_reader(self, before: int) -> None:
+        """Give up a client that reads too slowly."""
+        self._reader_timer = None
+        if self.transport.get_write_buffer_size() > max(0, before - READ_BYTES):
+            self.give_up()
+        else:
+            self._watch_reader()
+
     def _wait(self) -> None:
         self._timer = self.loop.call_later(HEAD_SECONDS, self._close)
 
@@ -82,3 +162,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._timer = None
         if not self.transport.is_closing():
             self.transport.close()
+
+
+def _longest_waiting(connections: Iterable[Any]) -> BoundedProtocol:
+    """Return the connection that has been without a request under way for the longest time."""
+    found: BoundedProtocol = min(connections, key=lambda it: it.waits_since)
+    return found

@@ -220,8 +220,7 @@ class _Follower:
             _LOGGER.error("index=failed problem=%r", str(failure))  # noqa: TRY400  # one line is enough
             self.failure = failure
         finally:
-            if not self._stop.is_set():
-                self._stop_service()
+            self._stop_service()  # a failure sets `_stop`, too; a service that has ended takes no harm
 
 
 def _url(host: str, port: int) -> str:

@@ -19,7 +19,7 @@ from bilateral.index.readers import Reader
 from bilateral.index.single_statements import SingleStatements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Concatenate, ParamSpec, TypeVar
 
     from sqlalchemy import Connection
@@ -124,6 +124,18 @@ class Service:
             UnknownRegistryError: The index has no such chain or registry.
         """
         return agent_key(self.registries(), text)
+
+    def require_indexed(self, chains: Iterable[int]) -> None:
+        """Refuse a search on a chain that is not indexed: it would look as if nothing was there.
+
+        Args:
+            chains: The chains.
+
+        Raises:
+            NotIndexedError: One is not indexed.
+        """
+        for chain_id in chains:
+            self.registries().identity_of(chain_id)
 
     def close(self) -> None:
         """Close the connections."""

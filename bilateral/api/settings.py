@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.errors import InvalidArgumentError
+from bilateral.invalid_fields import first_problem
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
@@ -115,5 +116,4 @@ def read_api_settings(path: Path | None, **given: Any) -> ApiSettings:
     try:
         return adapter.validate_python(values)
     except ValidationError as problem:
-        first = problem.errors()[0]
-        raise InvalidArgumentError(f"api.{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise InvalidArgumentError(first_problem(problem, "api")) from None

@@ -123,6 +123,14 @@ def test_wrong_question_is_a_problem(api, path, params, status, code):
     assert (response.status_code, response.json()["code"]) == (status, code), response.text
 
 
+def test_message_of_an_invalid_policy_is_the_same_by_both_methods(api):
+    message = 'the tag "responseTime" has no scale from 0 to 100: choose another, such as starred'
+    asked = {"agent": f"{CHAIN_ID}:1", "tag": "responseTime"}
+    assert api.get("/v1/checks/server", params=asked).json()["detail"] == f"policy: tag: {message}"
+    asked = {"agent": f"{CHAIN_ID}:1", "policy": {"tag": "responseTime"}}
+    assert api.post("/v1/checks/server", json=asked).json()["detail"] == f"body.policy.tag: {message}"
+
+
 def test_policy_changes_the_verdict(api):
     params = {"agent": f"{CHAIN_ID}:1", "minimum_rating": "0", "trust_account": FRANK.address, "minimum_raters": "1"}
     assert api.get("/v1/checks/server", params=params).json()["verdict"] == "accept"

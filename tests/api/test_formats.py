@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis.strategies import lists, text, tuples
 
-from bilateral.api.answers import _csv
+from bilateral.api.answers import _cell, _csv, _json_lines
 from tests.api.world import FORMULA_TAG
 
 
@@ -61,12 +61,18 @@ def test_a_text_that_a_spreadsheet_would_compute_is_quoted_and_a_number_is_not(a
         ("fine\t-1", "fine\t'-1"),
         ('x;"=1+1;"', 'x;\'"=1+1;"'),
         ('x\n""@SUM(A1)', 'x\n\'""@SUM(A1)'),
+        (" =1", "' =1"),
+        ("\ufeff\u3000=1", "'\ufeff\u3000=1"),
+        ("fine; =1", "fine;' =1"),
+        ("fine\u2028=1", "fine\u2028'=1"),
+        ("\u2028=1", "'\u2028'=1"),
+        ("fine\u2028 and\x85fine", "fine\u2028 and\x85fine"),
         ("a\r\nb\r\n\r\nc\n\nd", "a\r\nb\r\n\r\nc\n\nd"),
         ('"fine"; "fine"\t"fine"', '"fine"; "fine"\t"fine"'),
         ("a=b; c - d, -1 @e", "a=b; c - d, -1 @e"),
         ("", ""),
     ],
-    ids=range(19),
+    ids=range(25),
 )
 def test_no_cell_of_a_text_is_a_formula_also_where_semicolons_begin_cells(text, cell):
     @dataclass
@@ -75,6 +81,28 @@ def test_no_cell_of_a_text_is_a_formula_also_where_semicolons_begin_cells(text, 
 
     ((_, *_), (found,)) = csv.reader(io.StringIO(_csv(Entry, [Entry(text)]).decode(), newline=""))
     assert found == cell
+
+
+@pytest.mark.parametrize("many", ["\v", "\u2028", '"', " ", ";", '\v"', ";\v "])
+@pytest.mark.parametrize("end", ["", "x", "="])
+def test_cell_of_nothing_but_beginnings_is_looked_at_once(many, end):
+    """It would take an hour otherwise."""
+    cell = _cell(many * 500_000 + end, is_number=False)
+    assert cell.replace("'", "") == many * 500_000 + end
+    assert ("'" in cell) == (end == "=" and many != '"')
+
+
+@given(texts=lists(text(alphabet='\v\f\x1c\x1d\x1e\x85\u2028\u2029\r\n," a'), max_size=3))
+def test_no_text_ends_a_line_of_its_own(texts):
+    @dataclass
+    class Entry:
+        text: str
+
+    entries = [Entry(it) for it in texts]
+    lines = _json_lines(Entry, entries).decode().splitlines()
+    assert [json.loads(it)["text"] for it in lines] == texts
+    read = list(csv.reader(_csv(Entry, entries).decode().splitlines(keepends=True)))
+    assert [it for (it,) in read[1:]] == [_cell(it, is_number=False) for it in texts]
 
 
 @given(texts=lists(tuples(*[text(alphabet="=+-@;,\"'\t\r\n a")] * 2), max_size=3))

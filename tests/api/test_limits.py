@@ -65,6 +65,7 @@ def test_forwarded_addresses_are_believed_of_trusted_proxies_only(api_with):
         assert (first.status_code, second.status_code) == (200, 200)
 
 
+@pytest.mark.parametrize("peer", ["10.0.0.1", "::ffff:10.0.0.1"])
 @pytest.mark.parametrize(
     ("forwarded", "address"),
     [
@@ -77,11 +78,11 @@ def test_forwarded_addresses_are_believed_of_trusted_proxies_only(api_with):
         ("192.0.2.7, nonsense, 10.0.0.9", "10.0.0.9"),
     ],
 )
-def test_the_last_address_that_is_not_a_proxy_is_the_clients(forwarded, address):
+def test_the_last_address_that_is_not_a_proxy_is_the_clients(forwarded, address, peer):
     headers = [(b"x-forwarded-for", forwarded.encode())] if forwarded else []
-    scope = {"client": ("10.0.0.1", 1), "headers": headers}
+    scope = {"client": (peer, 1), "headers": headers}
     networks = ApiSettings(trusted_proxies=("10.0.0.0/8",)).proxy_networks
-    assert client_address(scope, networks) == address
+    assert client_address(scope, networks).removeprefix("::ffff:") == address
 
 
 @pytest.mark.parametrize(

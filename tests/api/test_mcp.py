@@ -86,6 +86,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
         tools = {it.name: it for it in (await client.list_tools()).tools}
         assert {"get_agent", "get_feedback", "get_ratings", "search_agents"} <= tools.keys()
         assert all(it.annotations.read_only_hint for it in tools.values())
+        assert all(it.input_schema["additionalProperties"] is False for it in tools.values())
 
         found = await data(client, "get_agent", agent_id="31337:1")
         assert found == api.get("/v1/agents/31337:1").json()
@@ -133,7 +134,14 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
             ("search_agents", {"order": "mean"}, "invalid_argument: the order mean needs a gate"),
             ("search_agents", {"capabilities": ["get_weather"]}, "invalid_argument: a capability is its kind"),
             ("search_agents", {"gates": [{"reviewers": ["0x1"]}]}, 'invalid_argument: reviewer "0x1" is not an addr'),
+            ("search_agents", {"chains": [5]}, "not_indexed: the index has no chain 5"),
             ("search_agents", {"gates": [{}] * 6}, "at most 5"),
+            ("search_agents", {"limit": 101}, "invalid_argument: limit: Input should be less than or equal to 100"),
+            (
+                "check_server",
+                {"agent_id": "31337:1", "payTo": ERIN.address},
+                'invalid_argument: check_server has no argument "payTo": it has agent_id, pay_to, ',
+            ),
         ):
             refused = await client.call_tool(tool, arguments)
             assert refused.is_error

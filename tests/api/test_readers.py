@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import select as readiness
 import threading
 import time
-from select import select as select_readable
 
 import pytest
 from sqlalchemy import Integer, Text, column, func, literal, select, text
@@ -37,6 +37,13 @@ def endless(dialect):
     numbers = select(literal(1).label("n")).cte("numbers", recursive=True)
     numbers = numbers.union_all(select(numbers.c.n + 1))
     return Prepared(select(func.count().label("n")).select_from(numbers))
+
+
+def wait_for_end(driver):
+    """Wait until the server has closed a connection, and read nothing."""
+    ended = readiness.poll()
+    ended.register(driver.pgconn.socket, readiness.POLLRDHUP)
+    ended.poll()
 
 
 @pytest.fixture
@@ -110,12 +117,23 @@ def test_prepared_statements_of_short_visits_keep_the_limit_that_is_set(make_rea
 
 
 @pytest.mark.parametrize("api_database", ["postgresql"], indirect=True)
-def test_visit_that_the_server_ends_between_two_statements_took_too_long(make_reader):
+@pytest.mark.parametrize("is_together", [False, True], ids=["later", "with the former answer"])
+def test_visit_that_the_server_ends_between_two_statements_took_too_long(make_reader, is_together):
+    """The driver loses the server's reason if it reads it together with the former answer."""
     reader = make_reader(seconds=600.0, connections=1)
-    with pytest.raises(QueryTimeoutError), reader.connect() as connection:
-        connection.execute(text("SET idle_in_transaction_session_timeout = 1"))
-        select_readable([connection.connection.driver_connection.pgconn.socket], [], [])  # until the server says so
-        connection.execute(text("SELECT 1"))
+    end = "SET LOCAL idle_in_transaction_session_timeout = 1"
+    with pytest.raises(QueryTimeoutError, match="longer than 600 seconds"), reader.connect(spent=600.0) as connection:
+        connection.begin()
+        driver = connection.connection.driver_connection  # SQLAlchemy's statements would find no time left
+        driver.execute("SELECT 1")
+        if is_together:
+            driver.pgconn.send_query(end.encode())
+            wait_for_end(driver)
+            while driver.pgconn.get_result() is not None:
+                pass
+        else:
+            driver.execute(end)
+            wait_for_end(driver)
     assert reader.read(chains)
 
 
@@ -156,6 +174,7 @@ def test_threads_share_a_reader(make_reader):
 
 
 def test_a_database_without_tables_is_refused(tmp_path):
+    (tmp_path / "empty.sqlite").touch()
     with pytest.raises(OlderSchemaError):
         Reader(f"sqlite:///{tmp_path / 'empty.sqlite'}")
 

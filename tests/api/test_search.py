@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import httpx
@@ -133,6 +134,39 @@ def test_an_invalid_filter_is_a_problem(api, path, query):
     answer = api.get(f"/v1/search/{path}", params=query)
     assert answer.status_code in (400, 422)
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/v1/search/agents", "chain=5"),
+        ("/v1/search/agents", f"chain={CHAIN_ID}&chain=5&q=nothing-like-it"),
+        ("/v1/search/feedback", "chain=5"),
+        ("/v1/leaders", "tag=starred&chain=5"),
+        ("/api/search", "chain=5"),
+    ],
+)
+def test_chain_that_is_not_indexed_is_a_problem(api, path, query):
+    answer = api.get(f"{path}?{query}")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_indexed")
+    assert answer.json()["detail"] == "the index has no chain 5"
+
+
+def test_no_path_takes_a_parameter_that_it_does_not_have(api):
+    described = api.get("/openapi.json").json()["paths"]
+    filled = {"agent": f"{CHAIN_ID}:1", "address": "0x" + "11" * 20, "number": "1"}
+    paths = [it for it, operations in described.items() if it.startswith("/v1/") and "get" in operations]
+    assert len(paths) > 20
+    for path in paths:
+        names = [it["name"] for it in described[path]["get"].get("parameters", []) if it["in"] == "query"]
+        url = re.sub("{([^}]+)}", lambda name: filled.get(name[1], "x"), path)
+        given = {"tag": "starred", "chain": CHAIN_ID, "agent": filled["agent"], "client": filled["agent"]}
+        needed = {name: value for name, value in given.items() if name in names}
+        answer = api.get(url, params=needed | {"minimun": "90"})
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_argument"), path
+        assert "minimun" in answer.json()["detail"]
+    refused = api.get("/v1/search/agents", params={"reviewers": "0x" + "11" * 20}).json()["detail"]
+    assert refused.startswith('the path has no parameter "reviewers": it has q, chain, owner, ')
 
 
 def forgeries(cursor):

@@ -159,3 +159,10 @@ def test_a_wrong_setting_in_the_file_is_named(tmp_path, line):
     path.write_text(f"[api]\n{line}\n")
     with pytest.raises(InvalidArgumentError, match=line.split()[0]):
         read_api_settings(path)
+
+
+def test_a_rate_without_a_period_is_refused_in_words_of_its_own():
+    with pytest.raises(
+        InvalidArgumentError, match=r"^api: the rate '5/fortnight' is invalid: write it as 1200/minute$"
+    ):
+        read_api_settings(None, rate="5/fortnight")

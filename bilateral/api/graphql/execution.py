@@ -28,6 +28,7 @@ from bilateral.api.graphql.limits import (
     MAX_CONDITIONS,
     MAX_FIRST,
     MAX_SKIP,
+    LimitError,
     SizeOfQuery,
     check_variables,
     count_conditions,
@@ -37,9 +38,11 @@ from bilateral.api.graphql.limits import (
 from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
 from bilateral.api.graphql.rules import RULES
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
+from bilateral.index.errors import LargeAnswerError
 from bilateral.index.queries.entities import Page, Selected
 from bilateral.index.queries.entities_rows import chains_of
 from bilateral.index.queries.prepared import plan_by_values
+from bilateral.index.readers import MOST_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,6 +87,13 @@ class Checked:
 
     def __init__(self, request: GraphqlRequest) -> None:
         """See the class."""
+        try:
+            self._check(request)
+        except RecursionError:
+            raise LimitError("the query is nested too deeply: nest fragments less") from None
+
+    def _check(self, request: GraphqlRequest) -> None:
+        """Parse and validate a request."""
         check_variables(request.variables)
         is_short = len(request.query) <= _REMEMBERED_LENGTH
         self._document = (_known_document if is_short else parsed)(request.query)
@@ -114,13 +124,17 @@ class Checked:
 
         Raises:
             GraphQLError: The block that was asked for is not indexed.
+            LargeAnswerError: The answer is too large.
         """
         chains = chains_of(registries, chain_id)
         plan_by_values(connection)
-        parts = []
+        parts, size = [], 0
         for root in self._roots:
             root.require_block(connection, chains)
             parts.append(f'"{root.key}":{root.answer(connection, chains)}')
+            size += len(parts[-1])
+            if size > MOST_BYTES:
+                raise LargeAnswerError(MOST_BYTES)
         return f'{{"data":{{{",".join(parts)}}}}}'.encode()
 
     def _root_fields(self) -> Iterator[Root]:

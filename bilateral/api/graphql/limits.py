@@ -52,6 +52,9 @@ MAX_ROOT_FIELDS: Final = 20
 MAX_ITEMS: Final = 10_000
 """Entries of all lists together, in the text and in the variables."""
 
+MAX_DEFINITIONS: Final = 50
+"""Operations and fragments of a text. Each is validated, and a fragment may spread another one."""
+
 MAX_CONDITIONS: Final = 300
 """Conditions of all filters together."""
 
@@ -103,8 +106,8 @@ def parsed(text: str) -> DocumentNode:
         text: The query.
 
     Raises:
-        LimitError: It has too many tokens, or is nested too deeply.
-        GraphQLError: It is malformed.
+        LimitError: It is nested too deeply.
+        GraphQLError: It is malformed, or has too many tokens.
     """
     depth = deepest = 0
     for mark in re.findall(r"[][(){}]", _STRINGS.sub("", text)):
@@ -112,10 +115,7 @@ def parsed(text: str) -> DocumentNode:
         deepest = max(deepest, depth)
     if deepest > _MAX_BRACKETS:
         raise LimitError(f"the query opens {deepest} brackets at once, and {_MAX_BRACKETS} are allowed")
-    try:
-        return parse(text, no_location=False, max_tokens=MAX_TOKENS)
-    except RecursionError:
-        raise LimitError("the query is nested too deeply") from None
+    return parse(text, no_location=False, max_tokens=MAX_TOKENS)
 
 
 def check_variables(variables: Mapping[str, Any]) -> None:
@@ -159,7 +159,9 @@ class SizeOfQuery:
         Raises:
             LimitError: One exceeds a limit.
         """
-        schema = graphql_schema()
+        schema, number = graphql_schema(), len(self._document.definitions)
+        if number > MAX_DEFINITIONS:
+            raise LimitError(f"the query has {number} operations and fragments, and {MAX_DEFINITIONS} are allowed")
         for definition in self._document.definitions:
             if isinstance(definition, OperationDefinitionNode):
                 size = self._size(definition.selection_set, schema.query_type)

@@ -11,11 +11,11 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio import to_thread
-from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from bilateral.api.mcp import tools
 from bilateral.api.mcp.lookups import key_of, read_agent_of
+from bilateral.api.mcp.strict import StrictServer
 from bilateral.api.mcp.untrusted import NOTICE, Untrusted, untrusted
 from bilateral.api.problems import problem_of
 from bilateral.buyers.policies import BRP
@@ -28,6 +28,7 @@ from bilateral.index.queries.feedback import Feedback, feedback
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mcp.server import MCPServer
     from sqlalchemy import Connection
 
     from bilateral.index.readers import Reader
@@ -46,7 +47,7 @@ def make_server(reader: Reader, *, buyer_policy: str = BRP.name) -> MCPServer[An
         buyer_policy: The scoring policy of buyers that counts if a model names none.
     """
     options: dict[str, dict[str, Any]] = {"buyers": {"default_policy": buyer_policy}}
-    server: MCPServer[Any] = MCPServer(
+    server = StrictServer(
         "bilateral", title="Bilateral", instructions=_INSTRUCTIONS, version=version("bilateral"), log_level="WARNING"
     )
     for it in iter_modules(tools.__path__):

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import AddressPath, AgentPath, ChainId, ListFormat
 from bilateral.api.service import service_of
+from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
 from bilateral.index.errors import NotIndexedError
 from bilateral.index.queries.findings import (
@@ -113,7 +114,7 @@ def read_finding(request: Request, finding_id: Annotated[str, Path(max_length=60
     """Return a finding with its members and the events that it rests on."""
     service = service_of(request)
     of = (chain_id, service.registries().identity_of(chain_id))
-    found = service.read(findings, *of, finding_id)
+    found = service.read(findings, *of, require_storable(finding_id))
     if not found:
         raise NotIndexedError("finding", finding_id)
     explained = ExplainedFinding(

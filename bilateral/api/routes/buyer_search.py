@@ -93,7 +93,7 @@ class SearchAnswer:
     buyerContext: BuyerContext | None
 
 
-@router.get("/api/search", response_class=Response, responses=one_of(SearchAnswer, 422))
+@router.get("/api/search", response_class=Response, responses=one_of(SearchAnswer, 404, 422))
 def search_with_prices(  # noqa: PLR0913, PLR0917  # parameters of the query
     request: Request,
     q: Annotated[str | None, Query(max_length=1_000, description="Words of the registration file.")] = None,
@@ -109,6 +109,7 @@ def search_with_prices(  # noqa: PLR0913, PLR0917  # parameters of the query
     service = service_of(request)
     gates = () if minScore is None else (Gate(tag="starred", minimum=Decimal(minScore)),)
     search = AgentSearch(text=q, chains=() if chain is None else (chain,), x402=True if x402Only else None, gates=gates)
+    service.require_indexed(search.chains)
     with service.reader.connect() as connection:
         page = search_agents(connection, search, limit=limit, cursor=cursor)
         standing = None

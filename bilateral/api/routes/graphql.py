@@ -14,7 +14,7 @@ from graphql import GraphQLError
 from bilateral.api.graphql.execution import Checked, GraphqlRequest, InvalidQueryError
 from bilateral.api.problems import ProblemError, not_found
 from bilateral.api.service import Service, service_of
-from bilateral.index.errors import QueryTimeoutError
+from bilateral.index.errors import LargeAnswerError, QueryTimeoutError
 
 router = APIRouter(tags=["graphql"])
 
@@ -70,23 +70,28 @@ async def _answer(request: Request, chain_id: int | None) -> Response:
 
 def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
     """Return the answer to a body."""
-    registries = service.registries()
-    if chain_id is not None and chain_id not in registries.by_chain:
-        raise not_found("chain", chain_id)
-    try:
-        posted = msgspec.json.decode(body, type=_Posted)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        detail = f"the body is not a GraphQL request in JSON: {problem}"
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_body", detail) from None
     began = time.monotonic()
     try:
+        registries = service.registries()
+        if chain_id is not None and chain_id not in registries.by_chain:
+            raise not_found("chain", chain_id)
+        posted = _posted(body)
         checked = Checked(GraphqlRequest(posted.query, posted.variables or {}, posted.operationName))
         with service.reader.connect(spent=time.monotonic() - began) as connection:
             return checked.answer(connection, registries, chain_id)
     except GraphQLError as problem:
         return _errors(problem)
-    except QueryTimeoutError as problem:
+    except (LargeAnswerError, QueryTimeoutError) as problem:
         return _errors(GraphQLError(str(problem)))
+
+
+def _posted(body: bytes) -> _Posted:
+    """Return the request that a body is."""
+    try:
+        return msgspec.json.decode(body, type=_Posted)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        detail = f"the body is not a GraphQL request in JSON: {problem}"
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "malformed_body", detail) from None
 
 
 def _errors(problem: GraphQLError) -> bytes:

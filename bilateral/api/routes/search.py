@@ -38,7 +38,7 @@ _Metadata = Annotated[
 _Time = Annotated[int | None, Query(ge=0, lt=2**63, description="Unix seconds.")]
 
 
-@router.get("/v1/search/agents", response_class=Response, responses=list_of(FoundAgent))
+@router.get("/v1/search/agents", response_class=Response, responses=list_of(FoundAgent, 404))
 def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
     request: Request,
     text: _Text = None,
@@ -111,11 +111,12 @@ def read_agents(  # noqa: PLR0913, PLR0917  # one a filter
         gates=(*([] if gate is None else [gate]), *map(gate_of, gates or ())),
         order=order,
     )
+    service_of(request).require_indexed(search.chains)
     page = service_of(request).read(search_agents, search, limit=limit, cursor=cursor)
     return answer_page(request, FoundAgent, page, shown_as)
 
 
-@router.get("/v1/search/feedback", response_class=Response, responses=list_of(Feedback))
+@router.get("/v1/search/feedback", response_class=Response, responses=list_of(Feedback, 404))
 def read_feedback(  # noqa: PLR0913, PLR0917  # one a filter
     request: Request,
     chain_id: ChainId,
@@ -138,6 +139,7 @@ def read_feedback(  # noqa: PLR0913, PLR0917  # one a filter
 ) -> Response:
     """Find open feedback of one chain, the newest first."""
     service = service_of(request)
+    service.require_indexed((chain_id,))
     search = FeedbackSearch(
         chain_id,
         agents=tuple(service.agent_key(it) for it in agent or ()),
@@ -158,7 +160,7 @@ def read_feedback(  # noqa: PLR0913, PLR0917  # one a filter
     return answer_page(request, Feedback, page, shown_as)
 
 
-@router.get("/v1/leaders", response_class=Response, responses=list_of(Leader))
+@router.get("/v1/leaders", response_class=Response, responses=list_of(Leader, 404))
 def read_leaders(  # noqa: PLR0913, PLR0917  # one a parameter
     request: Request,
     tag: Annotated[str, Query(max_length=1_000, description="The tag; empty for ratings by servers.")],
@@ -169,8 +171,9 @@ def read_leaders(  # noqa: PLR0913, PLR0917  # one a parameter
     shown_as: ListFormat = Format.JSON,
 ) -> Response:
     """Rank agents by the lower bound of their ratings for a tag."""
-    read = service_of(request).read
-    page = read(leaderboard, tag, side, chains=tuple(chains or ()), limit=limit, cursor=cursor)
+    service = service_of(request)
+    service.require_indexed(chains or ())
+    page = service.read(leaderboard, tag, side, chains=tuple(chains or ()), limit=limit, cursor=cursor)
     return answer_page(request, Leader, page, shown_as)
 
 

@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse
 from bilateral.api.pages import indexed_chain, page_answer
 from bilateral.api.problems import ProblemError, not_found
 from bilateral.api.service import Service, service_of
+from bilateral.api.texts import require_storable
 from bilateral.errors import BilateralError
 from bilateral.explorer import rendering
 from bilateral.explorer.analysis import (
@@ -114,8 +115,8 @@ def chain_network(
     return page_answer(request, NetworkPage, read, _network(number))
 
 
-@router.get("/{network}/{agent_id:int}/network.json", response_class=Response)
-@router.get("/{network}/{agent_id:int}/network", response_class=Response)
+@router.get("/{network}/{agent_id:number}/network.json", response_class=Response)
+@router.get("/{network}/{agent_id:number}/network", response_class=Response)
 def agent_network(request: Request, network: str, agent_id: int, number: _Number = 1) -> Response:
     """Show the counterparts of an agent, and theirs."""
     service = service_of(request)
@@ -132,8 +133,8 @@ def _network(number: int) -> Callable[[rendering.Frame, Any], str]:
     return lambda frame, page: rendering.render_network(frame, page, number)
 
 
-@router.get("/{network}/ratings/{block:int}-{log_index:int}.json", response_class=Response)
-@router.get("/{network}/ratings/{block:int}-{log_index:int}", response_class=Response)
+@router.get("/{network}/ratings/{block:number}-{log_index:number}.json", response_class=Response)
+@router.get("/{network}/ratings/{block:number}-{log_index:number}", response_class=Response)
 def rating(request: Request, network: str, block: _Block, log_index: _Event) -> Response:
     """Show one rating with all its evidence."""
     service = service_of(request)
@@ -179,8 +180,8 @@ def analysis(request: Request, network: str) -> Response:
     return page_answer(request, AnalysisPage, read, rendering.render_analysis)
 
 
-@router.get("/{network}/clusters/{number:int}.json", response_class=Response)
-@router.get("/{network}/clusters/{number:int}", response_class=Response)
+@router.get("/{network}/clusters/{number:number}.json", response_class=Response)
+@router.get("/{network}/clusters/{number:number}", response_class=Response)
 def cluster(request: Request, network: str, number: _Block) -> Response:
     """Show the accounts of one cluster."""
     service = service_of(request)
@@ -204,7 +205,7 @@ def finding(request: Request, network: str, finding_id: Annotated[str, Path(max_
     def read() -> FindingPage:
         chain_id = indexed_chain(service, network)
         identity = service.registries().identity_of(chain_id)
-        found = service.read(finding_page, chain_id, identity, finding_id)
+        found = service.read(finding_page, chain_id, identity, require_storable(finding_id))
         if found is None:
             raise not_found("finding", finding_id)
         return found

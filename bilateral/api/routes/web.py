@@ -91,7 +91,7 @@ def account(request: Request, address: str) -> Response:
     return page_answer(request, AccountPage, read, rendering.render_account)
 
 
-@router.get("/{network}/{agent_id:int}.png", response_class=Response)
+@router.get("/{network}/{agent_id:number}.png", response_class=Response)
 def agent_preview(request: Request, network: str, agent_id: int) -> Response:
     """Return the picture of an agent that previews of links show."""
     service = service_of(request)
@@ -102,16 +102,16 @@ def agent_preview(request: Request, network: str, agent_id: int) -> Response:
     return tagged(request, agent_picture(*found), _PNG)
 
 
-@router.get("/{network}/{agent_id:int}.json", response_class=Response)
-@router.get("/{network}/{agent_id:int}", response_class=Response)
+@router.get("/{network}/{agent_id:number}.json", response_class=Response)
+@router.get("/{network}/{agent_id:number}", response_class=Response)
 def agent(request: Request, network: str, agent_id: int) -> Response:
     """Show an agent from both sides."""
     service = service_of(request)
     return page_answer(request, AgentPage, lambda: _read_agent(service, network, agent_id), rendering.render_agent)
 
 
-@router.get("/{network}/{agent_id:int}/ratings.json", response_class=Response)
-@router.get("/{network}/{agent_id:int}/ratings", response_class=Response)
+@router.get("/{network}/{agent_id:number}/ratings.json", response_class=Response)
+@router.get("/{network}/{agent_id:number}/ratings", response_class=Response)
 def ratings(request: Request, network: str, agent_id: int) -> Response:
     """Show the ratings that a figure of an agent is made of."""
     service = service_of(request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.index.queries import entities_fixed
+from bilateral.index.queries import entities, entities_fixed
 from bilateral.index.queries.entities import Page, Selected, read_list
 from bilateral.index.queries.entities_fixed import fixed, key_of
 from bilateral.index.queries.entities_rows import chains_of
@@ -101,3 +101,13 @@ def test_postgresql_plans_a_kept_list_once(api_reader, registries):
             read_list(connection, chains, "Agent", (*ID, INNER), Page())
         counts = [count for text, count in plans(connection).items() if text not in before]
     assert counts == [(3, 0)]
+
+
+def test_statements_of_many_different_lists_leave_memory_soon(api_reader, registries):
+    chains = chains_of(registries, CHAIN_ID)
+    with api_reader.connect() as connection:
+        others = len(connection.engine._compiled_cache)
+        for alias in range(120):  # an alias is part of the statement
+            read_list(connection, chains, "Agent", (Selected(f"alias{alias}", "id"),), Page())
+        assert len(connection.engine._compiled_cache) == others
+    assert 32 <= len(entities._COMPILED["compiled_cache"]) <= 96

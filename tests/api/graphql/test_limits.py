@@ -44,6 +44,12 @@ def entries(number):
     return "{ agents(where: {id_in: [" + '"1:1" ' * number + "]}) { id } }"
 
 
+def definitions(number):
+    return "{ agents { ...F0 } } " + " ".join(
+        f"fragment F{it} on Agent {{ id {f'...F{it + 1}' if it < number - 2 else ''} }}" for it in range(number - 1)
+    )
+
+
 def objects(number):
     """Return a query that declares so many objects, of which 1,000 are agents."""
     return f"{{ agents(first: 1000) {{ feedback(first: {number // 1000 - 1}) {{ id }} }} }}"
@@ -59,8 +65,9 @@ def objects(number):
         (roots, limits.MAX_ROOT_FIELDS, limits.MAX_ROOT_FIELDS + 1),
         (entries, limits.MAX_ITEMS, limits.MAX_ITEMS + 1),
         (filtered, limits.MAX_CONDITIONS - 1, limits.MAX_CONDITIONS),
+        (definitions, limits.MAX_DEFINITIONS, limits.MAX_DEFINITIONS + 1),
     ],
-    ids=["depth", "objects", "fields", "aliases", "roots", "entries", "conditions"],
+    ids=["depth", "objects", "fields", "aliases", "roots", "entries", "conditions", "definitions"],
 )
 def test_limit_lets_its_last_value_pass(make, allowed, refused):
     check(make(allowed))
@@ -99,6 +106,10 @@ HOSTILE = {
     "nested or": "{ agents(where: " + "{or: [" * 200 + "{}" + "]}" * 200 + ") { id } }",
     "brackets": "{" * 5000,
     "lists": "{ agents(where: {id_in: " + "[" * 3000 + "]" * 3000 + "}) { id } }",
+    "fragments and braces in each other": "{ agents { ...F0 } } "
+    + " ".join(f"fragment F{it} on Agent {{ {'... {' * 50} ...F{it + 1} {'}' * 50} }}" for it in range(48))
+    + " fragment F48 on Agent { id }",
+    "operations": " ".join(f"query Q{it} {{ agents {{ id }} }}" for it in range(2_000)),
     "words": "{ agents { " + "id " * 20_000 + "} }",
     "directives": "{ agents { id " + "@skip(if: false) " * 5000 + "} }",
     "contained": "{ agents(where: {operators_contains: [" + '"0x00" ' * 301 + "]}) { id } }",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 from graphql import GraphQLObjectType, get_named_type
-from sqlalchemy import Engine, event
 
 from bilateral.api.graphql.schema import PLURALS, entity_types, graphql_schema, is_derived
+from bilateral.index.queries import entities_fixed
 from bilateral.index.queries.entities import MODULES
 from bilateral.index.queries.entities_dialects import entity_dialect
 from bilateral.index.queries.entities_rows import ENTITIES, Scope, chains_of
 from bilateral.index.queries.entities_values import MatchedValue
+from tests.statements import noted_reads
 
 MATCHES = ("contains", "starts_with", "ends_with")
 
@@ -20,16 +23,9 @@ LEVELS = 3
 
 @pytest.fixture
 def statements():
-    """The statements that any engine runs meanwhile."""
-    found = []
-
-    def note(_connection, _cursor, statement, *_):
-        if not statement.startswith("SET LOCAL "):  # of PostgreSQL, about plans
-            found.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    yield found
-    event.remove(Engine, "before_cursor_execute", note)
+    """The reading statements that drivers send meanwhile."""
+    with noted_reads() as found:
+        yield found
 
 
 def selected(type_, levels):
@@ -51,6 +47,18 @@ def test_root_field_is_one_statement_with_all_that_is_nested_in_it(name, query, 
     arguments = '(id: "31337:1")' if "id" in field.args else "(first: 5)" if "first" in field.args else ""
     found = query(f"{{ {name}{arguments} {selected(get_named_type(field.type), LEVELS)} }}")
     assert name in found
+    assert len(statements) == 1
+
+
+@pytest.mark.parametrize("name", sorted(set(chain.from_iterable(PLURALS.values()))))
+def test_list_whose_statement_is_kept_is_one_statement_too(name, query, statements):
+    text = f"{{ {name}(first: 1000) {selected(get_named_type(graphql_schema().query_type.fields[name].type), 0)} }}"
+    first, second = query(text), query(text)
+    assert second == first
+    kept = entities_fixed._prepared.cache_info()
+    statements.clear()
+    assert query(text) == first
+    assert entities_fixed._prepared.cache_info().hits == kept.hits + 1
     assert len(statements) == 1
 
 

@@ -12,6 +12,7 @@ from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
 from bilateral.index.queries.gate_texts import capability_of, entry_of
 from bilateral.index.queries.pages import Page
+from bilateral.index.queries.registries import read_registries
 from bilateral.index.queries.search import FoundAgent
 from bilateral.index.queries.search import search_agents as find_agents
 from bilateral.index.queries.search_filters import MAX_GATES, MAX_LISTED, AgentSearch, Gate, Order, Payment, Side
@@ -124,6 +125,9 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
                 gates=tuple(it.gate() for it in gates),
                 order=order,
             )
+            registries = read_registries(connection)
+            for chain_id in chains:
+                registries.identity_of(chain_id)  # one that is not indexed would look as if nothing was there
             return find_agents(connection, search, limit=limit, cursor=cursor)
 
         with tool_errors():
