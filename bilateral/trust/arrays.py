@@ -48,8 +48,35 @@ def group_sums(values: Floats | Flags, groups: Ints, size: int) -> Floats:
         groups: The group of each row, from 0 below `size`.
         size: The number of groups.
     """
-    weights = np.asarray(values, np.float64)
-    return np.bincount(groups, weights=weights, minlength=size)[:size].astype(np.float64, copy=False)
+    out = np.zeros(size)
+    for start in range(0, len(groups), _STRETCH):  # `numpy.bincount` would copy both as numbers of 64 bits
+        part = slice(start, start + _STRETCH)
+        np.add.at(out, groups[part].astype(np.intp), np.asarray(values[part], np.float64))
+    return out
+
+
+def group_counts(groups: Ints, size: int) -> Ints:
+    """Return the number of rows by group.
+
+    Args:
+        groups: The group of each row, from 0 below `size`.
+        size: The number of groups.
+    """
+    out = np.zeros(size, np.int64)
+    for start in range(0, len(groups), _STRETCH):
+        np.add.at(out, groups[start : start + _STRETCH].astype(np.intp), 1)
+    return out
+
+
+def distinct_keys(keys: Ints) -> Ints:
+    """Return the distinct keys, ascending. `numpy.unique` hashes them, which takes a hundred times as long.
+
+    Args:
+        keys: Any integers.
+    """
+    ordered = np.sort(keys)
+    found: Ints = ordered[first_of(ordered)]
+    return found
 
 
 def dense(keys: Ints) -> tuple[Ints, int]:
@@ -90,16 +117,22 @@ def runs(groups: Ints, times: Floats, gap: float) -> Ints:
     return out
 
 
-def percentiles(values: Floats) -> Floats:
+def percentiles(values: Floats, weights: Floats | None = None) -> Floats:
     """Return the share of rows with a value up to each row's own, in (0, 1].
 
     Args:
-        values: One value a row.
+        values: One value a row, none of them nan.
+        weights: The positive weight of each row; None if all count alike.
     """
     if not len(values):
         return np.zeros(0)
-    ordered = np.sort(values)
-    return np.searchsorted(ordered, values, side="right") / len(values)
+    order = np.argsort(values)
+    ordered = values[order]
+    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
+    below = last + 1 if weights is None else np.cumsum(weights[order])[last]
+    out = np.empty(len(values))
+    out[order] = np.repeat(below / below[-1], np.diff(last, prepend=-1))
+    return out
 
 
 def first_of(order_keys: Ints) -> Flags:
@@ -124,6 +157,25 @@ def contained(keys: Ints, among: Ints) -> Flags:
         return np.zeros(len(keys), bool)
     places = np.minimum(np.searchsorted(among, keys), len(among) - 1)
     found: Flags = among[places] == keys
+    return found
+
+
+def contained_pairs(left: Ints, right: Ints, among: Ints, size: int) -> Flags:
+    """Mark the pairs that occur among others. Only pairs whose left code occurs there are looked up.
+
+    Args:
+        left: Codes from 0 below `size`.
+        right: Codes from 0 below `size`.
+        among: Pairs as `pairs` joins them, ascending.
+        size: The number of codes.
+    """
+    found = np.zeros(len(left), bool)
+    if len(among):
+        occurs = np.zeros(size, bool)
+        occurs[among // size] = True
+        for start in range(0, len(left), _STRETCH):
+            rows = start + np.flatnonzero(occurs[left[start : start + _STRETCH]])
+            found[rows] = contained(pairs(left[rows], right[rows], size), among)
     return found
 
 

@@ -60,10 +60,13 @@ def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[I
     Args:
         columns: Columns of texts, or of dictionaries of texts.
     """
-    encoded = [column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column) for column in columns]
-    encoded = [column.unify_dictionaries() for column in encoded]
-    held = [column.chunk(0).dictionary if column.num_chunks else pa.array([], pa.string()) for column in encoded]
-    joined = pc.dictionary_encode(pa.chunked_array(held, pa.string())).unify_dictionaries()
+    if (shared := _shared_texts(columns)) is not None:
+        return shared, [_codes(column) for column in columns]
+    coded = [
+        column.unify_dictionaries() if pa.types.is_dictionary(column.type) else encoded(column) for column in columns
+    ]
+    held = [column.chunk(0).dictionary if column.num_chunks else pa.array([], pa.string()) for column in coded]
+    joined = encoded(pa.chunked_array(held, pa.string()))
     texts = joined.chunk(0).dictionary.drop_null() if joined.num_chunks else pa.array([], pa.string())
     order = pc.sort_indices(texts)
     rank = np.empty(len(texts) + 1, np.int32)
@@ -71,10 +74,44 @@ def coded_together(columns: Sequence[pa.ChunkedArray]) -> tuple[pa.Array, list[I
     codes = rank[np.concatenate([np.zeros(0, np.int64), *(_indices(chunk) for chunk in joined.chunks)])]
     bounds = np.cumsum([0, *(len(texts_of_column) for texts_of_column in held)])
     out = []
-    for column, start, stop in zip(encoded, bounds[:-1], bounds[1:], strict=True):
+    for column, start, stop in zip(coded, bounds[:-1], bounds[1:], strict=True):
         table = np.append(codes[start:stop], np.int32(-1))
         out.append(np.concatenate([np.zeros(0, np.int32), *(table[_indices(chunk)] for chunk in column.chunks)]))
     return texts.take(order), out
+
+
+def encoded(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return texts as codes of one dictionary, in one piece.
+
+    Args:
+        texts: A column of texts.
+    """
+    coded = pc.dictionary_encode(texts)
+    if not coded.num_chunks:
+        return coded
+    codes = pa.concat_arrays([chunk.indices for chunk in coded.chunks])  # all have the same dictionary
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes, coded.chunk(0).dictionary)])
+
+
+def _shared_texts(columns: Sequence[pa.ChunkedArray]) -> pa.Array | None:
+    """Return the dictionary that all columns have together, if it is sorted and without repetition; None else."""
+    filled = [column for column in columns if len(column)]
+    if not filled or not all(pa.types.is_dictionary(column.type) for column in filled):
+        return None
+    held = [chunk.dictionary for column in filled for chunk in column.chunks]
+    texts = held[0]
+    if len({tuple(None if it is None else it.address for it in one.buffers()) for one in held}) > 1:
+        return None
+    same = all((one.offset, len(one)) == (texts.offset, len(texts)) for one in held)
+    is_sorted = not texts.null_count and pc.all(pc.less(texts[:-1], texts[1:])).as_py() is not False
+    return texts if same and is_sorted else None
+
+
+def _codes(column: pa.ChunkedArray) -> Ints:
+    """Return the indices of a column; -1 for null."""
+    if column.num_chunks == 1 and len(column):
+        return _indices(column.chunk(0))  # without a copy
+    return np.concatenate([np.zeros(0, np.int32), *(_indices(chunk) for chunk in column.chunks if len(chunk))])
 
 
 def _indices(chunk: pa.DictionaryArray) -> Ints:
@@ -106,13 +143,13 @@ def equal(column: pa.ChunkedArray, text: str) -> Flags:
 
 
 def floats(column: pa.ChunkedArray) -> Floats:
-    """Return a column as finite floats, with 0 for null and nan.
+    """Return a column as floats of up to the largest value, with 0 for null and nan.
 
     Args:
         column: A column of numbers.
     """
     values = np.asarray(pc.fill_null(column, 0.0), np.float64)
-    return np.nan_to_num(values, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+    return np.clip(np.nan_to_num(values, nan=0.0), -LARGEST, LARGEST)
 
 
 def integers(column: pa.ChunkedArray) -> Ints:

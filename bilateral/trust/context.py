@@ -146,14 +146,15 @@ def _paid(ledger: Ledger) -> Flags:
     middle = np.median(logs)
     spread = 1.4826 * np.median(np.abs(logs - middle)) + 1e-9
     usable[usable] = logs > middle - 4 * spread  # less is dust, which buys a proof and nothing else
-    keys = pairs(ledger.payer[usable], ledger.paid_agent[usable], ledger.agents)
+    # The agent is the left code: opinions are sorted by subject, so that each search begins near the one before.
+    keys = pairs(ledger.paid_agent[usable], ledger.payer[usable], ledger.accounts)
     order = np.lexsort((ledger.paid_at[usable], keys))
     keys, times = keys[order], ledger.paid_at[usable][order]
     start = first_of(keys)
     keys, times = keys[start], times[start]
     paid: Flags = (agent >= 0) & (opinions.kind != Kind.CLIENT_RATING)
     for stretch in stretches(opinions.subject):
-        wanted = pairs(opinions.rater[stretch], np.maximum(agent[stretch], 0), ledger.agents)
+        wanted = pairs(np.maximum(agent[stretch], 0), opinions.rater[stretch], ledger.accounts)
         places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         paid[stretch] &= (keys[places] == wanted) & (times[places] <= opinions.ts[stretch] + DAY)
     return paid

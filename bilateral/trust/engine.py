@@ -71,6 +71,7 @@ class Engine:
         suspicion_: The suspicion of accounts and opinions.
         scores_: The scores of all subjects.
         trust_: Trust from the reader's list; None without a list.
+        reviews_: The cases that people decided; None without any.
     """
 
     detectors: list[Detector] = field(default_factory=all_detectors)
@@ -83,6 +84,7 @@ class Engine:
     suspicion_: Suspicion = field(init=False)
     scores_: Scores = field(init=False)
     trust_: EigenTrust | None = field(init=False, default=None)
+    reviews_: Reviews | None = field(init=False, default=None)
 
     def fit(self, tables: Tables, reviews: Reviews | None = None, trusted: Sequence[str] = ()) -> Self:
         """Analyse tables.
@@ -157,7 +159,7 @@ class Engine:
         changed: frozenset[str],
     ) -> Self:
         """Run the detectors that read changed tables, and combine all findings."""
-        self.tables_, self.context_ = tables, context
+        self.tables_, self.context_, self.reviews_ = tables, context, reviews
         verdicts = reviews.verdicts(context.ledger.addresses) if reviews is not None else {}
         self.findings_ = []
         for detector in self.detectors:
@@ -181,6 +183,10 @@ class Engine:
         account = ledger.subject_account[opinions.subject[good]]
         weight = (opinions.percent[good].astype(np.float64) - _GOOD) / _GOOD + 0.1
         return self.steps.trust(opinions.rater[good], account, weight, places, ledger.accounts)
+
+    def absent_cases(self) -> tuple[str, ...]:
+        """Return the reviewed accounts that occur in no table, in small letters. Their cases change nothing."""
+        return () if self.reviews_ is None else self.reviews_.absent(self.context_.ledger.addresses)
 
     def judged(self) -> np.ndarray:
         """Mark the accounts that wrote an opinion or own an agent."""

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
-from bilateral.trust.suspicion import RANKING
+from bilateral.trust.suspicion import GUILTY, RANKING
 
 if TYPE_CHECKING:
     from bilateral.trust.results import Results
@@ -68,6 +68,8 @@ def _facts(results: Results, identifier: str) -> dict[str, Any]:
     account = results.addresses.filter(pc.equal(lowered, identifier.lower()))
     if account.num_rows:
         return _account(results, account.to_pylist()[0])
+    if _case(results, identifier):
+        raise InvalidArgumentError(f"{quoted(identifier)} was reviewed, and occurs in no table: check its address")
     raise InvalidArgumentError(f"{quoted(identifier)} is not a finding, an address or an agent of these results")
 
 
@@ -101,9 +103,16 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     ]
     flagged = "is flagged" if account["threshold_flag"] else "is not flagged"
     summary = [f"The account {flagged}, with a suspicion of {account['suspicion']:.1f}."]
+    case = _case(results, address)
+    verdict = _verdict(account["suspicion"], case, has_parts=bool(parts))
+    if verdict:
+        summary.append(f"People reviewed it and found it {verdict}, which overrides its findings.")
+    if case:
+        summary.append(f"The reason that they gave: {quoted(case['reason'])}.")
     if parts:
         listed = ", ".join(f"{name.replace('_', ' ')} {value:.1f}" for name, value in sorted(parts.items()))
-        summary.append(f"The parts {'of it' if account['threshold_flag'] else 'that rank it'} are: {listed}.")
+        kind = "without the review" if verdict else "of it" if account["threshold_flag"] else "that rank it"
+        summary.append(f"The parts {kind} are: {listed}.")
     if _ONLY_RANK & parts.keys():
         summary.append(_RANKED)
     for side, named in (("client", results.clients), ("buyer", results.buyers)):
@@ -116,7 +125,7 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
     else:
         summary.append("No trust reaches it from the list of trusted accounts.")
     summary += [f"{one['sentence']} ({one['finding']})" for one in findings[:10]]
-    if account["threshold_flag"]:
+    if account["threshold_flag"] and not verdict:
         summary.append("To appeal, add the account to a file of reviews, with the verdict and the reason.")
     return {
         "address": address,
@@ -124,9 +133,28 @@ def _account(results: Results, account: dict[str, Any]) -> dict[str, Any]:
         "flagged": account["threshold_flag"],
         "cluster": account["cluster"],
         "parts": parts,
+        "review": case,
         "summary": summary,
         "findings": [one["finding"] for one in findings],
     }
+
+
+def _case(results: Results, address: str) -> dict[str, str] | None:
+    """Return the verdict and the reason of people who reviewed an account; None if the results have no case of it."""
+    found = results.cases.filter(pc.equal(results.cases["account"], address.lower())).to_pylist()
+    return {"verdict": found[0]["verdict"], "reason": found[0]["reason"]} if found else None
+
+
+def _verdict(suspicion: float, case: dict[str, str] | None, *, has_parts: bool) -> str | None:
+    """Return the verdict about an account; None without one.
+
+    An index stores no cases, but a verdict shows: the suspicion of who was acquitted is 0, whatever its parts.
+    """
+    if case:
+        return case["verdict"]
+    if suspicion == GUILTY:
+        return "guilty"
+    return "innocent" if has_parts and suspicion == 0 else None
 
 
 def _scored(side: str, row: dict[str, Any]) -> str:

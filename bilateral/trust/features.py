@@ -7,12 +7,29 @@ and for the account that the opinion is about. `bilateral.trust.neighbours` look
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, group_sums, pairs
+from bilateral.trust.arrays import (
+    Flags,
+    Floats,
+    Ints,
+    contained_pairs,
+    distinct_keys,
+    group_counts,
+    group_sums,
+    pairs,
+)
+from bilateral.trust.judgements import (
+    Judgements,
+    clients_and_servers,
+    except_own,
+    mean_by,
+    senders_and_receivers,
+    single,
+    top_by,
+)
 from bilateral.trust.opinions import Kind
 from bilateral.trust.sharing import sharing
 from bilateral.trust.significance import excess
@@ -21,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bilateral.trust.context import Context
-    from bilateral.trust.ledger import Ledger
 
 PARTS: Final = (
     "co-targeting", "links", "wash payments", "blocks", "lockstep", "retaliation", "values", "kin of flagged",
@@ -29,133 +45,18 @@ PARTS: Final = (
 )  # fmt: skip
 """The parts of a suspicion that are features, too."""
 
-_HIGH: Final = 60.0
 _SPREAD: Final = 15.0
 _NEVER: Final = 400 * 86400.0
 _RARE: Final = 60
 _CLUSTERING: Final = 6.0
 _FRESH: Final = 1.6
 _FEW: Final = 3
-_BOTH_ENDS: Final = frozenset({"distance", "grounded distance", "height", "age", "novelty", "pause", "popularity"})
+_NEAREST: Final = 3
+"""The number of opinions before, and after, that are nearest in time."""
 
-
-@dataclass(frozen=True)
-class Judgements:
-    """The first opinion of each pair of rater and subject, as parallel arrays sorted by subject and time.
-
-    Attributes:
-        rows: Their positions among the opinions.
-        rater: The account that judges.
-        rated: The account that answers for the subject.
-        subject: The subject.
-        kind: The kind of opinion.
-        height: The percentage above the mean of its kind.
-        praise: Marks the favourable ones.
-        traced: Marks those whose two accounts other rows join as client and server: payments, or answers.
-        distance: The percentage above what others say about the subject.
-        served: The pairs of server and client of payments, as `pairs` joins them, ascending.
-    """
-
-    rows: Ints
-    rater: Ints
-    rated: Ints
-    subject: Ints
-    kind: Ints
-    height: Floats
-    praise: Flags
-    traced: Flags
-    distance: Floats
-    served: Ints
-
-    @classmethod
-    def of(cls, context: Context) -> Judgements:
-        """Collect the judgements of a context.
-
-        Args:
-            context: The ledger and what detectors share.
-        """
-        ledger, opinions = context.ledger, context.ledger.opinions
-        rows = context.pair[np.isfinite(opinions.percent[context.pair])]
-        rows = np.sort(rows[opinions.kind[rows] != Kind.CONSTANT_TAG])
-        rater, subject, kind = opinions.rater[rows], opinions.subject[rows], opinions.kind[rows]
-        rated, percent = ledger.subject_account[subject].astype(np.int32), opinions.percent[rows]
-        usual = context.mean[kind]
-        client, server = clients_and_servers(ledger)
-        served = np.unique(pairs(server, client, ledger.accounts))
-        return cls(
-            rows=rows,
-            rater=rater,
-            rated=rated,
-            subject=subject,
-            kind=kind,
-            height=_single(percent - usual),
-            praise=percent >= _HIGH,
-            traced=_traces(ledger, rater, rated, kind, served),
-            distance=_single(percent - except_own(percent, subject, ledger.subjects, usual)),
-            served=served,
-        )
-
-
-def clients_and_servers(ledger: Ledger) -> tuple[Ints, Ints]:
-    """Return the payer and the owner of the agent of each payment for a known agent.
-
-    Args:
-        ledger: The coded tables.
-    """
-    paid = (ledger.payer >= 0) & (ledger.paid_agent >= 0)
-    agent = ledger.paid_agent[paid]
-    return ledger.payer[paid], ledger.owner[agent] if len(agent) else agent
-
-
-def senders_and_receivers(context: Context) -> tuple[Ints, Ints]:
-    """Return the sender and the receiver of each transfer in which no hub takes part.
-
-    Args:
-        context: The ledger and what detectors share.
-    """
-    ledger, hub = context.ledger, context.kin.is_hub
-    inside = (ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst)
-    inside &= ~hub[np.maximum(ledger.src, 0)] & ~hub[np.maximum(ledger.dst, 0)]
-    return ledger.src[inside], ledger.dst[inside]
-
-
-def except_own(values: Floats, groups: Ints, size: int, prior: Floats | float) -> Floats:
-    """Return the mean of the other values of each row's group, drawn towards a prior by one value.
-
-    Args:
-        values: One value a row.
-        groups: The group of each row.
-        size: The number of groups.
-        prior: The prior.
-    """
-    total, count = group_sums(values, groups, size)[groups], np.bincount(groups, minlength=size)[groups]
-    return np.asarray((total - values + prior) / count, np.float64)
-
-
-def mean_by(values: Floats | Flags, groups: Ints, size: int) -> Floats:
-    """Return the mean of values by group; nan for a group without any.
-
-    Args:
-        values: One value a row.
-        groups: The group of each row.
-        size: The number of groups.
-    """
-    count = np.bincount(groups, minlength=size)
-    return np.where(count > 0, group_sums(values, groups, size) / np.maximum(count, 1), np.nan)
-
-
-def top_by(values: Floats | Flags, groups: Ints, size: int) -> Floats:
-    """Return the largest value by group; nan for a group without any.
-
-    Args:
-        values: One value a row.
-        groups: The group of each row.
-        size: The number of groups.
-    """
-    out = np.full(size, -np.inf, np.float32)
-    np.maximum.at(out, groups, _single(values))
-    out[np.isneginf(out)] = np.nan
-    return out
+_BOTH_ENDS: Final = frozenset(
+    {"distance", "distance at its time", "grounded distance", "height", "age", "novelty", "pause", "popularity"}
+)
 
 
 def features(context: Context, said: Judgements, parts: dict[str, Floats]) -> Iterator[tuple[str, Floats]]:
@@ -169,8 +70,8 @@ def features(context: Context, said: Judgements, parts: dict[str, Floats]) -> It
     size = context.ledger.accounts
     for name in PARTS:
         yield f"part {name}", parts.get(name, np.zeros(size))
-    yield "opinions", np.log1p(np.bincount(said.rater, minlength=size))
-    yield "received", np.log1p(np.bincount(said.rated, minlength=size))
+    yield "opinions", np.log1p(group_counts(said.rater, size))
+    yield "received", np.log1p(group_counts(said.rated, size))
     for name, values in _signs(context, said):
         yield f"mean {name} as rater", mean_by(values, said.rater, size)
         yield f"top {name} as rater", top_by(values, said.rater, size)
@@ -186,67 +87,68 @@ def features(context: Context, said: Judgements, parts: dict[str, Floats]) -> It
     yield from _partners(context, said)
 
 
-def _single(values: Floats | Flags) -> Floats:
-    return np.asarray(values, np.float32)
-
-
 def _signs(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield the signs of opinions."""
     ledger, opinions, rows = context.ledger, context.ledger.opinions, said.rows
     yield "distance", said.distance
     yield "height", said.height
+    yield "distance at its time", _distance_at_its_time(context, said)
     yield "grounded distance", _grounded_distance(context, said)
-    yield "untraced", _single(~said.traced)
+    yield "untraced", single(~said.traced)
     back, forth = _money(context, said)
-    yield "money back", _single(back)
-    yield "money forth", _single(forth)
-    yield "freshness", _single(-np.log(np.maximum(context.freshness[rows], 1e-6)))
-    yield "risk", _single(-np.log(np.maximum(context.risk[rows], 1e-6)))
+    yield "money back", single(back)
+    yield "money forth", single(forth)
+    yield "freshness", single(-np.log(np.maximum(context.freshness[rows], 1e-6)))
+    yield "risk", single(-np.log(np.maximum(context.risk[rows], 1e-6)))
     yield "age", _hours(opinions.ts[rows] - context.kin.born[said.rater])
     agent = ledger.subject_agent[said.subject]
     began = np.where(agent >= 0, ledger.registered[np.maximum(agent, 0)], context.kin.born[said.rated])
     yield "novelty", _hours(opinions.ts[rows] - began)
-    yield "popularity", _single(np.log(np.maximum(context.judged[said.subject], 1)))
+    yield "popularity", single(np.log(np.maximum(context.judged[said.subject], 1)))
     yield "pause", _pauses(said.subject, opinions.ts[rows])
-    yield "proof", _single(opinions.payment[rows] >= 0)
+    yield "proof", single(opinions.payment[rows] >= 0)
 
 
 def _hours(seconds: Floats) -> Floats:
     """Return the logarithm of hours."""
-    return _single(np.log1p(np.maximum(seconds, 0) / 3600))
+    hours = np.maximum(seconds, 0)
+    hours /= 3600
+    return single(np.log1p(hours, out=hours))
 
 
 def _grounded_distance(context: Context, said: Judgements) -> Floats:
     """Return how far opinions lie above what others say who paid or judge several subjects."""
     grounded, usual = context.grounded[said.rows], context.mean[said.kind]
     percent = said.height + usual
-    others = context.grounded_sum[said.subject] - np.where(grounded, percent, 0) + usual
-    return _single(percent - others / (context.grounded_count[said.subject] - grounded + 1))
+    others = context.grounded_sum[said.subject]
+    others -= np.where(grounded, percent, 0)
+    others += usual
+    del usual
+    count = context.grounded_count[said.subject]
+    count -= grounded
+    count += 1
+    others /= count
+    return single(np.subtract(percent, others, out=others))
 
 
-def _traces(ledger: Ledger, rater: Ints, rated: Ints, kind: Ints, served: Ints) -> Flags:
-    """Mark the opinions with another row of the same client and server. Validations have no such rows."""
-    size = ledger.accounts
-    feedback, answer = kind == Kind.FEEDBACK, kind == Kind.CLIENT_RATING
-    asked = np.unique(pairs(rated[feedback], rater[feedback], size))
-    answered = np.unique(pairs(rater[answer], rated[answer], size))
-    own = np.where(answer, pairs(rater, rated, size), pairs(rated, rater, size))
-    found = contained(own, served)
-    found |= feedback & contained(own, answered)
-    found |= answer & contained(own, asked)
-    traced: Flags = found | ~(feedback | answer)
-    return traced
+def _distance_at_its_time(context: Context, said: Judgements) -> Floats:
+    """Return how far opinions lie above the nearest in time about the same subject. An agent may have turned."""
+    usual, place = context.mean[said.kind], np.arange(len(said.rows))
+    percent = np.asarray(said.height + usual, np.float64)
+    total = np.concatenate([[0.0], np.cumsum(percent)])
+    low = np.maximum(np.searchsorted(said.subject, said.subject, side="left"), place - _NEAREST)
+    high = np.minimum(np.searchsorted(said.subject, said.subject, side="right"), place + _NEAREST + 1)
+    return single(percent - (total[high] - total[low] - percent + usual) / (high - low))
 
 
 def _money(context: Context, said: Judgements) -> tuple[Flags, Flags]:
     """Mark the opinions whose rater got money from the rated, and those whose rater sent it some for no service."""
     size = context.ledger.accounts
     sender, receiver = senders_and_receivers(context)
-    moved = np.unique(pairs(receiver, sender, size))  # the receiver first, as servers are
-    there, here = pairs(said.rated, said.rater, size), pairs(said.rater, said.rated, size)
-    is_answer = said.kind == Kind.CLIENT_RATING
-    back = contained(here, moved) | (~is_answer & contained(here, said.served))
-    forth = contained(there, moved) | (is_answer & contained(there, said.served))
+    moved = distinct_keys(pairs(receiver, sender, size))  # the receiver first, as servers are
+    here, there, is_answer = said.rater, said.rated, said.kind == Kind.CLIENT_RATING
+    back = contained_pairs(here, there, moved, size) | (~is_answer & contained_pairs(here, there, said.served, size))
+    forth = contained_pairs(there, here, moved, size) | (is_answer & contained_pairs(there, here, said.served, size))
     return back, forth
 
 
@@ -280,7 +182,7 @@ def _gaps(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
         ("fresh", -np.log(np.maximum(context.freshness[said.rows], 1e-6)) > _FRESH),
         ("thin", context.activity[said.rater] <= _FEW),
     ):
-        one, other = np.bincount(said.rated[odd], minlength=size), np.bincount(said.rated[~odd], minlength=size)
+        one, other = group_counts(said.rated[odd], size), group_counts(said.rated[~odd], size)
         gap = mean_by(percent[odd], said.rated[odd], size) - mean_by(percent[~odd], said.rated[~odd], size)
         score = gap / (_SPREAD * np.sqrt(1 / np.maximum(one, 1) + 1 / np.maximum(other, 1)))
         yield f"gap of {name}", score
@@ -299,7 +201,7 @@ def _spread(percent: Floats, groups: Ints, size: int) -> Floats:
     """Return the standard deviation by group; nan for fewer than two values."""
     middle = mean_by(percent, groups, size)
     variance = np.maximum(mean_by(percent**2, groups, size) - middle**2, 0)
-    return np.where(np.bincount(groups, minlength=size) > 1, np.sqrt(variance), np.nan)
+    return np.where(group_counts(groups, size) > 1, np.sqrt(variance), np.nan)
 
 
 def _business(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
@@ -357,7 +259,7 @@ def _shared(context: Context) -> Iterator[tuple[str, Floats]]:
     size = ledger.accounts
     for name, group in (("wallet", ledger.wallet), ("uri", ledger.uri)):
         known = group >= 0
-        key, owner = np.divmod(np.unique(pairs(group[known], ledger.owner[known], size)), max(size, 1))
+        key, owner = np.divmod(distinct_keys(pairs(group[known], ledger.owner[known], size)), max(size, 1))
         _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
         out = np.zeros(size)
         np.maximum.at(out, owner, np.log(count[inverse]))

@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bilateral.trust.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
 class Part(StrEnum):
@@ -61,11 +65,14 @@ class Finding:
         """The decimal digits by which the corrected p-value lies below 1, at most 12, times the weight."""
         return float(min(-np.log10(max(self.q_value, 1e-12)), 12.0)) * self.weight
 
-    def identifier(self, addresses: list[str]) -> str:
-        """Return a stable id: the detector's name and a digest of the members and the rows.
+    def identifier(self, addresses: list[str], rows: Mapping[str, Iterable[object]]) -> str:
+        """Return an id that other rows do not change: the detector's name and a digest of the members and the rows.
 
         Args:
             addresses: The addresses of the actors and beneficiaries.
+            rows: The names of the rows, by table.
         """
-        text = "|".join([self.detector, *sorted(addresses), *map(str, np.sort(self.opinions))])
-        return f"{self.detector}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+        digest = hashlib.sha256("|".join([self.detector, *sorted(addresses)]).encode())
+        for table, names in sorted(rows.items()):
+            digest.update("|".join(["", table, *sorted(map(str, names))]).encode())
+        return f"{self.detector}-{digest.hexdigest()[:10]}"

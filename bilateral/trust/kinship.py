@@ -24,6 +24,9 @@ as a small exchange."""
 DEPTH: Final = 8
 """Steps of funding that are followed back."""
 
+FUNDER: Final = "one funder"
+"""The name of the grouping by first funds alone, of whatever time and amount."""
+
 COLLECTOR: Final = "one collector of their money"
 """The name of the grouping that rests on what the accounts themselves do."""
 
@@ -31,12 +34,20 @@ HOUR: Final = 3600.0
 DAY: Final = 86400.0
 
 
+_RUNS: Final = {
+    "one funder within an hour": "one funder, with pauses of an hour at most,",
+    "one funder within a day": "one funder, with pauses of six hours at most,",
+    "the hour of their birth": "a time of birth, with pauses of an hour at most,",
+}
+"""The common property of groupings that are runs in time, for sentences. A run may last longer than each pause."""
+
+
 @dataclass(frozen=True)
 class Grouping:
     """A division of accounts into groups.
 
     Attributes:
-        name: The accounts' common property, for sentences.
+        name: The accounts' common property.
         group: The group of each account; -1 for accounts without one.
         size: The number of groups.
         is_control: Marks a grouping that shows common control. The others show a coincidence of time only.
@@ -46,6 +57,11 @@ class Grouping:
     group: Ints
     size: int
     is_control: bool
+
+    @property
+    def told(self) -> str:
+        """The accounts' common property, for sentences."""
+        return _RUNS.get(self.name, self.name)
 
 
 @dataclass(frozen=True)
@@ -85,7 +101,7 @@ def kinship(ledger: Ledger, hub: int = HUB) -> Kinship:
     root = _roots(funder, is_hub)
     collector = _collectors(ledger, hub)
     named: list[tuple[str, Ints, bool]] = [
-        ("one funder", np.where(known, funder, -1), True),
+        (FUNDER, np.where(known, funder, -1), True),
         ("one funder within an hour", runs(funder, funded_at, HOUR), True),
         ("one funder within a day", runs(funder, funded_at, DAY / 4), True),
         ("one funder and one amount", _amounts(ledger), True),
@@ -98,6 +114,25 @@ def kinship(ledger: Ledger, hub: int = HUB) -> Kinship:
         group, size = dense(_shared(keys))
         groupings.append(Grouping(name, group, size, is_control))
     return Kinship(tuple(groupings), root, is_hub, born, collector, _acknowledged(ledger, root, is_hub))
+
+
+def joining(ledger: Ledger, kin: Kinship, grouping: Grouping, accounts: Ints) -> Ints:
+    """Return the transfers that put accounts into a group: their first funds, or their payments to a collector.
+
+    Args:
+        ledger: The coded tables.
+        kin: The groupings of accounts.
+        grouping: The grouping.
+        accounts: Accounts that it groups.
+    """
+    if not grouping.is_control:
+        return np.zeros(0, np.int64)
+    if grouping.name == COLLECTOR:
+        rows = np.flatnonzero(np.isin(ledger.src, accounts))
+        collected: Ints = rows[ledger.dst[rows] == kin.collector[ledger.src[rows]]]
+        return collected
+    funding = ledger.funding[accounts]
+    return np.sort(funding[funding >= 0]).astype(np.int64)
 
 
 def _acknowledged(ledger: Ledger, root: Ints, is_hub: np.ndarray) -> Flags:

@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bilateral.trust.arrays import Flags, Floats, Ints, first_of, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, distinct_keys, first_of, pairs
 from bilateral.trust.columns import (
-    LARGEST,
     at,
     coded_together,
     distinct,
@@ -215,7 +214,7 @@ class _Coding:
         operators, agent = self.listed("operators")
         account = self.account(pa.chunked_array([operators], pa.string()))
         known = (agent >= 0) & (account >= 0)
-        return np.unique(pairs(agent[known], account[known], len(self.addresses)))
+        return distinct_keys(pairs(agent[known], account[known], len(self.addresses)))
 
     def listed(self, name: str) -> tuple[pa.Array, Ints]:
         """Return the entries of an optional column of lists, and the agent of each; -1 for a repeated row."""
@@ -235,9 +234,9 @@ class _Coding:
         """Return the agent of each id; -1 for null and for unknown ids."""
         ids = integers(column)
         if not len(self.agent_ids):
-            return np.full(len(ids), -1, np.int64)
+            return np.full(len(ids), -1, np.int32)
         places = np.minimum(np.searchsorted(self.agent_ids, ids), len(self.agent_ids) - 1)
-        return np.where(self.agent_ids[places] == ids, places, -1)
+        return np.where(self.agent_ids[places] == ids, places, -1).astype(np.int32)
 
     def opinions(
         self, kinds: tuple[int, ...], owner: Ints, pays: tuple[Ints, Ints]
@@ -289,7 +288,7 @@ class _Coding:
         """Write the feedback, but for its payments, and return the tags and the constant ones."""
         feedback = self.tables.feedback
         texts = distinct(feedback["tag"]).drop_null()
-        tag, raw = positions(feedback["tag"], texts), np.clip(floats(feedback["value"]), -LARGEST, LARGEST)
+        tag, raw = positions(feedback["tag"], texts), floats(feedback["value"])
         percent, constant = scaled(raw, tag, texts.to_pylist())
         out.put(0, tag=tag, raw=raw, percent=percent)
         kind = np.where(np.isin(tag, constant), np.int8(Kind.CONSTANT_TAG), np.int8(Kind.FEEDBACK))

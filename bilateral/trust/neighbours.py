@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Floats, Ints, group_sums
-from bilateral.trust.features import clients_and_servers, except_own, mean_by, senders_and_receivers, top_by
+from bilateral.trust.arrays import Floats, Ints, group_counts, group_sums, stretches
+from bilateral.trust.judgements import clients_and_servers, except_own, mean_by, senders_and_receivers, top_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bilateral.trust.context import Context
-    from bilateral.trust.features import Judgements
+    from bilateral.trust.judgements import Judgements
 
 
 _ODD: Final = -1.0
@@ -57,20 +57,27 @@ def around(context: Context, said: Judgements, score: Floats) -> Iterator[tuple[
 def _believed(context: Context, said: Judgements, score: Floats) -> Iterator[tuple[str, Floats]]:
     """Yield how far opinions lie above what others say about the subject, who count the less the more they are odd."""
     size, subjects = context.ledger.accounts, context.ledger.subjects
-    usual = context.mean[said.kind]
-    percent = said.height + usual
-    weight = 1 / (1 + np.exp(np.asarray(score[said.rater], np.float64) - _ODD))
-    total = group_sums(weight * percent, said.subject, subjects)[said.subject] - weight * percent
-    count = group_sums(weight, said.subject, subjects)[said.subject] - weight
-    distance = np.asarray(percent - (total + usual) / (count + 1), np.float32)
+    believed = 1 / (1 + np.exp(np.asarray(score, np.float64) - _ODD))
+    distance = np.empty(len(said.rater), np.float32)
+    for stretch in stretches(said.subject):
+        subject, kind = said.subject[stretch], said.kind[stretch]
+        usual, weight = context.mean[kind], believed[said.rater[stretch]]
+        percent = said.height[stretch] + usual
+        total = group_sums(weight * percent, subject, subjects)[subject] - weight * percent
+        count = group_sums(weight, subject, subjects)[subject] - weight
+        distance[stretch] = percent - (total + usual) / (count + 1)
     yield "believed distance, mean as rater", mean_by(distance, said.rater, size)
     yield "believed distance, top as rater", top_by(distance, said.rater, size)
     yield "believed distance, least as rater", -top_by(-distance, said.rater, size)
     yield "believed distance, mean of praise", mean_by(distance[said.praise], said.rated[said.praise], size)
-    odd = np.asarray(1 - weight, np.float64)
-    ordinary = group_sums(weight * percent, said.rated, size) / np.maximum(group_sums(weight, said.rated, size), 0.5)
-    suspect = group_sums(odd * percent, said.rated, size) / np.maximum(group_sums(odd, said.rated, size), 0.5)
-    yield "gap of odd raters", np.where(np.bincount(said.rated, minlength=size) > 1, suspect - ordinary, np.nan)
+    percent = said.height + context.mean[said.kind]
+    means = []
+    for share in (1 - believed, believed):
+        weight = share[said.rater]
+        count = np.maximum(group_sums(weight, said.rated, size), 0.5)
+        means.append(group_sums(np.multiply(weight, percent, out=weight), said.rated, size) / count)
+    suspect, ordinary = means
+    yield "gap of odd raters", np.where(group_counts(said.rated, size) > 1, suspect - ordinary, np.nan)
 
 
 def _ties(context: Context) -> Iterator[tuple[str, Ints, Ints]]:

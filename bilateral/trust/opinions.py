@@ -7,8 +7,10 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow.compute as pc
 
 from bilateral.trust.columns import distinct, positions
+from bilateral.trust.searches import first_equal
 from bilateral.values import STANDARD_TAGS
 
 if TYPE_CHECKING:
@@ -141,7 +143,8 @@ def proven(
 ) -> Ints:
     """Return the position of the payment that each feedback names; -1 if it names none, -2 if it does not exist.
 
-    One transaction may hold several payments. Then it is the payment of this client to this agent, if there is one.
+    An empty text names none. One transaction may hold several payments. Then it is the payment of this client to this
+    agent, if there is one.
 
     Args:
         named: The transaction that each feedback names.
@@ -150,14 +153,19 @@ def proven(
         says: The client and the agent of each feedback.
     """
     texts = distinct(named).drop_null()
+    texts = texts.filter(pc.not_equal(texts, ""))  # many writers of tables have no null
     wanted, held = positions(named, texts), positions(transactions, texts)
     order = np.argsort(held, kind="stable")
     low, high = (np.searchsorted(held, wanted, side=side, sorter=order) for side in ("left", "right"))
     found = np.where(wanted < 0, -1, -2).astype(np.int32)
     some = np.flatnonzero((wanted >= 0) & (high > low))
     found[some] = order[low[some]]
-    for row in some[high[some] - low[some] > 1]:
-        places = order[low[row] : high[row]]
-        match = 2 * (pays[0][places] == says[0][row]) + (pays[1][places] == says[1][row])
-        found[row] = places[np.argmax(match)]
+    crowded = some[high[some] - low[some] > 1]
+    places = np.flatnonzero(np.isin(held, wanted[crowded]))
+    for columns in ((1,), (0,), (0, 1)):  # the agent, the payer, which says more, and both
+        first = first_equal(
+            [held[places], *(pays[column][places] for column in columns)],
+            [wanted[crowded], *(says[column][crowded] for column in columns)],
+        )
+        found[crowded[first >= 0]] = places[first[first >= 0]]
     return found

@@ -6,7 +6,8 @@ them as by arrays, which a test compares.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import re
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -61,7 +62,7 @@ class Relational(Steps):
         """Connect to a database.
 
         Args:
-            url: A URL of Ibis, such as `duckdb://tables.duckdb`.
+            url: A URL of Ibis, such as `duckdb://tables.duckdb` or `postgresql://localhost/tables`.
 
         Raises:
             InvalidArgumentError: The database does not open, or lacks a table.
@@ -69,12 +70,22 @@ class Relational(Steps):
         import duckdb  # noqa: PLC0415  # heavy, and for this path only
         import ibis  # noqa: PLC0415
 
+        refusals: tuple[type[Exception], ...] = (duckdb.Error, ibis.common.exceptions.IbisError)
+        refusals += (ImportError, ValueError, OSError)
+        with suppress(ImportError):  # it comes with the extra `index`
+            import psycopg  # noqa: PLC0415
+
+            refusals += (psycopg.Error,)
         try:
             if url.startswith("duckdb://"):  # otherwise a file that is missing would be made
                 return cls(ibis.duckdb.connect(url.removeprefix("duckdb://"), read_only=True))
             return cls(ibis.connect(url))
-        except (duckdb.Error, ibis.common.exceptions.IbisError, ImportError, ValueError, OSError) as error:
-            raise InvalidArgumentError(f"no database opens at {quoted(url)}: {error}") from None
+        except InvalidArgumentError:
+            raise
+        except refusals as error:
+            shown = re.sub("//.*@", "//", url.partition("?")[0])  # without user and password
+            told = "name a known database" if isinstance(error, ValueError) else error  # it may quote the URL
+            raise InvalidArgumentError(f"no database opens at {quoted(shown)}: {told}") from None
 
     def tables(self) -> Tables:
         """Return the tables, for the steps that arrays do."""

@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
+from bilateral.trust.arrays import distinct_keys
 from bilateral.trust.opinions import SOURCES, Kind
 from bilateral.trust.scores import buyer_scores
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from bilateral.trust.arrays import Ints
@@ -42,6 +44,8 @@ class Results:
         rows: The rows that each finding rests on: `finding`, `table`, `row`.
         evidence: The false feedback of each flagged account, and about its agents: `address`, `feedback_id`, `finding`.
         trust: The trust of each account from the reader's list; empty without a list.
+        cases: Each case that people decided: `account` in small letters, `verdict`, `reason`, and `occurs`, which is
+            False if no table has the account, so that the case changes nothing.
     """
 
     addresses: pa.Table
@@ -53,6 +57,7 @@ class Results:
     rows: pa.Table
     evidence: pa.Table
     trust: pa.Table
+    cases: pa.Table
 
     def write(self, folder: Path) -> None:
         """Write one Parquet file a table.
@@ -82,13 +87,15 @@ class Results:
             ) from None
 
     @classmethod
-    def of(cls, engine: Engine) -> Results:
+    def of(cls, engine: Engine, places: Mapping[str, Sequence[object]] | None = None) -> Results:
         """Collect the results of a fitted engine.
 
         Args:
             engine: The engine.
+            places: The names of rows, by table and by id or position. Without them, ids and positions are the names,
+                and a finding gets another id where these change.
         """
-        names = _identifiers(engine)
+        names = _identifiers(engine, places)
         return cls(
             addresses=_addresses(engine),
             agents=_subjects(engine, Kind.FEEDBACK),
@@ -99,17 +106,22 @@ class Results:
             rows=_rows(engine, names),
             evidence=_evidence(engine, names),
             trust=_trust(engine),
+            cases=_cases(engine),
         )
 
 
-def _identifiers(engine: Engine) -> list[str]:
+def _identifiers(engine: Engine, places: Mapping[str, Sequence[object]] | None) -> list[str]:
     """Return the id of each finding; a repetition gets a number."""
     addresses = engine.context_.ledger.addresses
     seen: dict[str, int] = {}
     out = []
     for finding in engine.findings_:
         members = np.concatenate([finding.actors, finding.beneficiaries])
-        name = finding.identifier(addresses.take(pa.array(members)).to_pylist())
+        rows = {
+            table: [number if places is None else places[table][number] for number in numbers.tolist()]
+            for table, numbers in _rows_of(engine, finding).items()
+        }
+        name = finding.identifier(addresses.take(pa.array(members)).to_pylist(), rows)
         seen[name] = seen.get(name, 0) + 1
         out.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
     return out
@@ -171,7 +183,7 @@ def _buyers(engine: Engine) -> pa.Table:
     for detector in engine.detectors:
         returned |= getattr(detector, "returned_", returned)
     count = np.bincount(payer, minlength=ledger.accounts)
-    distinct = np.unique(payer * max(ledger.accounts, 1) + payee) // max(ledger.accounts, 1)
+    distinct = distinct_keys(payer * max(ledger.accounts, 1) + payee) // max(ledger.accounts, 1)
     places = np.flatnonzero(count)
     return pa.table(
         {
@@ -218,18 +230,23 @@ def _findings(engine: Engine, names: list[str]) -> pa.Table:
     )
 
 
+def _rows_of(engine: Engine, finding: Finding) -> dict[str, Ints]:
+    """Return the rows that a finding rests on, by table."""
+    opinions, moved = engine.context_.ledger.opinions, engine.context_.ledger.moved
+    kinds, rows = opinions.kind[finding.opinions], opinions.row[finding.opinions]
+    out = {name: rows[np.isin(kinds, np.flatnonzero(np.array(SOURCES) == name))] for name in dict.fromkeys(SOURCES)}
+    return out | {"payments": finding.payments, "transfers": moved[finding.transfers]}
+
+
 def _rows(engine: Engine, names: list[str]) -> pa.Table:
     """Return the rows that findings rest on; payments and transfers by their position in the table."""
-    opinions, moved = engine.context_.ledger.opinions, engine.context_.ledger.moved
     finding: list[str] = []
     table: list[str] = []
     row: list[int] = []
     for name, one in zip(names, engine.findings_, strict=True):
-        kinds = opinions.kind[one.opinions]
-        table += [SOURCES[kind] for kind in kinds]
-        row += opinions.row[one.opinions].tolist()
-        table += ["payments"] * len(one.payments) + ["transfers"] * len(one.transfers)
-        row += one.payments.tolist() + moved[one.transfers].tolist()
+        for source, numbers in _rows_of(engine, one).items():
+            table += [source] * len(numbers)
+            row += numbers.tolist()
         finding += [name] * (len(table) - len(finding))
     return pa.table(
         {
@@ -280,3 +297,17 @@ def _trust(engine: Engine) -> pa.Table:
         return pa.table({"address": pa.array([], pa.string()), "trust": pa.array([], pa.float64())})
     reached = np.flatnonzero(engine.trust_.reached_)
     return pa.table({"address": addresses.take(pa.array(reached)), "trust": engine.trust_.trust_[reached]})
+
+
+def _cases(engine: Engine) -> pa.Table:
+    """Return the cases that people decided."""
+    cases = list(engine.reviews_.cases.values()) if engine.reviews_ is not None else []
+    absent = frozenset(engine.absent_cases())
+    return pa.table(
+        {
+            "account": pa.array([case.account for case in cases], pa.string()),
+            "verdict": pa.array([case.verdict for case in cases], pa.string()),
+            "reason": pa.array([case.reason for case in cases], pa.string()),
+            "occurs": pa.array([case.account not in absent for case in cases], pa.bool_()),
+        }
+    )

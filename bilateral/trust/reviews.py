@@ -14,7 +14,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from bilateral.trust.arrays import Ints
@@ -33,6 +33,11 @@ class Case:
     account: str
     guilty: bool
     reason: str
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a word."""
+        return _VERDICTS[0] if self.guilty else _VERDICTS[1]
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ class Reviews:
         return cls(cases)
 
     def verdicts(self, addresses: pa.Array) -> dict[int, bool]:
-        """Return the verdicts by account number; accounts that do not occur are left out.
+        """Return the verdicts by account number; accounts that do not occur are left out (`absent`).
 
         Args:
             addresses: The address of each account.
@@ -94,6 +99,30 @@ class Reviews:
         places = places_of(addresses, list(self.cases))
         named = addresses.take(pa.array(places)).to_pylist()
         return {int(place): self.cases[name.lower()].guilty for place, name in zip(places, named, strict=True)}
+
+    def absent(self, addresses: pa.Array) -> tuple[str, ...]:
+        """Return the reviewed accounts that do not occur, in small letters. Their cases change nothing.
+
+        Args:
+            addresses: The address of each account.
+        """
+        places = places_of(addresses, list(self.cases))
+        occurring = frozenset(pc.utf8_lower(addresses.take(pa.array(places))).to_pylist())
+        return tuple(account for account in self.cases if account not in occurring)
+
+
+def told_absent(accounts: Collection[str]) -> str:
+    """Return a sentence about reviewed accounts that do not occur, for whoever wrote the cases.
+
+    Args:
+        accounts: The accounts, at least one.
+    """
+    listed = sorted(accounts)
+    more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    return (
+        f"the cases of {len(listed)} reviewed account{'s' if len(listed) > 1 else ''} change nothing, because no table "
+        f"has the address: {', '.join(quoted(account) for account in listed[:_LISTED])}{more}"
+    )
 
 
 def places_of(addresses: pa.Array, wanted: Sequence[str]) -> Ints:
@@ -110,6 +139,7 @@ def places_of(addresses: pa.Array, wanted: Sequence[str]) -> Ints:
 
 _FIELDS = ("account", "verdict", "reason")
 _VERDICTS = ("guilty", "innocent")
+_LISTED = 10
 
 
 def labels(verdicts: dict[int, bool], size: int) -> np.ndarray:

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bilateral.bounds import QUANTILE
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, group_sums, pairs, stretches
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, group_sums, pairs, stretches
 from bilateral.trust.context import THIN
-from bilateral.trust.detectors.changes import segments
 from bilateral.trust.detectors.reliability import BiasModel
 from bilateral.trust.opinions import Kind
 from bilateral.trust.signs import MOST
+from bilateral.trust.turns import lasting
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
@@ -38,9 +38,6 @@ class Status(StrEnum):
     CONTESTED = "contested"
     FLAGGED = "flagged"
 
-
-_TURNED: Final = 0.1
-"""The p-value of a change from which only later opinions count: to miss one costs more than to see a false one."""
 
 _LEAST: Final = 0.2
 """The least weight of an opinion whose rater is odd by weak signs alone. Others can make honest raters look odd."""
@@ -90,7 +87,7 @@ def scores(context: Context, found: Suspicion, minimum: float = 1.5) -> Scores:
     """
     opinions = context.ledger.opinions
     known = np.isfinite(opinions.percent) & (opinions.kind != Kind.CONSTANT_TAG)
-    return _scored(context, found, np.flatnonzero(known), context.judged, minimum)
+    return _scored(context, found, np.flatnonzero(known).astype(np.int32), context.judged, minimum)
 
 
 def buyer_scores(context: Context, found: Suspicion, returned: Flags, minimum: float = 1.5) -> Scores:
@@ -109,10 +106,10 @@ def buyer_scores(context: Context, found: Suspicion, returned: Flags, minimum: f
     rows = np.flatnonzero((opinions.kind == Kind.CLIENT_RATING) & np.isfinite(opinions.percent))
     real = (ledger.payer >= 0) & (ledger.paid_agent >= 0) & ~returned
     seller = ledger.owner[ledger.paid_agent[real]] if real.any() else np.zeros(0, np.int64)
-    bought = np.unique(pairs(ledger.payer[real], seller, ledger.accounts))
+    bought = distinct_keys(pairs(ledger.payer[real], seller, ledger.accounts))
     client = ledger.subject_account[opinions.subject[rows]]
     rows = rows[contained(pairs(client, opinions.rater[rows], ledger.accounts), bought)]
-    distinct = np.unique(pairs(opinions.subject[rows], opinions.rater[rows], ledger.accounts))
+    distinct = distinct_keys(pairs(opinions.subject[rows], opinions.rater[rows], ledger.accounts))
     raters = np.bincount(distinct // max(ledger.accounts, 1), minlength=ledger.subjects)
     return _scored(context, found, rows, raters, minimum)
 
@@ -127,8 +124,9 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
     telling = np.flatnonzero((trust > 0) & (_believed(found) >= _TELLS)[rater] & ~found.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
-    trust[_outdated(subject, telling, values, trust, minimum)] = 0.0
-    del telling, values
+    heard = _heard(subject[telling], rater[telling], trust[telling], ledger.accounts)
+    trust *= _lasting(subject, telling, values, trust, heard, minimum)
+    del telling, values, heard
     model = BiasModel().fit(rater, subject, percent, trust, ledger.accounts, size)
     effective = model.information_
     spread = _spread(model, rater, subject, percent, size)
@@ -179,27 +177,48 @@ def _believed(found: Suspicion) -> Floats:
     return weight
 
 
-def _outdated(subject: Ints, telling: Ints, values: Floats, trust: Floats, minimum: float) -> Flags:
-    """Mark the opinions before the last change of their subject, if those since then weigh enough.
+def _heard(subject: Ints, rater: Ints, trust: Floats, accounts: int) -> Floats:
+    """Return the weight of each rater at the last of its opinions about a subject; 0 at the others.
+
+    So the sum since a time counts each rater once. Otherwise one rater could make a turn by repeating itself.
 
     Args:
         subject: The subject of each opinion, ascending; opinions about one are in order of time.
-        telling: The positions of the opinions that tell of a change.
+        rater: Their raters.
+        trust: Their weights, each divided by the root of the number of the rater's opinions about the subject.
+        accounts: The number of accounts.
+    """
+    out = np.zeros(len(subject), np.float32)
+    for stretch in stretches(subject):
+        keys = pairs(subject[stretch], rater[stretch], accounts)[::-1]
+        _, place, count = np.unique(keys, return_index=True, return_counts=True)
+        last = stretch.stop - 1 - place
+        out[last] = trust[last] * np.sqrt(count)
+    return out
+
+
+def _lasting(  # noqa: PLR0913, PLR0917
+    subject: Ints, telling: Ints, values: Floats, trust: Floats, heard: Floats, minimum: float
+) -> Floats:
+    """Return the probability that each opinion is of the present subject, by those that tell of a turn.
+
+    Args:
+        subject: The subject of each opinion, ascending; opinions about one are in order of time.
+        telling: The positions of the opinions that tell of a turn.
         values: Their percentages.
         trust: The weight of each opinion.
-        minimum: The weight that the telling opinions since a change need.
+        heard: The weight of each rater, at its last opinion that tells of a turn.
+        minimum: The weight that the raters need who tell of a turn.
     """
-    since = segments(subject[telling], values, level=_TURNED) == 1
-    later = telling[since]
-    size = int(subject[-1]) + 1 if len(subject) else 0
-    weight = group_sums(trust[later], subject[later], size)
-    start = np.zeros(size, np.int64)
-    start[subject[later][::-1]] = later[::-1]
-    changed = np.zeros(size, bool)
-    changed[subject[telling[~since]]] = True
-    changed &= weight >= minimum
-    outdated: Flags = changed[subject] & (np.arange(len(subject)) < start[subject])
-    return outdated
+    told = lasting(subject[telling], values, trust[telling], heard, minimum)
+    out, count = np.ones(len(subject), np.float32), len(telling)
+    if not count:
+        return out
+    before = np.searchsorted(telling, np.arange(len(subject)), side="right") - 1
+    for place in (np.minimum(before + 1, count - 1), np.maximum(before, 0)):  # the later one first, the former over it
+        same = subject[telling[place]] == subject
+        out[same] = told[place[same]]
+    return out
 
 
 def _lower(context: Context, model: BiasModel, rows: Ints, spread: Floats) -> Floats:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
-from bilateral.trust.features import Judgements, features
+from bilateral.trust.features import features
+from bilateral.trust.judgements import Judgements
 from bilateral.trust.neighbours import around
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from bilateral.trust.arrays import Flags, Floats, Ints, group_sums
+from bilateral.trust.kinship import FUNDER
 from bilateral.trust.opinions import Kind
 from bilateral.trust.signs import MOST, weak_signs
 
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 THRESHOLD: Final = 2.0
 """The suspicion from which an account is flagged: digits of the false discovery rate."""
 
-_OF_ONE_HAND: Final = ("one funder", "one funder and one amount")
+_OF_ONE_HAND: Final = (FUNDER, "one funder and one amount")
 """Groupings that taint all their members. A common ancestor may be an honest account that sold coins once."""
+
+GUILTY: Final = 99.0
+"""The suspicion of an account that people found guilty, whatever its findings."""
 
 _RANKED: Final = 1.9
 """The most that an account gets for ties by others. They rank it, as a sign that weak signs see, and never flag it."""
@@ -107,7 +111,7 @@ def suspicion(
     ranked = np.where(weak > 0, weak, np.minimum(every, MOST))
     total = np.where(unranked >= threshold, every + weak, ranked)
     for account, guilty in verdicts.items():
-        unranked[account] = total[account] = 99.0 if guilty else 0.0
+        unranked[account] = total[account] = GUILTY if guilty else 0.0
     if verdicts:
         innocent = np.array([account for account, guilty in verdicts.items() if not guilty], np.int64)
         row[np.isin(context.ledger.opinions.rater, innocent)] = 0.0

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
+from bilateral.trust.columns import coded_together, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,6 +86,9 @@ _REPEATED: Final = {
 """Columns whose texts repeat. They are read as dictionaries, which takes a fraction of the memory."""
 
 
+_ADDRESSES: Final = frozenset({"client", "payer", "payee", "src", "dst", "owner", "wallet"})
+"""Those of them that are addresses."""
+
 _CODED: Final = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -146,6 +150,7 @@ class Tables:
                 found[name] = _read(path, known, frozenset(_REPEATED.get(name, ())))
             except (pa.ArrowException, OSError) as error:
                 raise InvalidArgumentError(f"{path.name} is not a Parquet table: {error}") from None
+        _share_texts(found)
         pa.default_memory_pool().release_unused()
         return cls.of(**found)
 
@@ -157,7 +162,8 @@ class Tables:
         """
         folder.mkdir(parents=True, exist_ok=True)
         for field in fields(self):
-            pq.write_table(getattr(self, field.name), folder / f"{field.name}.parquet", compression="zstd")
+            # A dictionary would be written once more for each part of the rows, and read so.
+            pq.write_table(_plain(getattr(self, field.name)), folder / f"{field.name}.parquet", compression="zstd")
 
     def appended(self, later: Tables) -> Tables:
         """Return these tables followed by the rows of others.
@@ -187,10 +193,27 @@ def _read(path: Path, columns: Sequence[str], repeated: frozenset[str]) -> pa.Ta
             texts = pq.read_table(path, columns=[name]).column(0)
             if pa.types.is_dictionary(texts.type):
                 texts = pc.cast(texts, pa.string())
-            found[name] = texts.dictionary_encode() if pa.types.is_string(texts.type) else texts
+            found[name] = encoded(texts) if pa.types.is_string(texts.type) else texts
             del texts
             pa.default_memory_pool().release_unused()
     return pa.table({name: found[name] for name in columns})
+
+
+def _share_texts(tables: dict[str, pa.Table]) -> None:
+    """Let the columns of addresses have one dictionary together, which is sorted. Each would hold most texts again."""
+    places = [
+        (name, column)
+        for name, column in ((name, column) for name, columns in _REPEATED.items() for column in columns)
+        if name in tables
+        and column in _ADDRESSES
+        and column in tables[name].column_names
+        and pa.types.is_dictionary(tables[name][column].type)
+    ]
+    texts, codes = coded_together([tables[name][column] for name, column in places])
+    for (name, column), own in zip(places, codes, strict=True):
+        indices = pa.array(own, mask=own < 0)
+        shared = pa.DictionaryArray.from_arrays(indices, texts)
+        tables[name] = tables[name].set_column(tables[name].column_names.index(column), column, shared)
 
 
 def _checked(name: str, table: pa.Table | None) -> pa.Table:
@@ -204,7 +227,7 @@ def _checked(name: str, table: pa.Table | None) -> pa.Table:
         if column not in table.column_names:
             raise InvalidArgumentError(f"table {name} has no column {quoted(column)}: add it")
         values = table.column(column)
-        if pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type):
+        if kind == pa.string() and pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type):
             narrow = values.type.index_type.bit_width < pa.int32().bit_width  # too narrow for the texts of all chunks
             columns[column] = pc.cast(values, _CODED) if narrow else values
             continue

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from bilateral.trust.context import Context
+from bilateral.trust.engine import Engine
 from bilateral.trust.ledger import Ledger
 from bilateral.trust.tables import COLUMNS, Tables
 
@@ -79,6 +80,12 @@ def market(scene):
             agent = (number * 7 + step * 3) % 20 + 1
             scene.feedback(f"client{number}", agent, 60 + (number * 13 + agent * 7) % 35, 5000.0 * (step + 1) + number)
     return scene
+
+
+def judged(scene, tables=None):
+    engine = Engine().fit(tables or scene.tables())
+    places = {address: number for number, address in enumerate(engine.context_.ledger.addresses.to_pylist())}
+    return engine, places
 
 
 def names(context, accounts):

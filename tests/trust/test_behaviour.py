@@ -65,6 +65,17 @@ def test_a_directed_cycle_is_found(market):
     assert names(context, found[0].tied) == {RING[0]}
 
 
+def test_praise_without_a_usual_payment_is_told_by_praises(market):
+    paying_market(market)
+    for number in range(8):
+        market.agent(99 + number, "target owner", ts=40000.0)
+        for rater in range(3):
+            market.payment(f"fresh{rater}", "target owner", 99 + number, 1e-9, 49000.0)
+            market.feedback(f"fresh{rater}", 99 + number, 90, 50000.0 + 10 * rater)
+    sentences = [one.sentence for one in Lockstep().fit(market.context()).findings_]
+    assert "24 of 24 praises of one owner's agents follow no usual payment." in sentences
+
+
 def test_young_unpaid_raters_of_one_agent_are_found(market):
     paying_market(market)
     market.agent(99, "target owner", ts=40000.0)
@@ -124,6 +135,23 @@ def test_a_server_that_punishes_its_critics_is_found(market):
     assert names(context, found[0].subjects) == {f"client{number}" for number in range(8)}
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_server_that_punishes_a_critic_by_all_of_its_agents_is_found_and_counts_the_critic_once(market, times):
+    for number in range(60, 200):
+        market.rating(f"client{number}", number % 20 + 1, 85, 900000.0)
+    for agent in range(times):
+        market.agent(99 + agent, "avenger", ts=50.0)
+    for number in range(8):
+        market.feedback(f"client{number}", 99, 20, 30000.0)
+        for agent in range(times):
+            market.rating(f"client{number}", 99 + agent, 3, 31000.0)
+    context = market.context()
+    found = Retaliation().fit(context).findings_
+    assert [names(context, one.actors) for one in found] == [{"avenger"}]
+    assert found[0].sentence.startswith("The owner rates 8 of 8 clients down")
+    assert len(found[0].opinions) == 8 * times
+
+
 def test_a_server_that_rates_bad_clients_down_is_not_found(market):
     fair_ratings(market)
     market.agent(99, "strict", ts=50.0)
@@ -156,6 +184,14 @@ def test_a_false_proof_is_found(market, proof, words):
     found = Values().fit(context).findings_
     assert names(context, found[0].actors) == {"liar"}
     assert words in found[0].sentence
+    assert found[0].payments.tolist() == ([0] if proof == "foreign" else [])
+
+
+def test_a_payment_by_an_unknown_payer_accuses_nobody(market):
+    paid = market.payment(None, "owner0", 1)
+    for number in range(3):
+        market.feedback("client1", number + 1, 80, 2000.0, payment_tx=paid)
+    assert Values().fit(market.context()).findings_ == []
 
 
 def test_values_out_of_range_are_found(market):

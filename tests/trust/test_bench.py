@@ -20,6 +20,7 @@ from bench.trust.worlds.fresh import FRESH
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.latest import LATEST
 from bench.trust.worlds.newest import NEWEST
+from bench.trust.worlds.strange import STRANGE
 from bench.trust.worlds.watched import WATCHED
 from bench.trust.worlds.world import Settings
 from bilateral.trust.engine import Engine
@@ -42,10 +43,10 @@ def market():
     return honest_world(5, TINY)
 
 
-@pytest.mark.parametrize("family", sorted({**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH}))
+@pytest.mark.parametrize("family", sorted({**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH, **STRANGE}))
 def test_every_family_adds_an_attack_with_members(family):
     made = deepcopy(market())
-    {**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH}[family](made, made.begin(family, 4))
+    {**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH, **STRANGE}[family](made, made.begin(family, 4))
     members = [one for one in made.accounts if one.attack == 0] + [one for one in made.agents if one.attack == 0]
     assert len(members) >= 4
     assert made.tables()[1]["attacks"]["family"].to_pylist() == [family]

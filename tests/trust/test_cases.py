@@ -8,7 +8,7 @@ import pytest
 from bilateral.trust.cases import CaseModel
 from bilateral.trust.engine import Engine
 from bilateral.trust.reviews import Reviews
-from tests.trust.conftest import names
+from tests.trust.conftest import moves, names
 
 
 def crowd(scene, guilty=150, innocent=150):
@@ -47,6 +47,17 @@ def test_accounts_that_move_money_like_the_guilty_are_ranked_and_not_flagged(mar
 @pytest.mark.parametrize(("guilty", "innocent"), [(99, 100), (19, 150)])
 def test_too_few_cases_teach_no_model(market, guilty, innocent):
     assert alike(Engine().fit(crowd(market), cases(guilty, innocent))) == []
+
+
+def test_kin_of_the_guilty_are_told_with_the_transfers_that_tie_them(market):
+    for number in range(5):
+        market.transfer("boss", f"kin{number}", 3.0, 6000.0)
+        market.feedback(f"kin{number}", number + 1, 80, 9000.0)
+    reviews = Reviews.of([{"account": "kin0", "verdict": "guilty", "reason": "It confessed."}])
+    engine = Engine().fit(market.tables(), reviews)
+    found = next(one for one in engine.findings_ if "share one funder with 1" in one.sentence)
+    assert found.statistic == "1 guilty and 0 innocent among 5 accounts"
+    assert moves(market, engine.context_, found) == {("boss", f"kin{number}") for number in range(5)}
 
 
 def test_a_model_without_neighbours_looks_at_no_verdict_about_counterparts():

@@ -36,6 +36,25 @@ def test_a_finding_rests_on_the_rows_about_the_shared_subject_only(market):
     } == {99}
 
 
+def test_a_finding_tells_the_common_property_and_counts_subjects_and_opinions(market):
+    star(market)
+    sentences = [one.sentence for one in CoTargeting().fit(market.context()).findings_]
+    assert sentences == ["6 accounts that share one funder judge 1 other together, 6 times."]
+
+
+def test_a_run_in_time_is_told_by_its_pauses(market):
+    for number in range(160):
+        market.transfer("exchange", f"client{number + 1000}", 5.0 + number, 100_000.0 + 100_000 * number)
+    market.agent(99, "target owner", ts=50.0)
+    for number, sybil in enumerate(RING):
+        market.transfer("exchange", sybil, 5.0 + number, 6_000_000.0 + 3000 * number)
+        market.feedback(sybil, 99, 100, 6_100_000.0 + number)
+    found = CoTargeting().fit(market.context()).findings_
+    assert found[0].sentence == (
+        "6 accounts that share one funder, with pauses of an hour at most, judge 1 other together, 6 times."
+    )
+
+
 def test_the_owner_of_the_target_is_a_subject_and_not_an_actor(market):
     star(market)
     context = market.context()

@@ -17,7 +17,7 @@ from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
 from bilateral.trust.policy import trusted_clients
 from bilateral.trust.results import Results
-from bilateral.trust.reviews import Reviews
+from bilateral.trust.reviews import Reviews, told_absent
 from bilateral.trust.tables import COLUMNS, Tables
 
 SMALL = Settings(clients=700, owners=260, platforms=1, communities=3)
@@ -108,6 +108,10 @@ def test_a_flagged_agent_has_the_lower_bound_zero():
 
 
 def test_buyers_have_scores_by_the_servers_that_they_paid(market):
+    for number in range(200):  # a market in which payments and ratings of clients are usual
+        server = (number * 7 + 3 * (number % 5)) % 20
+        market.payment(f"client{number}", f"owner{server}", server + 1, 1.0, 4900.0 + 200 * number)
+        market.rating(f"client{number}", server + 1, 70 + number % 25, 5500.0 + 200 * number)
     for number in range(6):
         for buyer in ("buyer", "washer"):
             market.payment(buyer, f"owner{number}", number + 1, 2.0, 40000.0)
@@ -155,6 +159,32 @@ def test_the_answer_has_the_columns_that_are_asked_for(tmp_path):
     assert len(set(again.findings["finding"].to_pylist())) == again.findings.num_rows
 
 
+def test_rows_of_others_change_no_id_of_a_finding(market):
+    for number in range(3):
+        market.agent(99 + number, f"crook{number}", ts=50.0)
+        market.feedback(f"crook{number}", 99 + number, 100, 6000.0)
+    before = Results.of(Engine().fit(market.tables()))
+    market.feedback("client5", 1, 80, 10.0)
+    after = Results.of(Engine().fit(market.tables()))
+    assert before.findings.num_rows == 3
+    assert before.findings["finding"].to_pylist() == after.findings["finding"].to_pylist()
+    assert before.rows.equals(after.rows)
+
+
+def test_a_finding_keeps_its_id_where_rows_before_its_own_go(market):
+    for number in range(3):
+        market.agent(99 + number, f"crook{number}", ts=50.0)
+        market.feedback(f"crook{number}", 99 + number, 100, 6000.0)
+    told = []
+    for _ in range(2):
+        places = {"feedback": [row[1:] for row in market.rows["feedback"]]}
+        places |= {name: rows for name, rows in market.rows.items() if name != "feedback"}
+        told.append(Results.of(Engine().fit(market.tables()), places).findings["finding"].to_pylist())
+        market.rows["feedback"] = [(row, *rest) for row, (_, *rest) in enumerate(market.rows["feedback"][1:])]
+    assert len(told[0]) == 3
+    assert told[0] == told[1]
+
+
 def test_the_same_tables_give_the_same_answer():
     again = Engine().fit(world()[0])
     assert Results.of(again).addresses.equals(Results.of(fitted()).addresses)
@@ -175,9 +205,41 @@ def test_a_review_overrides_findings_and_taints_kin():
     cases = Reviews.of([{"account": address, "verdict": "innocent", "reason": "A class of students."}])
     engine = Engine().fit(world()[0], cases)
     assert address not in flagged(engine)
+    told = explain(Results.of(engine), address)
+    assert told["review"] == {"verdict": "innocent", "reason": "A class of students."}
+    assert told["summary"][1:3] == [
+        "People reviewed it and found it innocent, which overrides its findings.",
+        'The reason that they gave: "A class of students.".',
+    ]
+    assert told["summary"][3].startswith("The parts without the review are: ")
     honest = next(a for a, row in truth().items() if row["group"] == "team")
     cases = Reviews.of([{"account": honest, "verdict": "guilty", "reason": "It confessed."}])
-    assert honest in flagged(Engine().fit(world()[0], cases))
+    engine = Engine().fit(world()[0], cases)
+    assert honest in flagged(engine)
+    told = explain(Results.of(engine), honest)["summary"]
+    assert told[1] == "People reviewed it and found it guilty, which overrides its findings."
+    assert not any(line.startswith("To appeal") for line in told)
+
+
+def test_a_case_of_an_account_that_does_not_occur_is_told():
+    address = sorted(flagged(fitted()))[0]
+    entries = [{"account": name, "verdict": "innocent", "reason": "Mine."} for name in (address.upper(), "0xTypo")]
+    engine = Engine().fit(world()[0], Reviews.of(entries))
+    assert engine.absent_cases() == ("0xtypo",)
+    results = Results.of(engine)
+    assert results.cases.select(["account", "occurs"]).to_pylist() == [
+        {"account": address.lower(), "occurs": True},
+        {"account": "0xtypo", "occurs": False},
+    ]
+    with pytest.raises(InvalidArgumentError, match='"0xTypo" was reviewed, and occurs in no table: check its address'):
+        explain(results, "0xTypo")
+
+
+def test_many_absent_accounts_are_told_in_one_sentence():
+    assert told_absent(["0xb"]) == (
+        'the cases of 1 reviewed account change nothing, because no table has the address: "0xb"'
+    )
+    assert told_absent([f"0x{number:02}" for number in range(12)]).endswith(', "0x09" and 2 more')
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -19,15 +17,8 @@ from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
 from bilateral.trust.ledger import Ledger
 from bilateral.trust.results import Results
-from bilateral.trust.scores import scores
 from bilateral.trust.tables import OPTIONAL, Tables
-from tests.trust.conftest import names
-
-
-def judged(scene, tables=None):
-    engine = Engine().fit(tables or scene.tables())
-    places = {address: number for number, address in enumerate(engine.context_.ledger.addresses.to_pylist())}
-    return engine, places
+from tests.trust.conftest import judged, names
 
 
 def is_flagged(scene, address):
@@ -185,41 +176,19 @@ def unnamed(engine, places):
     return {name: place for name, place in places.items() if name.startswith(honest) and place not in found}
 
 
-def weakly(engine, places):
-    """The weak signs of each account."""
-    return {name: engine.suspicion_.parts["weak signs"][place] for name, place in places.items()}
-
-
-@pytest.mark.parametrize(
-    ("way", "victim", "rise"),
-    [
-        ("praise", "owner6", 0.005),
-        ("company", "newcomer", 0.05),
-        ("money", None, 0.0),
-        ("slander", None, 0.0),
-        ("ratings", None, 0.0),
-        ("validations", None, 0.0),
-    ],
-)
-def test_weak_signs_rank_whom_an_attacker_frames_and_flag_nobody(market, way, victim, rise):
-    before = weakly(*judged(market))
+@pytest.mark.parametrize("way", ["praise", "company", "money", "slander", "ratings", "validations"])
+def test_weak_signs_flag_nobody_whom_an_attacker_frames(market, way):
     attack(market, way)
     engine = Engine(threshold=LOW).fit(market.tables())
     places = {address: number for number, address in enumerate(engine.context_.ledger.addresses.to_pylist())}
     framed, weak = unnamed(engine, places), engine.suspicion_.parts["weak signs"]
     assert weak.max() <= 1.9
     assert not any(engine.suspicion_.flagged[place] for place in framed.values())
-    rises = {name: weak[place] - before.get(name, 0.0) for name, place in framed.items()}
-    if victim is None:
-        assert max(rises.values()) < 0.02  # in this market, neither the target nor anybody else looks odder
-    else:
-        assert max(rises, key=rises.get) == victim
-        assert rises[victim] > rise
+    assert max(weak[place] for place in framed.values()) > LOW
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_weak_signs_flag_nobody_whatever_an_attacker_sends_rates_or_pays(market, seed):
-    before = weakly(*judged(market))
     draw = np.random.default_rng(seed)
     for number, (name, time) in enumerate(fresh(market, 12)):
         market.agent(200 + number, name, ts=time)
@@ -234,7 +203,7 @@ def test_weak_signs_flag_nobody_whatever_an_attacker_sends_rates_or_pays(market,
     places = {address: number for number, address in enumerate(engine.context_.ledger.addresses.to_pylist())}
     framed, weak = unnamed(engine, places), engine.suspicion_.parts["weak signs"]
     assert weak.max() <= 1.9
-    assert max(weak[place] - before[name] for name, place in framed.items()) > 0.001
+    assert max(weak[place] for place in framed.values()) > LOW
     assert not any(engine.suspicion_.flagged[place] for place in framed.values())
 
 
@@ -375,36 +344,3 @@ def test_a_tag_with_one_value_is_told_and_nobody_is_blamed(market):
     found = [one for one in Values().fit(market.context()).findings_ if "alive" in one.sentence]
     assert [one.sentence for one in found] == ['The tag "alive" carries the value 1 only, 60 times.']
     assert (len(found[0].actors), found[0].strength) == (0, 0.0)
-
-
-def standing(engine, agent_id):
-    """The status of an agent, and the share of its raters who are removed."""
-    place = engine.context_.ledger.agent_ids.tolist().index(agent_id)
-    return engine.scores_.status[place], engine.scores_.removed[place]
-
-
-def test_false_opinions_of_strangers_contest_no_score(market):
-    for number in range(60):
-        market.transfer("framer", f"sybil{number}", 5.0, 6000.0 + number)
-        market.feedback(f"sybil{number}", 7, 0 if number % 2 else 100, 7000.0 + number)
-    engine, _ = judged(market)
-    status, removed = standing(engine, 7)
-    assert status == "ok"
-    assert removed > 0.5
-
-
-def test_a_client_that_repeats_itself_contests_no_score(market):
-    for number in range(500):
-        market.feedback("client7", 1, 20, 40000.0 + number)
-    status, removed = standing(judged(market)[0], 1)
-    assert (status, removed) == ("ok", 0.0)
-
-
-@pytest.mark.parametrize(("own", "status"), [(True, "contested"), (False, "ok")])
-def test_opinions_that_an_agent_is_tied_to_contest_its_score(market, own, status):
-    engine, _ = judged(market)
-    opinions = engine.context_.ledger.opinions
-    false = (opinions.subject == 0) & (np.arange(len(opinions)) % 2 == 0)
-    found = replace(engine.suspicion_, row=false.astype(float), own=false & own)
-    scored = scores(engine.context_, found)
-    assert (scored.status[0], scored.removed[0]) == (status, pytest.approx(0.5, abs=0.01))

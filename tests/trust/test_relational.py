@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import fields
 from threading import Timer
+from uuid import uuid4
 
 import ibis
 import numpy as np
 import pyarrow as pa
 import pytest
+from sqlalchemy import make_url
 
 from bench.trust.worlds.attacks import add
 from bench.trust.worlds.honest import honest_world
@@ -21,14 +23,36 @@ from bilateral.trust.relational import Relational
 from bilateral.trust.results import Results
 from bilateral.trust.steps import ARRAYS, Edges
 from bilateral.trust.tables import COLUMNS, Tables
+from tests.postgres import administer, running_postgres
 
 
-def stored(tables, without=()):
-    """A database in memory with the tables."""
-    connection = ibis.duckdb.connect()
-    for name in set(COLUMNS) - set(without):
-        connection.create_table(name, getattr(tables, name))
-    return Relational(connection)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The URL of a PostgreSQL server."""
+    with running_postgres(tmp_path_factory.mktemp("postgres")) as url:
+        yield url
+
+
+@pytest.fixture(params=["duckdb", "postgresql"])
+def stored(request):
+    """Store tables in a new database of each engine."""
+    opened = []
+
+    def store(tables, without=()):
+        connection = ibis.duckdb.connect()
+        if request.param == "postgresql":
+            url, name = request.getfixturevalue("server"), f"trust_{uuid4().hex}"
+            administer(url, f"CREATE DATABASE {name}")
+            connection = ibis.connect(make_url(url).set(database=name).render_as_string(hide_password=False))
+        for name in sorted(set(COLUMNS) - set(without)):
+            connection.create_table(name, getattr(tables, name))
+        opened.append(Relational(connection))
+        return opened[-1]
+
+    yield store
+    for database in opened:
+        database._coded = None  # drops a temporary table, which needs the server
+        database.connection.disconnect()
 
 
 @pytest.fixture
@@ -53,7 +77,7 @@ def tables(market):
     return market.tables()
 
 
-def test_first_transfers_are_equal(tables):
+def test_first_transfers_are_equal(tables, stored):
     database = stored(tables)
     with_arrays, with_database = Ledger.of(tables), Ledger.of(tables, database)
     for name in ("funder", "funded_at", "funded_with"):
@@ -62,7 +86,7 @@ def test_first_transfers_are_equal(tables):
     assert names[with_arrays.funder[names.index("tied")]] == "a first"
 
 
-def test_degrees_and_cells_are_equal(tables):
+def test_degrees_and_cells_are_equal(tables, stored):
     database = stored(tables)
     ledger = Ledger.of(tables, database)
     assert len(ledger.constant_tags) == 1
@@ -88,7 +112,7 @@ def test_cells_of_many_stretches_are_those_of_one(monkeypatch):
     assert all(np.array_equal(getattr(whole, it.name), getattr(parts, it.name)) for it in fields(whole))
 
 
-def test_trust_is_equal(tables):
+def test_trust_is_equal(tables, stored):
     draw = np.random.default_rng(3)
     source, target, weight = draw.integers(0, 30, 200), draw.integers(0, 40, 200), draw.uniform(0.1, 1, 200)
     given = source, target, weight, np.array([0, 1]), 40
@@ -98,7 +122,7 @@ def test_trust_is_equal(tables):
     assert of_database.iterations_ == of_arrays.iterations_
 
 
-def test_an_empty_list_is_refused(tables):
+def test_an_empty_list_is_refused(tables, stored):
     nothing = np.zeros(0, np.int64)
     with pytest.raises(InvalidArgumentError, match="the list of trusted accounts is empty"):
         stored(tables).trust(np.array([0]), np.array([1]), np.ones(1), nothing, 2)
@@ -115,7 +139,7 @@ def same(first, second):
             assert one.equals(other), field.name
 
 
-def test_a_whole_analysis_is_equal_on_both_paths():
+def test_a_whole_analysis_is_equal_on_both_paths(stored):
     made = honest_world(17, Settings(clients=250, owners=120, platforms=1, communities=2))
     for family in ("star", "camouflaged_ring", "validator_cartel", "punishing_gang", "retaliation", "dust_proofs"):
         add(made, family, 6)
@@ -129,7 +153,7 @@ def test_a_whole_analysis_is_equal_on_both_paths():
     same(Results.of(with_arrays), Results.of(with_database))
 
 
-def test_later_rows_of_the_database_are_analysed_anew(tables):
+def test_later_rows_of_the_database_are_analysed_anew(tables, stored):
     database = stored(tables)
     engine = Engine(steps=database).fit(database.tables())
     before = Results.of(engine)
@@ -139,7 +163,7 @@ def test_later_rows_of_the_database_are_analysed_anew(tables):
     same(Results.of(Engine().fit(database.tables())), Results.of(engine))
 
 
-def test_missing_tables_are_empty_and_agents_are_needed(tables):
+def test_missing_tables_are_empty_and_agents_are_needed(tables, stored):
     few = ("agents", "feedback")
     database = stored(tables, without=set(COLUMNS) - set(few))
     part = Tables.of(agents=tables.agents, feedback=tables.feedback)
@@ -148,14 +172,44 @@ def test_missing_tables_are_empty_and_agents_are_needed(tables):
         stored(tables, without=("agents",))
 
 
-def test_rows_of_a_database_are_not_added_here(tables):
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://reader:secret@localhost:1/none",
+        "postgresql://reader:secret@secret@localhost:1/none",
+        "postgresql://reader:secret/secret@localhost:1/none",
+        "postgresql://localhost:1/none?user=reader&password=secret",
+    ],
+)
+def test_a_server_that_refuses_is_an_error_without_the_password(url):
+    with pytest.raises(InvalidArgumentError, match='no database opens at "postgresql://localhost:1/none"') as refused:
+        Relational.open(url)
+    assert "secret" not in str(refused.value)
+
+
+def test_an_unknown_database_is_an_error_without_the_password():
+    with pytest.raises(InvalidArgumentError, match='no database opens at "unknown://localhost"') as refused:
+        Relational.open("unknown://reader:secret@localhost")
+    assert "secret" not in str(refused.value)
+
+
+def test_a_database_without_agents_is_refused_by_its_url(tmp_path):
+    ibis.duckdb.connect(tmp_path / "empty.duckdb").disconnect()
+    with pytest.raises(InvalidArgumentError, match=r"^the database has no table agents"):
+        Relational.open(f"duckdb://{tmp_path / 'empty.duckdb'}")
+
+
+def test_rows_of_a_database_are_not_added_here(tables, stored):
     engine = Engine(steps=stored(tables)).fit(tables)
     with pytest.raises(InvalidArgumentError, match="add the rows there"):
         engine.update(tables)
 
 
 def test_an_interrupted_query_ends_as_a_keyboard_interrupt(tables):
-    database = stored(tables)
+    connection = ibis.duckdb.connect()
+    for name in ("agents", "feedback"):
+        connection.create_table(name, getattr(tables, name))
+    database = Relational(connection)
     slow = database.connection.sql("SELECT sum(a.range * b.range) AS total FROM range(10000000) a, range(10000000) b")
     timer = Timer(0.5, database.connection.con.interrupt)
     timer.start()

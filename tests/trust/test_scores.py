@@ -54,6 +54,19 @@ def test_two_usual_raters_tell_that_an_agent_turned(market):
     assert scored(engine.context_, odd(engine, [], 0.0))[0] < 40
 
 
+@pytest.mark.parametrize("times", [3, 10])
+def test_one_rater_that_repeats_itself_does_not_tell_that_an_agent_turned(market, times):
+    paid(market)
+    engine = Engine().fit(market.tables())
+    score = scored(engine.context_, odd(engine, [], 0.0))[0]
+    for number in range(times):
+        market.feedback("client20", 99, 5, 90000.0 + number)
+    engine = Engine().fit(market.tables())
+    later, status = scored(engine.context_, odd(engine, [], 0.0))
+    assert later > score - 15
+    assert status == "ok"
+
+
 def test_honest_raters_who_look_odd_still_make_a_score(market):
     paid(market, 30)
     engine = Engine().fit(market.tables())

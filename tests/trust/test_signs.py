@@ -5,16 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.trust.held_out import structures, without
+from bench.trust.measures import Truth
 from bench.trust.train import Sample, train
-from bench.trust.worlds.drawn import FAMILY, drawn
+from bench.trust.worlds import drawn as worlds_drawn
+from bench.trust.worlds import lookalikes
+from bench.trust.worlds.drawn import EVERY, FAMILY, drawn
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.world import Settings
 from bilateral.trust.engine import Engine
-from bilateral.trust.features import Judgements, features
+from bilateral.trust.features import features
 from bilateral.trust.findings import Finding
+from bilateral.trust.judgements import Judgements
 from bilateral.trust.neighbours import around
 from bilateral.trust.signs import MOST, Model, Trees, known, model
 from bilateral.trust.suspicion import RANKING, THRESHOLD, suspicion
+
+SMALL = Settings(clients=250, owners=120, platforms=1, communities=2)
 
 
 def test_the_models_know_every_feature_in_its_order(market):
@@ -79,7 +86,7 @@ def test_a_finding_exactly_at_the_threshold_flags_whatever_ranks_beside_it(marke
 
 
 def test_trained_models_rank_attackers_first():
-    made = honest_world(7, Settings(clients=250, owners=120, platforms=1, communities=2))
+    made = honest_world(7, SMALL)
     for _ in range(12):
         drawn(made, made.begin(FAMILY, 8))
     tables, told = made.tables()
@@ -96,10 +103,38 @@ def test_trained_models_rank_attackers_first():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_drawn_attack_has_members(seed):
-    made = honest_world(seed, Settings(clients=250, owners=120, platforms=1, communities=2))
+    made = honest_world(seed, SMALL)
     drawn(made, made.begin(FAMILY, 6))
     members = [one for one in (*made.accounts, *made.agents) if one.attack == 0]
     assert len(members) >= 6
+
+
+@pytest.mark.parametrize("structure", sorted(set(EVERY), key=lambda one: one.__name__))
+def test_every_structure_makes_attackers(structure, monkeypatch):
+    monkeypatch.setattr(worlds_drawn, "EVERY", (structure,))
+    made = honest_world(5, SMALL)
+    attack = made.begin(FAMILY, 8)
+    drawn(made, attack)
+    tables, told = made.tables()
+    engine = Engine(learned=False).fit(tables)
+    truth = Truth.of(engine, told)
+    assert structures(attack.family) == {structure.__name__[1:]}
+    guilty = truth.judged & (truth.attack >= 0)
+    assert (truth.attack >= 0).sum() >= 2
+    assert not (without(truth, frozenset([structure.__name__[1:]])) & guilty).any()
+    assert (without(truth, frozenset(["another"])) & guilty).sum() == guilty.sum()
+    assert guilty.any() == (structure.__name__ != "_framed")  # its members are left out: the victims count
+
+
+def test_look_alikes_are_honest_and_named_by_their_groups(monkeypatch):
+    monkeypatch.setattr(lookalikes, "_CHANCE", 1.0)
+    made = honest_world(6, SMALL)
+    before = len(made.accounts)
+    lookalikes.add_look_alikes(made)
+    added = made.accounts[before:]
+    assert {one.role for one in added} <= {"honest", "exchange"}
+    assert {"launch crowd", "airdrop", "club", "staff", "reviewer", "free service"} <= {one.group for one in added}
+    assert all(row[6] < 0 for row in made.feedback)
 
 
 def test_the_parts_of_a_flagged_account_make_its_suspicion_and_others_stay_below_the_threshold(market):

@@ -145,6 +145,37 @@ def test_a_proof_that_names_no_payment_is_told_apart(scene):
     assert scene.ledger().opinions.payment.tolist() == [0, -2, -1]
 
 
+def test_an_empty_text_names_no_payment(scene):
+    scene.agent(1, "owner")
+    scene.payment("client", "owner", 1)
+    scene.feedback("client", 1, 50, payment_tx="")
+    assert scene.ledger().opinions.payment.tolist() == [-1]
+
+
+@pytest.mark.parametrize(("table", "column"), [("agents", "agent_id"), ("feedback", "id"), ("feedback", "value")])
+def test_numbers_that_are_coded_texts_are_taken(market, table, column):
+    tables = market.tables()
+    given = getattr(tables, table)
+    codes = given[column].cast(pa.string()).dictionary_encode()
+    coded = given.set_column(given.column_names.index(column), column, codes)
+    others = {name: getattr(tables, name) for name in COLUMNS if name != table}
+    again = Tables.of(**{table: coded}, **others)
+    assert np.array_equal(Ledger.of(again).opinions.raw, Ledger.of(tables).opinions.raw)
+    assert Ledger.of(again).agent_ids.tolist() == Ledger.of(tables).agent_ids.tolist()
+
+
+def test_amounts_beyond_the_largest_value_are_cut_on_both_paths(scene):
+    scene.agent(1, "owner")
+    scene.transfer("source", "client", 1e300, 10.0)
+    given = scene.tables()
+    connection = ibis.duckdb.connect()
+    for table in COLUMNS:
+        connection.create_table(table, getattr(given, table))
+    for ledger in (Ledger.of(given), Ledger.of(given, Relational(connection))):
+        client = ledger.addresses.index("client").as_py()
+        assert (ledger.funded_with[client], ledger.funding[client]) == (1e38, 0)
+
+
 def test_a_proof_by_a_transaction_of_several_payments_names_the_right_one(scene):
     scene.agent(1, "owner")
     scene.agent(2, "other")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bilateral.trust.detectors import wash
 from bilateral.trust.detectors.wash import WashPayments
 from tests.trust.conftest import moves, names
 
@@ -46,6 +47,19 @@ def test_payments_that_return_through_an_account_between_are_found(market):
     assert moves(market, context, detector.findings_[0]) == both
 
 
+def test_accounts_with_the_most_steps_are_left_out_where_steps_are_too_many(market, monkeypatch):
+    paid(market)
+    for number in range(4):
+        market.transfer("crook", f"mule{number}", 0.99, 1000.0 + number)
+        market.transfer(f"mule{number}", f"washer{number}", 0.97, 2000.0 + number)
+    for source in range(10):
+        market.transfer(f"flood{source}", "busy", 1.0, 1000.0)
+        market.transfer("busy", f"flood target{source}", 1.0, 2000.0)
+    for most, count in ((104, 4), (103, 4), (4, 4), (3, 3)):
+        monkeypatch.setattr(wash, "_STEPS", most)
+        assert fit(market)[1].returned_.sum() == count
+
+
 def test_payments_that_return_to_the_payers_funder_are_found(market):
     for number in range(4):
         market.transfer("boss", f"washer{number}", 5.0, 100.0)
@@ -60,7 +74,12 @@ def test_equal_payments_in_both_directions_are_found(market):
     for number in range(3):
         market.payment("partner", "crook", 99, 1.5 + number, 900.0 + number)
         market.payment("crook", "partner", 98, 1.5 + number, 1000.0 + number)
-    assert fit(market)[1].returned_.sum() == 6
+    detector = fit(market)[1]
+    assert detector.returned_.sum() == 6
+    assert [one.payments.tolist() for one in detector.findings_] == [[0, 1, 2, 3, 4, 5]] * 2
+    assert detector.findings_[0].sentence.endswith(
+        "3 payments of 1 account, the money of which comes back to the payer."
+    )
 
 
 def test_partners_who_pay_each_other_for_different_work_are_not_found(market):

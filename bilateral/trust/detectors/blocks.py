@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse, stats
 from scipy.sparse.csgraph import connected_components
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, first_of, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, distinct_keys, first_of, pairs
 from bilateral.trust.context import inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
@@ -89,7 +89,7 @@ class Blocks(Detector):
         out = np.bincount(rater, minlength=ledger.accounts)
         into = np.bincount(account, minlength=ledger.accounts)
         both = (rater != account) & (out[account] > 0) & (into[rater] > 0)  # the others cannot be answered
-        forth = np.unique(pairs(rater[both], account[both].astype(np.int64), ledger.accounts))
+        forth = distinct_keys(pairs(rater[both], account[both].astype(np.int64), ledger.accounts))
         left, right = forth // max(ledger.accounts, 1), forth % max(ledger.accounts, 1)
         mutual = contained(pairs(right, left, ledger.accounts), forth) & (left < right)
         left, right = left[mutual], right[mutual]

@@ -36,7 +36,7 @@ def segments(subject: Ints, values: Floats, level: float = 1e-4) -> Ints:
     Returns:
         For each value, 0 before the last change and 1 from there on; 1 for subjects without a change.
     """
-    last = np.ones(len(values), np.int64)
+    last = np.ones(len(values), np.int8)
     for stretch in stretches(subject):
         own, percent = subject[stretch], values[stretch]
         current = np.ones(len(own), bool)

@@ -2,6 +2,10 @@
 
 The test adjusts for popularity on both sides. If a group writes one in a hundred opinions, it is expected to write one
 in a hundred about each subject. So a popular agent, an exchange's many customers and an airdrop are all expected.
+
+Anybody can flood one subject with opinions, which lowers the share of every group in all opinions. Honest customers
+of one source would seem to meet too often. So the share is also taken with a limit on each subject's opinions, and the
+larger one counts. To be customers of one exchange alone proves nothing.
 """
 
 from __future__ import annotations
@@ -11,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Floats, Ints, contained, group_sums, pairs
+from bilateral.trust.arrays import Floats, Ints, contained, group_sums, pairs, stretches
 from bilateral.trust.context import edges_of
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
-from bilateral.trust.kinship import COLLECTOR
+from bilateral.trust.kinship import FUNDER, joining
 from bilateral.trust.significance import adjusted, excess
 from bilateral.trust.steps import KINDS
 
@@ -26,6 +30,12 @@ if TYPE_CHECKING:
 
 _PAIR: Final = 2
 """Two accounts that meet once prove little."""
+
+_CROWD: Final = 100
+"""The raters of one subject, and the subjects of one rater, that count in full for a group's share.
+
+Of more, each counts less.
+"""
 
 
 @dataclass(frozen=True)
@@ -82,10 +92,13 @@ class CoTargeting(Detector):
 
     def _cells(self, context: Context, grouping: Grouping, edges: Edges) -> tuple[_Cells, int]:
         """Count the raters of each group and subject, and test the counts."""
-        found = context.steps.cells(context.ledger, edges, grouping.group, grouping.size)
+        group = _without_exchanges(context, grouping)
+        found = context.steps.cells(context.ledger, edges, group, grouping.size)
         kind = context.ledger.subject_kind[found.subject] if len(found.count) else np.zeros(0, np.int64)
         total = np.bincount(edges.kind, minlength=KINDS)
         share = found.written[found.group * KINDS + kind] / np.maximum(total[kind], 1)
+        if max(context.judged.max(initial=0), context.activity.max(initial=0)) > _CROWD:
+            share = np.maximum(share, _limited(context, edges, group, grouping.size)[found.group * KINDS + kind])
         clustering = np.minimum(self.clustering, 1 / np.maximum(share, 1e-12))
         expected = clustering * context.judged[found.subject] * share
         p_value = excess(found.count, expected)
@@ -123,29 +136,49 @@ class CoTargeting(Detector):
                     actors=actors,
                     subjects=subjects,
                     opinions=positions,
-                    transfers=_transfers(context, cells.grouping, actors),
+                    transfers=joining(context.ledger, context.kin, cells.grouping, actors),
                     weight=(1.0 if cells.grouping.is_control else 0.7) * (1.0 if hits > _PAIR else 0.4),
                     confidence=np.full(len(actors), confidence),
                     sentence=(
-                        f"{len(actors)} accounts that share {cells.grouping.name} judge the same "
-                        f"{len(subjects)} subject{'s' if len(subjects) > 1 else ''}."
+                        f"{len(actors)} accounts that share {cells.grouping.told} judge {len(subjects)} "
+                        f"other{'s' if len(subjects) > 1 else ''} together, {len(positions)} times."
                     ),
                 )
             )
         return findings
 
 
-def _transfers(context: Context, grouping: Grouping, actors: Ints) -> Ints:
-    """Return the transfers that put accounts into a group: their first funds, or their payments to a collector."""
-    ledger = context.ledger
-    if not grouping.is_control:
-        return np.zeros(0, np.int64)
-    if grouping.name == COLLECTOR:
-        rows = np.flatnonzero(np.isin(ledger.src, actors))
-        collected: Ints = rows[ledger.dst[rows] == context.kin.collector[ledger.src[rows]]]
-        return collected
-    funding = ledger.funding[actors]
-    return np.sort(funding[funding >= 0]).astype(np.int64)
+def _without_exchanges(context: Context, grouping: Grouping) -> Ints:
+    """Return the group of each account; -1 for customers of an exchange who share nothing else."""
+    if grouping.name != FUNDER:
+        return grouping.group
+    return np.where(context.kin.is_hub[np.maximum(context.ledger.funder, 0)], -1, grouping.group)
+
+
+def _limited(context: Context, edges: Edges, group: Ints, size: int) -> Floats:
+    """Return the share of each group in the opinions of each kind, with a limit on the opinions about each subject.
+
+    Args:
+        context: The ledger and what detectors share.
+        edges: The distinct pairs of rater and subject.
+        group: The group of each account; -1 for none.
+        size: The number of groups.
+
+    Returns:
+        The shares by group and kind, as one array.
+    """
+    of_subject, of_rater = (
+        np.minimum(1.0, _CROWD / np.maximum(count, 1)) for count in (context.judged, context.activity)
+    )
+    written, total = np.zeros(size * KINDS), np.zeros(KINDS)
+    for stretch in stretches(edges.subject):
+        own, kind = group[edges.rater[stretch]], edges.kind[stretch]
+        counts = np.minimum(of_subject[edges.subject[stretch]], of_rater[edges.rater[stretch]])
+        inside = own >= 0
+        written += group_sums(counts[inside], own[inside] * KINDS + kind[inside], size * KINDS)
+        total += group_sums(counts, kind, KINDS)
+    shares: Floats = written / np.tile(np.maximum(total, 1.0), size)
+    return shares
 
 
 def _without_repetitions(findings: list[Finding], limit: int) -> list[Finding]:

@@ -210,7 +210,8 @@ class Links(Detector):
             tied=others,
             opinions=part,
             transfers=moved,
-            sentence=f"{len(actors)} account{'s' if len(actors) > 1 else ''} {link.sentence}, {len(part)} times.",
+            sentence=f"Accounts {link.sentence}: {len(actors)} account{'s' if len(actors) > 1 else ''}, {len(part)} "
+            f"opinion{'s' if len(part) > 1 else ''}.",
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Floats, Ints, first_of, stretches
+from bilateral.trust.arrays import Floats, Ints, first_of, percentiles, stretches
 from bilateral.trust.context import THIN, inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector, Trial, discoveries
 from bilateral.trust.detectors.gaps import gaps, share_of_blame
@@ -35,6 +35,9 @@ _EXCESS: Final = 2.5
 _TELLING: Final = 100
 """The largest effective number of raters of one subject. Newcomers come together to popular subjects. Hundreds of
 them count as a hundred who came apart."""
+
+_BUSY: Final = 100
+"""The opinions of one rater that count in full where opinions are ranked. Of more, each counts less."""
 
 _SHARES: Final = (0.01, 0.03, 0.1, 0.2)
 _SIZES: Final = (4, 8, 16, 32)
@@ -61,7 +64,7 @@ class Lockstep(Detector):
         rows = context.pair[opinions.kind[context.pair] != Kind.CONSTANT_TAG]
         if len(rows) < 50:  # noqa: PLR2004  # ranks among fewer mean little
             return []
-        rank = context.youth[rows]
+        rank = _ranks(context, rows)
         families = (
             self._thin(context, rows, rank),
             self._bursts(context, rows),
@@ -136,13 +139,15 @@ class Lockstep(Detector):
             chosen = praise[start:stop][~context.paid[praise[start:stop]]]
             return Finding(
                 detector=self.name,
-                statistic=f"{unpaid[account]} of {count[account]} raters did not pay, {1 - base:.0%} is usual",
+                statistic=f"{unpaid[account]} of {count[account]} are unpaid, {1 - base:.0%} is usual",
                 q_value=q_value,
                 actors=np.unique(opinions.rater[chosen]),
                 subjects=np.array([account]),
                 opinions=chosen,
                 weight=0.12,
-                sentence=f"{unpaid[account]} of {count[account]} who praise one owner's agents never paid them.",
+                sentence=(
+                    f"{unpaid[account]} of {count[account]} praises of one owner's agents follow no usual payment."
+                ),
             )
 
         return self._likely(p_values, 10 * self.level, finding), int((count > 0).sum())
@@ -189,6 +194,17 @@ class Lockstep(Detector):
             )
 
         return self._likely(smallest, self.level / 10, finding), int((judged > 0).sum())
+
+
+def _ranks(context: Context, rows: Ints) -> Floats:
+    """Return the share of opinions by raters who risk at most as little, with a limit on how much one rater counts.
+
+    Otherwise a busy old account could make every honest newcomer one of the youngest.
+    """
+    activity, rater = context.activity, context.ledger.opinions.rater[rows]
+    if activity.max(initial=0) <= _BUSY:
+        return context.youth[rows]
+    return percentiles(context.youth[rows], np.minimum(1.0, _BUSY / activity[rater]))
 
 
 def effective(counts: Ints, judged: Ints) -> tuple[Ints, Ints]:

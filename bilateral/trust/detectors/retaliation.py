@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, first_of, group_sums, pairs, unpaired
 from bilateral.trust.context import THIN
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
@@ -44,25 +44,26 @@ class Retaliation(Detector):
         ratings = np.flatnonzero(opinions.kind == Kind.CLIENT_RATING)
         if not len(ratings):
             return []
-        client = ledger.subject_account[opinions.subject[ratings]]
-        standing = _others(client, opinions.percent[ratings], ledger.accounts)
-        known = context.activity[client] > THIN
+        client, server = ledger.subject_account[opinions.subject[ratings]], opinions.rater[ratings]
+        keys, pair = np.unique(pairs(server, client, ledger.accounts), return_inverse=True)
+        rater, rated = unpaired(keys, ledger.accounts)
+        standing = _others(pair, rated, opinions.percent[ratings], ledger.accounts)
+        known = context.activity[rated] > THIN
         paying = np.zeros(ledger.accounts, bool)
         paying[opinions.rater[context.paid]] = True
-        fair = np.where(np.isnan(standing), known | paying[client], standing >= _LOW)
+        fair = np.where(np.isnan(standing), known | paying[rated], standing >= _LOW)
         critical = self._after_criticism(context, ratings, client)
         low = opinions.percent[ratings] <= _PUNISHING
-        base = float(np.clip((low & fair).sum() / max(fair.sum(), 1), 0.005, 0.5))
-        server = opinions.rater[ratings]
-        tried = fair & critical
-        trials = np.bincount(server[tried], minlength=ledger.accounts)
-        hits = np.bincount(server[tried & low], minlength=ledger.accounts)
+        base = float(np.clip((_any(low, pair) & fair).sum() / max(fair.sum(), 1), 0.005, 0.5))
+        tried, punished = fair & _any(critical, pair), fair & _any(critical & low, pair)
+        trials = np.bincount(rater[tried], minlength=ledger.accounts)
+        hits = np.bincount(rater[punished], minlength=ledger.accounts)
         candidates = np.flatnonzero(hits > 1)
         q_values = adjusted(share(hits[candidates], trials[candidates], 2 * base), int((trials > 0).sum()))
         findings = []
         for place in np.flatnonzero(q_values < self.level):
             account = int(candidates[place])
-            rows = ratings[tried & low & (server == account)]
+            rows = ratings[critical & low & fair[pair] & (server == account)]
             findings.append(
                 Finding(
                     detector=self.name,
@@ -73,7 +74,7 @@ class Retaliation(Detector):
                     opinions=rows,
                     sentence=(
                         f"The owner rates {hits[account]} of {trials[account]} clients down who gave a low feedback "
-                        "and whom nobody else finds bad."
+                        "before and whom other owners do not find bad."
                     ),
                 )
             )
@@ -97,9 +98,29 @@ class Retaliation(Detector):
         return after
 
 
-def _others(client: Ints, percent: Floats, size: int) -> Floats:
-    """Return, for each rating, the mean of the other ratings of its client; nan if there are none."""
-    count = np.bincount(client, minlength=size)
-    total = group_sums(percent.astype(np.float64), client, size)
-    rest = count[client] - 1
-    return np.where(rest > 0, (total[client] - percent) / np.maximum(rest, 1), np.nan)
+def _any(marked: Flags, pair: Ints) -> Flags:
+    """Mark the pairs of server and client of which a rating is marked.
+
+    Args:
+        marked: Marks ratings.
+        pair: The pair of each rating; each pair has one.
+    """
+    return np.asarray(np.bincount(pair, weights=marked) > 0, np.bool_)
+
+
+def _others(pair: Ints, rated: Ints, percent: Floats, size: int) -> Floats:
+    """Return, for each pair of server and client, the mean of the client's ratings by other servers; nan without one.
+
+    Agents of one owner are one server here. Otherwise an owner could rate a critic down twice, and so make it look bad.
+
+    Args:
+        pair: The pair of each rating.
+        rated: The client of each pair.
+        percent: The ratings.
+        size: The number of accounts.
+    """
+    count = np.bincount(pair)
+    total = group_sums(percent, pair, len(count))
+    others = np.bincount(rated, weights=count, minlength=size)[rated] - count
+    rest = group_sums(total, rated, size)[rated] - total
+    return np.where(others > 0, rest / np.maximum(others, 1), np.nan)

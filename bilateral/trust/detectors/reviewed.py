@@ -16,7 +16,7 @@ import numpy as np
 from bilateral.trust.cases import CaseModel
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
-from bilateral.trust.kinship import COLLECTOR
+from bilateral.trust.kinship import COLLECTOR, joining
 from bilateral.trust.reviews import labels
 
 if TYPE_CHECKING:
@@ -68,14 +68,15 @@ class ReviewedKin(Detector):
                 findings.append(
                     Finding(
                         detector=self.name,
-                        statistic=f"{guilty} guilty and {innocent} innocent of {len(members)} reviewed",
+                        statistic=f"{guilty} guilty and {innocent} innocent among {len(members)} accounts",
                         q_value=q_value,
                         actors=unknown[sure[unknown]],
                         subjects=unknown[~sure[unknown]],
                         tied=unknown[~sure[unknown]],
+                        transfers=joining(context.ledger, context.kin, grouping, members),
                         weight=1.0,
                         sentence=(
-                            f"{len(unknown)} accounts share {grouping.name} with {guilty} that reviewers found guilty "
+                            f"{len(unknown)} accounts share {grouping.told} with {guilty} that reviewers found guilty "
                             f"and {innocent} that they found innocent."
                         ),
                     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bilateral.text import quoted
-from bilateral.trust.arrays import pairs
+from bilateral.trust.arrays import distinct_keys, group_counts, pairs
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.opinions import Kind
@@ -61,13 +61,20 @@ class Values(Detector):
         place = np.maximum(opinions.payment, 0)
         named = opinions.payment >= 0
         agent = ledger.subject_agent[opinions.subject]
-        foreign = named.copy()
+        foreign = named.copy()  # if the payer is unknown, nobody can say whose payment it is
         if len(ledger.payer):
-            foreign &= (ledger.payer[place] != opinions.rater) | (ledger.paid_agent[place] != agent)
+            payer = ledger.payer[place]
+            foreign &= (payer >= 0) & ((payer != opinions.rater) | (ledger.paid_agent[place] != agent))
         missing = (opinions.payment == -2) & bool(len(ledger.payer))  # noqa: PLR2004  # the code of an unknown payment
         return [
             *self._of(context, np.flatnonzero(outside), "give values out of the range of their tag", 0.5),
-            *self._of(context, np.flatnonzero(foreign), "prove their feedback by a payment that is not theirs", 1.0),
+            *self._of(
+                context,
+                np.flatnonzero(foreign),
+                "prove their feedback by a payment that is not theirs",
+                1.0,
+                by_payment=True,
+            ),
             *self._of(context, np.flatnonzero(missing), "prove their feedback by a payment that does not exist", 0.5),
             *self._constant(context),
         ]
@@ -78,22 +85,22 @@ class Values(Detector):
         The p-value is the probability that so many raters agree on one value, if they chose as raters of other tags do.
         """
         ledger, opinions = context.ledger, context.ledger.opinions
-        rows = np.flatnonzero((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG))
-        rows = rows[opinions.tag[rows] >= 0]
-        rows = rows[np.argsort(opinions.tag[rows], kind="stable")]
-        tag, raw = opinions.tag[rows], opinions.raw[rows]
+        tagged = ((opinions.kind == Kind.FEEDBACK) | (opinions.kind == Kind.CONSTANT_TAG)) & (opinions.tag >= 0)
+        tag, raw = opinions.tag[tagged], opinions.raw[tagged]
         low, high = np.full(len(ledger.tags), np.inf), np.full(len(ledger.tags), -np.inf)
         np.minimum.at(low, tag, raw)
         np.maximum.at(high, tag, raw)
-        raters = np.bincount(
-            np.unique(pairs(tag, opinions.rater[rows], ledger.accounts)) // ledger.accounts, minlength=len(ledger.tags)
-        )
-        varied = (low < high)[tag]
-        _, usual = np.unique(np.round(raw[varied]), return_counts=True)
+        _, usual = np.unique(np.round(raw[(low < high)[tag]]), return_counts=True)
+        used, constant = group_counts(tag, len(ledger.tags)), (low == high)[tag]
+        rows = np.flatnonzero(tagged)[constant]
+        rows = rows[np.argsort(opinions.tag[rows], kind="stable")]
+        tag = opinions.tag[rows]
+        said_by = distinct_keys(pairs(tag, opinions.rater[rows], ledger.accounts)) // max(ledger.accounts, 1)
+        raters = group_counts(said_by, len(ledger.tags))
         agreement = float((usual / usual.sum()).max()) if len(usual) else 0.5
         tags = np.flatnonzero((low == high) & (raters >= _AGREEING))
         p_values = np.maximum(np.minimum(agreement, 0.99) ** (raters[tags] - 1.0), SMALLEST)
-        q_values = adjusted(p_values, int((raters > 0).sum()), _FAMILIES)
+        q_values = adjusted(p_values, int((used > 0).sum()), _FAMILIES)
         findings = []
         for place in np.argsort(q_values, kind="stable")[: self.limit]:
             if q_values[place] >= self.level:
@@ -116,8 +123,8 @@ class Values(Detector):
             )
         return findings
 
-    def _of(self, context: Context, rows: Ints, what: str, weight: float) -> list[Finding]:
-        """Return a finding for each account that wrote such rows."""
+    def _of(self, context: Context, rows: Ints, what: str, weight: float, *, by_payment: bool = False) -> list[Finding]:
+        """Return a finding for each account that wrote such rows; `by_payment` if it rests on their payments, too."""
         if not len(rows):
             return []
         ledger, opinions = context.ledger, context.ledger.opinions
@@ -141,6 +148,7 @@ class Values(Detector):
                     actors=np.array([account]),
                     subjects=np.unique(ledger.subject_account[opinions.subject[own]]),
                     opinions=own,
+                    payments=np.unique(opinions.payment[own]).astype(np.int64) if by_payment else own[:0],
                     weight=weight,
                     sentence=f"{count[account]} opinions of one account {what}.",
                 )

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, contained_pairs, pairs
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.opinions import Kind
+from bilateral.trust.searches import Keyed, first_reaching
 from bilateral.trust.significance import adjusted, excess
 
 if TYPE_CHECKING:
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
     from bilateral.trust.ledger import Ledger
 
 DAY: Final = 86400.0
+_WEEK: Final = 7 * DAY
 _NEAR: Final = 0.05
 """The share of an amount that fees and rounding take."""
 
+_EQUAL: Final = 0.01
+"""The share of an amount by which equal payments may differ."""
 
 _EVERY: Final = slice(None)
 
@@ -33,6 +37,11 @@ _LEAST: Final = 0.1
 _MOST: Final = 1.5
 """The least part of a payment that counts as its return, and the most of all payments. An agent that pays others for
 what it buys from them sends other sums. Otherwise a supplier could frame it by a few small payments of its accounts."""
+
+
+_STEPS: Final = 5_000_000
+"""Pairs of a transfer in and one out that are looked at most. Beyond that, accounts with the most pairs are left out:
+otherwise two million transfers through some thousands of accounts would take gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,7 @@ class WashPayments(Detector):
         """Mark the payments whose money returns in one step, in two, or as an equal payment."""
         ledger = context.ledger
         src, dst, sent, at, rows = _moves(ledger)
-        direct = _Moves(pairs(src, dst, ledger.accounts), sent, at, rows[:, None])
+        direct = _sorted(_Moves(pairs(src, dst, ledger.accounts), sent, at, rows[:, None]))
         self._by: dict[int, Ints] = {}
         out = np.zeros(len(ledger.payer), bool)
         payers = [ledger.payer, _own_funder(context)[np.maximum(ledger.payer, 0)]]
@@ -100,36 +109,41 @@ class WashPayments(Detector):
         for receiver in receivers:
             for payer in payers:
                 usable = (receiver >= 0) & (payer >= 0) & (receiver != payer)
-                out |= self._after(direct, pairs(receiver, payer, ledger.accounts), usable, ledger)
-        steps = _two_steps(context, self.within)
+                out |= self._after(direct, (receiver, payer), usable, ledger)
+        steps = _sorted(_two_steps(context, self.within))
         for receiver in receivers:
             usable = (receiver >= 0) & (ledger.payer >= 0) & (receiver != ledger.payer)
-            out |= self._after(steps, pairs(receiver, ledger.payer, ledger.accounts), usable, ledger)
-        return out | _equal_payments(ledger)
+            out |= self._after(steps, (receiver, ledger.payer), usable, ledger)
+        self._answers = _equal_payments(ledger)
+        return out | (self._answers >= 0)
 
-    def _after(self, moves: _Moves, wanted: Ints, usable: Flags, ledger: Ledger) -> Flags:
-        """Mark the payments that a move between wanted accounts follows within the time, of a fitting amount.
+    def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> Flags:
+        """Mark the payments that a move between the ends follows within the time, of a fitting amount.
 
         A move returns at least a tenth of the payment, and not much more than all that was paid between the two.
         """
-        found = np.zeros(len(wanted), bool)
-        rows = np.flatnonzero(usable & contained(wanted, np.unique(moves.keys)))
+        found = np.zeros(len(usable), bool)
+        rows = np.flatnonzero(usable)
+        source, target = (end[rows] for end in ends)
+        rows = rows[contained_pairs(source, target, moves.keys, ledger.accounts)]
         if not len(rows):
             return found
-        order = np.lexsort((moves.times, moves.keys))
-        keys, sent, times = moves.keys[order], moves.sent[order], moves.times[order]
-        _, number = np.unique(wanted[rows], return_inverse=True)
-        paid = np.bincount(number, weights=ledger.amount[rows])[number]
-        low = np.searchsorted(keys, wanted[rows], side="left")
-        high = np.searchsorted(keys, wanted[rows], side="right")
-        for place in np.flatnonzero(high > low):
-            row, inside = rows[place], slice(low[place], high[place])
-            pause = times[inside] - ledger.paid_at[row]
-            fitting = (sent[inside] >= _LEAST * ledger.amount[row]) & (sent[inside] <= _MOST * paid[place])
-            fitting &= (pause >= 0) & (pause <= self.within)
-            if fitting.any():
-                found[row] = True
-                self._by.setdefault(int(row), moves.transfers[order[low[place] + int(np.argmax(fitting))]])
+        wanted, number = np.unique(pairs(ends[0][rows], ends[1][rows], ledger.accounts), return_inverse=True)
+        most = _MOST * np.bincount(number, weights=ledger.amount[rows])
+        low, high = (np.searchsorted(moves.keys, wanted, side=side) for side in ("left", "right"))
+        group = np.repeat(np.arange(len(wanted)), high - low)
+        places = np.arange(len(group)) + (high - np.cumsum(high - low))[group]
+        fitting = moves.sent[places] <= most[group]
+        group, places = group[fitting], places[fitting]
+        first = first_reaching(
+            Keyed(group, moves.times[places], moves.sent[places]),
+            Keyed(number, ledger.paid_at[rows], _LEAST * ledger.amount[rows]),
+        )
+        rows, places = rows[first >= 0], places[first[first >= 0]]
+        soon = moves.times[places] - ledger.paid_at[rows] <= self.within
+        found[rows[soon]] = True
+        for row, place in zip(rows[soon].tolist(), places[soon].tolist(), strict=True):
+            self._by.setdefault(row, moves.transfers[place])
         return found
 
     def _expected(self, context: Context) -> Floats:
@@ -157,12 +171,12 @@ class WashPayments(Detector):
             actors=writers,
             beneficiaries=holders[holders >= 0].astype(np.int64),
             opinions=rows,
-            payments=payments,
+            payments=np.union1d(payments, self._answers[payments][self._answers[payments] >= 0]),
             transfers=np.unique(np.concatenate([nothing, *(self._by.get(n, nothing) for n in payments.tolist())])),
             weight=1.0 if len(payments) > 1 else 0.6,
             sentence=(
-                f"{len(payments)} payments of {len(actors)} accounts to agent {int(ledger.agent_ids[agent])} come back "
-                "to the payer."
+                f"To agent {int(ledger.agent_ids[agent])}: {len(payments)} payment{'s' if len(payments) > 1 else ''} "
+                f"of {len(actors)} account{'s' if len(actors) > 1 else ''}, the money of which comes back to the payer."
             ),
         )
 
@@ -172,6 +186,12 @@ def _moves(ledger: Ledger) -> tuple[Ints, Ints, Floats, Floats, Ints]:
     rows = np.flatnonzero((ledger.src >= 0) & (ledger.dst >= 0) & (ledger.src != ledger.dst))
     src, dst = ledger.src[rows].astype(np.int64), ledger.dst[rows].astype(np.int64)
     return src, dst, ledger.sent[rows], ledger.sent_at[rows], rows
+
+
+def _sorted(moves: _Moves) -> _Moves:
+    """Return moves in the order of their ends and times."""
+    order = np.lexsort((moves.times, moves.keys))
+    return _Moves(moves.keys[order], moves.sent[order], moves.times[order], moves.transfers[order])
 
 
 def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
@@ -196,6 +216,7 @@ def _two_steps(context: Context, within: float) -> _Moves:
     low, high = np.searchsorted(out_src, dst), np.searchsorted(out_src, dst, side="right")
     fan = np.where(context.kin.is_hub[dst], 0, high - low) if len(dst) else np.zeros(0, np.int64)
     fan = np.where(fan > 64, 0, fan)  # noqa: PLR2004  # as many outputs show an exchange
+    fan = np.where(_affordable(np.bincount(dst, weights=fan, minlength=context.ledger.accounts))[dst], fan, 0)
     first = np.repeat(np.arange(len(src)), fan)
     second = np.repeat(low - np.concatenate([[0], np.cumsum(fan)[:-1]]), fan) + np.arange(fan.sum())
     ratio = out_sent[second] / np.maximum(sent[first], 1e-12)
@@ -207,20 +228,43 @@ def _two_steps(context: Context, within: float) -> _Moves:
     return _Moves(keys, out_sent[second][chosen], out_at[second][chosen], both)
 
 
-def _equal_payments(ledger: Ledger) -> Flags:
-    """Mark the payments that a payment of the same sum in the other direction follows within a week."""
-    out = np.zeros(len(ledger.payer), bool)
+def _affordable(steps: Floats | Ints) -> Flags:
+    """Mark the accounts whose pairs of a transfer in and one out are looked at: those with few pairs first.
+
+    Args:
+        steps: The number of pairs of each account.
+    """
+    order = np.argsort(steps, kind="stable")
+    out = np.zeros(len(steps), bool)
+    out[order] = np.cumsum(steps[order]) <= _STEPS
+    return out
+
+
+def _equal_payments(ledger: Ledger) -> Ints:
+    """Return, for each payment, one of the same sum in the other direction within a week; -1 without one."""
+    out = np.full(len(ledger.payer), -1, np.int64)
     owner = _holder(ledger)
     usable = np.flatnonzero((ledger.payer >= 0) & (owner >= 0) & (ledger.payer != owner) & (ledger.amount > 0))
     forth = pairs(ledger.payer[usable], owner[usable], ledger.accounts)
     back = pairs(owner[usable], ledger.payer[usable], ledger.accounts)
-    order = np.argsort(forth, kind="stable")
-    low, high = np.searchsorted(forth[order], back), np.searchsorted(forth[order], back, side="right")
-    for place in np.flatnonzero(high > low):
-        here = usable[place]
-        others = usable[order[low[place] : high[place]]]
-        pause = ledger.paid_at[others] - ledger.paid_at[here]
-        difference = np.abs(ledger.amount[others] - ledger.amount[here])
-        matching = (np.abs(pause) <= 7 * DAY) & (difference <= ledger.amount[here] * (_NEAR / 5))
-        out[here] = bool(matching.any())
+    mutual = contained(back, np.sort(forth))
+    usable, forth, back = usable[mutual], forth[mutual], back[mutual]
+    amount, paid_at = ledger.amount[usable], ledger.paid_at[usable]
+    week = np.floor(paid_at / _WEEK)
+    directions = np.unique(np.concatenate([forth, back]), return_inverse=True)[1].reshape(2, -1)
+    weeks = np.unique(np.concatenate([week - 1, week, week + 1]), return_inverse=True)[1].reshape(3, -1)
+    size = int(weeks.max(initial=0)) + 1
+    group = pairs(directions[0], weeks[1], size)
+    order = np.lexsort((amount, group))
+    best = np.full(len(usable), len(usable))
+    # Of the week before, payments from a time on fit, of the same week all, and of the week after those up to a time.
+    for other, sign in zip(weeks, (1.0, 0.0, -1.0), strict=True):
+        rows = Keyed(group[order], amount[order], sign * paid_at[order])
+        wanted = Keyed(pairs(directions[1], other, size), amount - _EQUAL * amount, sign * paid_at - _WEEK)
+        first = first_reaching(rows, wanted)
+        found, answer = np.flatnonzero(first >= 0), order[first[first >= 0]]
+        same = np.abs(amount[answer] - amount[found]) <= amount[found] * _EQUAL
+        best[found[same]] = np.minimum(best[found[same]], answer[same])
+    answered = best < len(usable)
+    out[usable[answered]] = usable[best[answered]]
     return out

@@ -1,0 +1,88 @@
+"""The fast forms of array operations give what the plain forms of numpy give, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from bilateral.trust.arrays import contained_pairs, distinct_keys, group_counts, group_sums, pairs, percentiles
+from bilateral.trust.columns import coded_together
+from bilateral.trust.tables import Tables
+
+SIZE = 300
+
+
+@pytest.fixture(params=[0, 1, 5000], ids=["none", "one", "many"])
+def rows(request, monkeypatch):
+    """Groups and values, in more stretches than one."""
+    monkeypatch.setattr("bilateral.trust.arrays._STRETCH", 700)
+    draw = np.random.default_rng(request.param)
+    return draw.integers(0, SIZE, request.param).astype(np.int32), draw.normal(50, 20, request.param)
+
+
+def test_sums_and_counts_by_group_are_those_of_numpy(rows):
+    group, values = rows
+    assert np.array_equal(group_sums(values, group, SIZE), np.bincount(group, values, SIZE))
+    assert np.array_equal(group_counts(group, SIZE), np.bincount(group, minlength=SIZE))
+
+
+@pytest.mark.parametrize("digits", [0, 9], ids=["repeated", "distinct"])
+def test_percentiles_are_the_shares_of_values_up_to_each(rows, digits):
+    values = np.round(rows[1], digits)
+    found = percentiles(values)
+    assert found.tolist() == [float((values <= value).sum() / len(values)) for value in values]
+
+
+def test_percentiles_of_weighted_values_are_the_shares_of_weight(rows):
+    values, weights = np.round(rows[1], 1), np.arange(len(rows[1])) % 7 + 1.0
+    wanted = [float(weights[values <= value].sum() / weights.sum()) for value in values]
+    assert percentiles(values, weights).tolist() == pytest.approx(wanted)
+
+
+def test_distinct_keys_are_those_of_numpy(rows):
+    assert np.array_equal(distinct_keys(rows[0]), np.unique(rows[0]))
+
+
+def test_pairs_are_found_among_others(rows):
+    left = rows[0]
+    right = np.roll(left, 1)
+    among = np.unique(pairs(left[::3] // 2, right[::3], SIZE))
+    assert np.array_equal(contained_pairs(left, right, among, SIZE), np.isin(pairs(left, right, SIZE), among))
+
+
+def test_tables_that_are_read_hold_each_address_once(tables, tmp_path):
+    tables.write(tmp_path)
+    read = Tables.read(tmp_path)
+    columns = [read.feedback["client"], read.ratings["client"], read.payments["payer"], read.transfers["dst"]]
+    held = {chunk.dictionary.buffers()[2].address for column in columns for chunk in column.chunks}
+    assert len(held) == 1
+    for column, written in zip(columns, (tables.feedback["client"], tables.ratings["client"]), strict=False):
+        assert column.to_pylist() == written.to_pylist()
+    plain = [pa.chunked_array([column.to_pylist()], pa.string()) for column in columns]
+    (texts, codes), (same, others) = coded_together(columns), coded_together(plain)
+    assert texts.to_pylist() == sorted(set(texts.to_pylist()))
+    assert set(same.to_pylist()) <= set(texts.to_pylist())
+    for one, other in zip(codes, others, strict=True):
+        assert [texts[int(it)].as_py() if it >= 0 else None for it in one] == [
+            same[int(it)].as_py() if it >= 0 else None for it in other
+        ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "codes"), [([""], [0, 0, None]), ([], [None, None])], ids=["an empty text", "null alone"]
+)
+def test_columns_of_one_dictionary_without_a_letter_are_coded(texts, codes):
+    coded = pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), pa.array(texts, pa.string()))
+    found, (one, other) = coded_together([pa.chunked_array([coded])] * 2)
+    assert found.to_pylist() == texts
+    assert one.tolist() == other.tolist() == [-1 if it is None else it for it in codes]
+
+
+@pytest.fixture
+def tables(market):
+    """A market whose tables have addresses in common, and null."""
+    market.transfer("boss", "client1", 5.0, 6000.0)
+    market.transfer(None, "client2", 5.0, 1.0)
+    market.rating("client1", 3, 80, 8000.0)
+    return market.tables()
