@@ -16,14 +16,15 @@ KNOWN: Final = "families known while the engine was built"
 """The name of the families seen, watched, or changed for."""
 
 _RUNS: Final = (
-    ("third run", "unseen families"),
+    ("fourth run", "unseen families"),
+    ("third run", "unseen families, third run"),
     ("second run", "unseen families, second run"),
     ("first run", "unseen families, before the ranking was learned"),
 )
 
 _MENDED: Final = (
     ("newest", "second run's families, measured after the mend"),
-    ("fresh", "newest families, measured after the mend"),
+    ("fresh", "third run's families, measured after the mend"),
 )
 
 Rows = dict[str, list[float]]
@@ -70,9 +71,12 @@ class Table:
             ours: The values of each measure, one a world.
         """
         self._mean(f"{told}: recall at the own threshold", None, ours["recall"])
-        for name, label in (("precision", "precision at the own threshold"), ("precision of evidence",) * 2):
+        for name, label, none in (
+            ("precision", "precision at the own threshold", "nothing flagged"),
+            ("precision of evidence", "precision of evidence", "no evidence"),
+        ):
             values = of_flagged(ours, name)
-            self.row(f"{told}: {label}", 0.90, interval(values)[0], precise(values))
+            self.row(f"{told}: {label}", 0.90, interval(values)[0], precise(values, none))
         groups = {name[17:]: float(np.mean(ours[name])) for name in ours if name.startswith("false positives: ")}
         worst = max(groups, key=lambda name: groups[name])
         shown = f"{groups[worst]:.3f}" + (f", {worst}" if groups[worst] else "")
@@ -112,7 +116,7 @@ def acceptance(figures: dict[str, Any]) -> list[str]:
         run = worlds[name]["set"]["Bilateral"]
         table.ranked(told, run)
         table.flagged(told, run)
-        if name == "third run":
+        if name in {"fourth run", "third run"}:
             table.scored(told, run)
     table.ranked("watched families", ours["watched"])
     parts = [ours[kind] for kind in ("seen", "watched", "latest")]
@@ -151,15 +155,16 @@ def of_flagged(ours: Rows, name: str) -> list[float]:
     return [value if recall or false else float("nan") for value, recall, false in worlds]
 
 
-def precise(values: list[float]) -> str:
+def precise(values: list[float], none: str = "nothing flagged") -> str:
     """Return a mean precision as text, and of how many worlds it is if not of all.
 
     Args:
         values: The precision by world; nan where nothing was flagged.
+        none: The text for nan in every world.
     """
     known = int(np.isfinite(values).sum())
     if not known:
-        return "nothing flagged"
+        return none
     return bracketed(interval(values)) + (f" ({known} of {len(values)} worlds)" if known < len(values) else "")
 
 

@@ -25,7 +25,8 @@ _WORLDS: Final = {
     "watched": "families written after the first engine, and watched since",
     "latest": "families written before the ranking was learned, measured now",
     "newest": "families written before honest accounts were born until the end, measured now",
-    "fresh": "families written last, measured after the mend",
+    "fresh": "families written before the ranking was trained on more structures, measured now",
+    "strange": "families written last, measured now",
 }
 
 
@@ -87,8 +88,20 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
     return [
         *_run(
             worlds,
-            ("third run", "fresh"),
+            ("fourth run", "strange"),
             "Worlds with families that were unseen: the last first run",
+            "The families were written and committed before this run, and before the weights that it used were",
+            "learned; nothing was changed between. The same author had written the new structures of drawn attacks in",
+            "the hour before, and knew them: `_belittled` and `wolf_pack`, `_extorted` and `judge_toll` share an idea.",
+            "Two structures were added after the families (`_puppets` and `_framed`), and one feature, the distance",
+            "to the nearest opinions in time. They are like none of the families. Seldom does this engine tell aged",
+            "accounts that sell one opinion each (`review_panel`), or that buy from popular agents and call them bad",
+            "(`wolf_pack`).",
+        ),
+        *_run(
+            worlds,
+            ("third run", "fresh"),
+            "Worlds with families that were unseen: the third run",
             "The engine had not met the families before. Their author says that the last training had begun before",
             "they were written, and used none of them. The order of the commits cannot show it: git has the families",
             "at 07:21, and six new structures of drawn attacks with the weights at 07:35. The same author wrote both",
@@ -96,7 +109,8 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
             "`_judged` and `judge_ring`, `_lifted` and `booster`), so these figures may be too good as well. In one of",
             "three worlds, lockstep flagged 43 honest newcomers of one popular agent. They took the whole budget of",
             "false positives, so nothing was found there. The engine was mended afterwards, so the last column is too",
-            "good: at most 100 raters of a subject count in this test.",
+            "good: at most 100 raters of a subject count in this test, and some new structures of drawn attacks use",
+            "tricks of these families.",
         ),
         *_run(
             worlds,
@@ -177,16 +191,16 @@ def _methods(rows: dict[str, dict[str, list[float]]]) -> list[str]:
 def _look_alikes(worlds: dict[str, Any]) -> list[str]:
     """Return the false positives by group, and the recall without each group."""
     lines = [
-        "The figures of this table are of the worlds with the newest families: of their first run, and after the mend.",
+        "The figures of this table are of the worlds with the families of the last first run, then and now.",
         "",
-        "| group | flagged, first run | flagged, after the mend | recall at 1 % without the group, after the mend |",
+        "| group | flagged, first run | flagged now | recall at 1 % without the group, now |",
         "|---|---:|---:|---:|",
     ]
-    ours, first = worlds["sets"]["fresh"]["Bilateral"], worlds["third run"]["set"]["Bilateral"]
+    ours, first = worlds["sets"]["strange"]["Bilateral"], worlds["fourth run"]["set"]["Bilateral"]
     for name, values in ours.items():
         if name.startswith("false positives: "):
             label = name[17:]
-            without = worlds["sets"]["fresh"].get(f"without {label}")
+            without = worlds["sets"]["strange"].get(f"without {label}")
             recall = f"{np.mean(without['recall at 1 %']):.3f}" if without else ""
             lines.append(f"| {label} | {np.mean(first[name]):.2%} | {np.mean(values):.2%} | {recall} |")
     shares = " | ".join(f"{np.mean(one['false positives']):.2%}" for one in (first, ours))
@@ -248,19 +262,27 @@ def _paths(paths: dict[str, Any]) -> list[str]:
     """Return the table of the two paths of the relational steps."""
     if not paths:
         return []
+    better = [int(size) for size, row in paths.items() if _seconds(row, "database") < _seconds(row, "arrays")]
     lines = [
         "### Arrays or a database",
         "",
-        "Seconds of a whole analysis of tables in a file of DuckDB, with the reading and with a list of one trusted",
-        "account, on a machine of two cores; in brackets, the relational steps alone. `python -m bench.trust --paths`.",
+        "Seconds of a processor for a whole analysis of tables in a file of DuckDB, with the reading and with a list",
+        "of one trusted account; in brackets, the relational steps alone. The threads of DuckDB count, too.",
+        "`python -m bench.trust --paths`.",
         "",
         "| feedbacks | steps on arrays | steps in DuckDB by Ibis |",
         "|---:|---:|---:|",
     ]
     for size, row in paths.items():
-        cells = " | ".join(f"{row[path]['seconds']:.1f} ({row[path]['steps']:.1f})" for path in ("arrays", "database"))
+        cells = " | ".join(f"{_seconds(row, it):.1f} ({row[it]['steps']:.1f})" for it in ("arrays", "database"))
         lines.append(f"| {int(size):,} | {cells} |")
-    return [*lines, ""]
+    verdict = f"From {min(better):,} feedbacks on, DuckDB" if better else "At each of these sizes, the steps on arrays"
+    return [*lines, "", f"{verdict} took less.", ""]
+
+
+def _seconds(row: dict[str, Any], path: str) -> float:
+    """Return the seconds of a processor of one path."""
+    return float(row[path]["processor"])
 
 
 def _real(real: dict[str, Any]) -> list[str]:

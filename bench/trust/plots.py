@@ -16,6 +16,7 @@ _COLOURS: Final = {
     "latest": "#ee6677",
     "newest": "#aa3377",
     "fresh": "#66ccee",
+    "strange": "#bbbbbb",
 }
 
 Bar = tuple[str, tuple[float, float, float], str]
@@ -34,7 +35,7 @@ def plots(figures: dict[str, Any]) -> None:
         for name, row in sets[kind].items()
         if name.startswith("family ")
     ]
-    title = "Recall by family: blue visible, green seen, yellow watched, red latest, purple newest, cyan fresh"
+    title = "Recall: blue visible, green seen, yellow watched, red latest, purple newest, cyan fresh, grey rest"
     _draw("trust-families", title, "recall at 1 %", families)
     methods: list[Bar] = [
         (f"{name}, {kind}", interval(row["AUC"]), colour)

@@ -13,6 +13,7 @@ from bench.trust.worlds.fresh import FRESH
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.latest import LATEST
 from bench.trust.worlds.newest import NEWEST
+from bench.trust.worlds.strange import STRANGE
 from bench.trust.worlds.watched import WATCHED
 from bilateral.trust.arrays import Floats
 from bilateral.trust.engine import Engine
@@ -29,6 +30,7 @@ SETS: Final[dict[str, tuple[str, ...]]] = {
     "latest": tuple(LATEST),
     "newest": tuple(NEWEST),
     "fresh": tuple(FRESH),
+    "strange": tuple(STRANGE),
 }
 """The families of each kind of world."""
 
@@ -41,7 +43,7 @@ def run(kind: str, seed: int) -> tuple[Engine, Truth]:
         seed: The seed.
     """
     made = honest_world(seed)
-    every = {**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH}
+    every = {**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH, **STRANGE}
     for family in SETS[kind]:
         for size in PLENTY.get(family, SIZES):
             every[family](made, made.begin(family, size))

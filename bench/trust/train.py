@@ -17,7 +17,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from bench.trust.measures import Truth
 from bench.trust.worlds.drawn import drawn_world
 from bilateral.trust.engine import Engine
-from bilateral.trust.features import Judgements, features
+from bilateral.trust.features import features
+from bilateral.trust.judgements import Judgements
 from bilateral.trust.neighbours import around
 from bilateral.trust.signs import LARGEST, MODEL, Model, known
 
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from bilateral.trust.arrays import Flags, Floats
     from bilateral.trust.context import Context
 
-SEEDS: Final = range(5101, 5221)
+SEEDS: Final = range(5101, 5301)
 _DEPTH: Final = 4
-_TREES: Final = 160
+_TREES: Final = 240
 _QUANTILES: Final = np.unique(
     np.concatenate([np.linspace(0.02, 0.98, 49), [0.001, 0.003, 0.01], [0.99, 0.997, 0.999, 0.9997]])
 )
@@ -122,7 +123,7 @@ def _fitted(coded: Sequence[Any], samples: Sequence[Sample]) -> HistGradientBoos
         learning_rate=0.12,
         max_depth=_DEPTH,
         max_leaf_nodes=16,
-        min_samples_leaf=40,
+        min_samples_leaf=150,
         l2_regularization=5.0,
         max_features=0.3,
         early_stopping=False,
@@ -156,14 +157,23 @@ def _written(trees: HistGradientBoostingClassifier) -> dict[str, Any]:
     return out
 
 
+def analysed(seed: int) -> tuple[Engine, Truth]:
+    """Return a drawn world's analysis without weak signs, and its truth.
+
+    Args:
+        seed: The seed.
+    """
+    tables, told = drawn_world(seed).tables()
+    engine = Engine(learned=False).fit(tables)
+    return engine, Truth.of(engine, told)
+
+
 def main() -> None:
     """Build the worlds, train, and write the models."""
     console, samples = Console(), []
     for seed in SEEDS:
         console.print(f"world {seed}")
-        tables, told = drawn_world(seed).tables()
-        engine = Engine(learned=False).fit(tables)
-        truth = Truth.of(engine, told)
+        engine, truth = analysed(seed)
         samples.append(Sample.of(engine.context_, engine.suspicion_.parts, truth.judged, truth.attack >= 0))
     write(train(samples))
     console.print(f"written: {MODEL.name}")

@@ -12,11 +12,23 @@ import numpy as np
 
 from bench.trust.worlds.attacks import mastermind
 from bench.trust.worlds.honest import honest_world
-from bench.trust.worlds.structures import STRUCTURES, Plan, new_owner, some_people, some_server
+from bench.trust.worlds.lookalikes import add_look_alikes
+from bench.trust.worlds.parts import Plan, new_owner, some_people, some_server
+from bench.trust.worlds.schemes import SCHEMES
+from bench.trust.worlds.structures import STRUCTURES
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Attack, Settings, World
 
+_FUNDERS: Final = {"one": 1, "chain": 1, "mules": 1, "mixed": 1, "several": 3}
+"""The number of accounts of the attacker that funds come from, by source."""
+
+_CHILDREN: Final = {"mules": 3}
+"""The number of members that one account funds before another does, by source."""
+
 FAMILY: Final = "drawn"
-"""The family that drawn attacks are recorded under."""
+"""The family that drawn attacks are recorded under, with the names of their structures behind it."""
+
+EVERY: Final = STRUCTURES + SCHEMES
+"""All structures, the usual ones several times."""
 
 
 def drawn(world: World, attack: Attack) -> None:
@@ -28,8 +40,10 @@ def drawn(world: World, attack: Attack) -> None:
     """
     draw, plan = world.random, _plan(world, attack)
     members = _bought(world, attack, plan) if draw.random() < 0.08 else _members(world, attack, plan)  # noqa: PLR2004
-    for _ in range(1 + (draw.random() < 0.3)):  # noqa: PLR2004
-        STRUCTURES[draw.integers(len(STRUCTURES))](world, attack, plan, members)
+    chosen = [EVERY[draw.integers(len(EVERY))] for _ in range(1 + (draw.random() < 0.3))]  # noqa: PLR2004
+    for structure in chosen:
+        structure(world, plan, members)
+    attack.family = f"{FAMILY}: {', '.join(one.__name__[1:] for one in chosen)}"
     for one in members:
         for _ in range(draw.poisson(plan.cover) if one.role != "bought" else 0):
             world.meet(one, some_server(world, popular=plan.popular), world.time(max(one.born, plan.covered)))
@@ -43,18 +57,30 @@ def _plan(world: World, attack: Attack) -> Plan:
     draw = world.random
     at = world.time(START + 10 * DAY, world.end - 40 * DAY)
     low = draw.uniform(65, 95)
-    sources = ("exchange", "exchange", "exchange", "one", "chain", "mules", "people", "nothing", "one exchange")
-    payments = ("none", "none", "real", "real", "some", "dust", "returned", "by mule", "claimed")
+    sources = (
+        *("exchange", "exchange", "exchange", "exchange", "one", "chain", "mules", "people", "nothing", "one exchange"),
+        *("several", "relay", "mixed"),
+    )
+    payments = (
+        *("none", "none", "none", "real", "real", "real", "some", "dust", "returned", "by mule", "claimed"),
+        *("in part", "late", "pooled"),
+    )
+    payment = str(draw.choice(payments))
+    source = str(draw.choice(sources))
+    pool = world.account(at, role="mule", attack=attack.number) if payment == "pooled" else None
+    if pool is not None:
+        world.fund(pool)
     purse = world.account(at, role="mule", attack=attack.number) if draw.random() < 0.1 else None  # noqa: PLR2004
     return Plan(
-        source=str(draw.choice(sources)),
+        attack=attack,
+        source=source,
         at=at,
         spread=float(min(np.exp(draw.uniform(np.log(HOUR), np.log(60 * DAY))), world.end - at - 10 * DAY)),
         pause=float(np.exp(draw.uniform(np.log(HOUR), np.log(30 * DAY)))),
         together=bool(draw.random() < 0.4),  # noqa: PLR2004
         praise=(low, float(draw.uniform(low + 3, 100))),
         blame=float(draw.uniform(5, 40)),
-        payment=str(draw.choice(payments)),
+        payment=payment,
         cover=float(draw.choice([0, 0, 1, 2, 4, 6, 10])),
         popular=bool(draw.random() < 0.4),  # noqa: PLR2004
         lured=float(draw.choice([0, 0, 2, 5, 8])),
@@ -67,13 +93,17 @@ def _plan(world: World, attack: Attack) -> Plan:
         owners=float(draw.choice([0, 0, 1, 4])),
         served=float(draw.choice([0, 0, 0, 3, 8])),
         turned=float(draw.choice([0, 0, 0, 0.7])),
+        tag="starred" if draw.random() < 0.93 else f"tag {attack.number}",  # noqa: PLR2004
+        funders=tuple(mastermind(world, attack, at) for _ in range(_FUNDERS.get(source, 0))),
+        known=float(draw.choice([0, 0, 0.5, 1])),
+        pool=pool,
     )
 
 
 def _bought(world: World, attack: Attack, plan: Plan) -> list[Account]:
     """Return honest accounts that sell their opinions, some of them for money that shows."""
     out, pays = some_people(world, attack.size), world.random.random() < 0.4  # noqa: PLR2004
-    payer = new_owner(world, attack, plan)
+    payer = new_owner(world, plan)
     for one in out:
         one.role, one.attack = "bought", attack.number
         if pays:
@@ -84,30 +114,54 @@ def _bought(world: World, attack: Attack, plan: Plan) -> list[Account]:
 def _members(world: World, attack: Attack, plan: Plan) -> list[Account]:
     """Return the new accounts of an attack, funded as planned."""
     draw, out = world.random, []
-    source = mastermind(world, attack, plan.at) if plan.source in {"one", "chain", "mules"} else None
+    sources = plan.funders
     exchange = world.exchanges[draw.integers(len(world.exchanges))]
     middle, width = draw.lognormal(1.5, 0.7), draw.choice([0.01, 0.2, 0.8])
-    giver, aged = source, source is None and draw.random() < 0.3  # noqa: PLR2004
+    giver, aged = sources[0] if sources else None, not sources and draw.random() < 0.3  # noqa: PLR2004
     for place in range(attack.size):
         earlier = draw.uniform(0, plan.at - START - DAY) if aged else 0.0
         one = world.account(plan.at - earlier + draw.uniform(0, plan.spread), role="sybil", attack=attack.number)
         one.quality = 80.0 if draw.random() < 0.7 else float(draw.uniform(10, 60))  # noqa: PLR2004
         amount = middle * draw.lognormal(0, width)
-        if plan.source == "exchange":
-            world.fund(one, None)
-        elif plan.source == "one exchange":
-            world.transfer(exchange, one, amount, one.born)
-        elif plan.source == "people":
-            world.fund(one, some_people(world, 1)[0], amount)
-        elif plan.source == "mules" and place % 3 == 0:
-            giver = world.account(plan.at, role="mule", attack=attack.number)
-            world.fund(giver, source, 4 * amount)
+        if place % _CHILDREN.get(plan.source, 1) == 0:
+            giver = _giver(world, plan, one, sources, giver, 4 * amount)
         if giver is not None:
             world.fund(one, giver, amount)
+        elif plan.source in {"exchange", "mixed"}:
+            world.fund(one)
+        elif plan.source == "one exchange":
+            world.transfer(exchange, one, amount, one.born)
         if plan.source == "chain":
             giver = one
         out.append(one)
     return out
+
+
+def _giver(  # noqa: PLR0913, PLR0917
+    world: World, plan: Plan, one: Account, sources: tuple[Account, ...], before: Account | None, amount: float
+) -> Account | None:
+    """Return the account that funds a member; None if exchanges do, or nobody.
+
+    Args:
+        world: The world.
+        plan: The parts of the attack.
+        one: The member.
+        sources: The accounts of the attacker that funds come from.
+        before: The account that funded the member before, or was to fund the first.
+        amount: The amount for an account that passes funds on.
+    """
+    draw = world.random
+    if plan.source == "several":
+        return sources[draw.integers(len(sources))]
+    if plan.source == "mixed":
+        return sources[0] if draw.random() < 0.5 else None  # noqa: PLR2004
+    if plan.source == "people":
+        return some_people(world, 1)[0]
+    if plan.source in {"mules", "relay"}:
+        mule = world.account(min(plan.at, one.born) - HOUR, role="mule", attack=plan.attack.number)
+        world.fund(mule, sources[0] if sources else None, amount)
+        return mule
+    return before
 
 
 def drawn_world(seed: int) -> World:
@@ -132,6 +186,7 @@ def drawn_world(seed: int) -> World:
             newcomers=float(draw.choice([0.7, 0.9, 1.0, 1.0])),
         ),
     )
+    add_look_alikes(world)
     for _ in range(int(draw.choice([18, 24, 30]))):
         drawn(world, world.begin(FAMILY, int(draw.choice([3, 4, 5, 6, 8, 10, 15, 20, 30]))))
     return world

@@ -1,0 +1,217 @@
+"""Honest groups of drawn size and habits that look like attackers: the ranking learns to let them be.
+
+The worlds of the figures have groups of their own, of fixed habits (`bench.trust.worlds.honest`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bench.trust.worlds.honest import person
+from bench.trust.worlds.parts import some_people, some_server
+from bench.trust.worlds.world import DAY, HOUR, START, Account, World
+
+_CHANCE: Final = 0.35
+"""The chance of each group in a world."""
+
+
+def add_look_alikes(world: World) -> None:
+    """Add each group to a world, or not, by chance.
+
+    Args:
+        world: A world without attacks.
+    """
+    for add in (
+        *(_launch, _wave, _guild, _refunding, _customers, _staff, _free_service, _reviewers, _hosts, _niche),
+        *(_regulars, _strict),
+    ):
+        if world.random.random() < _CHANCE:
+            add(world)
+
+
+def _some_time(world: World, rest: float = 10 * DAY) -> float:
+    return world.time(START + 10 * DAY, world.end - rest)
+
+
+def _newcomer(
+    world: World, born: float, group: str, source: Account | None = None, amount: float | None = None
+) -> Account:
+    one = person(world, min(born, world.end - DAY), group)
+    world.fund(one, source, amount)
+    return one
+
+
+def _use(world: World, one: Account, mean: float) -> None:
+    """Let an account use some agents, the popular ones mostly."""
+    for _ in range(world.random.poisson(mean)):
+        agent = some_server(world, popular=True)
+        if agent.owner is not one:
+            world.meet(one, agent, world.time(max(one.born, agent.ts)))
+
+
+def _launch(world: World) -> None:
+    """Newcomers come for one new agent of some quality, and use others or not."""
+    draw, at = world.random, _some_time(world)
+    agent = world.agent(some_people(world, 1)[0], at, draw.uniform(60, 96), popularity=2.0)
+    stay, pause = float(draw.choice([0, 1, 3])), float(draw.uniform(0.5, 6))
+    crowd = []
+    for _ in range(int(draw.integers(12, 100))):
+        one = _newcomer(world, at + draw.exponential(pause * DAY), "launch crowd")
+        world.meet(one, agent, one.born + draw.exponential(pause * DAY))
+        _use(world, one, stay)
+        crowd.append(one)
+    world.servers.append(agent)
+    world.honest += crowd
+
+
+def _wave(world: World) -> None:
+    """A distributor or an exchange sends many newcomers one amount within hours or days."""
+    draw, at = world.random, _some_time(world)
+    source = world.exchanges[draw.integers(len(world.exchanges))]
+    if draw.random() < 0.5:  # noqa: PLR2004
+        source = world.account(at - DAY, role="exchange")
+        world.fund(source, amount=5000.0)
+    amount, span = draw.lognormal(1.5, 1), draw.uniform(2 * HOUR, 5 * DAY)
+    active = float(draw.uniform(0.5, 3))
+    for _ in range(int(draw.integers(40, 220))):
+        one = _newcomer(world, at + draw.uniform(0, span), "airdrop", source, amount)
+        _use(world, one, active)
+        world.honest.append(one)
+
+
+def _guild(world: World) -> None:
+    """Owners who know each other buy from each other and say the truth; a treasury funds them or not."""
+    draw, at = world.random, _some_time(world, 40 * DAY)
+    treasury = _newcomer(world, at, "club") if draw.random() < 0.4 else None  # noqa: PLR2004
+    members = [
+        _newcomer(world, at + draw.uniform(0, 30 * DAY), "club", treasury) for _ in range(int(draw.integers(4, 14)))
+    ]
+    agents = [world.agent(one, one.born + draw.exponential(3 * DAY), draw.uniform(65, 96)) for one in members]
+    chance = float(draw.uniform(0.15, 0.7))
+    for one in members:
+        for agent in agents:
+            if agent.owner is not one and draw.random() < chance:
+                for _ in range(int(draw.integers(1, 4))):
+                    world.meet(one, agent, world.time(max(one.born, agent.ts)))
+        _use(world, one, 3)
+    for agent in agents:
+        for client in some_people(world, int(draw.poisson(5))):
+            world.meet(client, agent, world.time(max(client.born, agent.ts)))
+    world.servers += agents
+    world.honest += members
+
+
+def _refunding(world: World) -> None:
+    """Shops give the money back to some of their clients."""
+    draw = world.random
+    for _ in range(int(draw.integers(1, 5))):
+        agent, share = some_server(world, popular=True), draw.uniform(0.05, 0.4)
+        for client in some_people(world, int(draw.integers(5, 30))):
+            at, amount = world.time(max(client.born, agent.ts)), draw.lognormal(-1, 1.2)
+            proof = world.pay(client, agent, amount, at)
+            refunds = draw.random() < share
+            if refunds:
+                world.transfer(agent.owner, client, amount * draw.choice([1.0, 0.5]), at + draw.uniform(HOUR, 6 * DAY))
+            if draw.random() < world.settings.spoken:
+                value = agent.quality + client.bias + draw.normal(-10 if refunds else 0, 10)
+                world.say(client, agent, value, at + draw.exponential(DAY), proof=proof)
+
+
+def _customers(world: World) -> None:
+    """Customers of one exchange withdraw in one hour, and use what is popular."""
+    draw, at = world.random, _some_time(world)
+    exchange = world.exchanges[draw.integers(len(world.exchanges))]
+    for _ in range(int(draw.integers(8, 40))):
+        one = _newcomer(world, at + draw.uniform(0, 2 * HOUR), "exchange customer", exchange, draw.lognormal(3, 1))
+        _use(world, one, 2)
+        world.honest.append(one)
+
+
+def _staff(world: World) -> None:
+    """A treasury pays staff each month; they use and judge the same tools."""
+    draw, at = world.random, _some_time(world, 60 * DAY)
+    treasury = _newcomer(world, at, "staff")
+    world.honest.append(treasury)
+    tools = [some_server(world, popular=True) for _ in range(int(draw.integers(3, 10)))]
+    for _ in range(int(draw.integers(5, 20))):
+        one = _newcomer(world, at + draw.uniform(0, 40 * DAY), "staff", treasury, 5.0)
+        for month in (1, 2):
+            world.transfer(treasury, one, 5.0, one.born + 30 * month * DAY)
+        for tool in tools:
+            if tool.owner is not one and draw.random() < 0.6:  # noqa: PLR2004
+                world.meet(one, tool, world.time(max(one.born, tool.ts)))
+        world.honest.append(one)
+
+
+def _free_service(world: World) -> None:
+    """A good agent costs nothing, and many who use it do little else."""
+    draw, at = world.random, _some_time(world, 50 * DAY)
+    agent = world.agent(some_people(world, 1)[0], at, draw.uniform(65, 96), popularity=1.0)
+    for _ in range(int(draw.integers(8, 60))):
+        one = _newcomer(world, world.time(at), "free service")
+        value = 100.0 if one.generous else agent.quality + one.bias + draw.normal(0, 8)
+        world.say(one, agent, value, one.born + draw.exponential(3 * DAY))
+        _use(world, one, 1)
+        world.honest.append(one)
+    world.servers.append(agent)
+
+
+def _reviewers(world: World) -> None:
+    """Accounts review many agents in a short time, without buying, and say the truth."""
+    draw = world.random
+    for _ in range(int(draw.integers(1, 8))):
+        one = _newcomer(world, _some_time(world, 30 * DAY), "reviewer")
+        at, span = one.born + draw.exponential(10 * DAY), draw.uniform(HOUR, 20 * DAY)
+        for _ in range(int(draw.integers(8, 50))):
+            agent = some_server(world, popular=False)
+            value = agent.quality + one.bias + draw.normal(0, 8)
+            world.say(one, agent, value, max(at + draw.uniform(0, span), agent.ts))
+        world.honest.append(one)
+
+
+def _hosts(world: World) -> None:
+    """Honest people fund friends and pupils, who use agents of their own choice or some that all like."""
+    draw = world.random
+    for host in some_people(world, int(draw.integers(2, 10))):
+        at = world.time(max(host.born, START + DAY), max(world.end - 5 * DAY, host.born + DAY))
+        liked = [some_server(world, popular=True) for _ in range(2)]
+        for _ in range(int(draw.integers(2, 12))):
+            one = _newcomer(world, at + draw.uniform(0, 3 * DAY), "friends", host, draw.lognormal(1, 0.3))
+            for agent in liked:
+                if agent.owner is not one and agent.owner is not host and draw.random() < 0.5:  # noqa: PLR2004
+                    world.meet(one, agent, world.time(max(one.born, agent.ts)))
+            _use(world, one, 1.5)
+            world.honest.append(one)
+
+
+def _niche(world: World) -> None:
+    """People of one trade use the same few agents that nobody else uses."""
+    draw, at = world.random, _some_time(world, 50 * DAY)
+    owners = some_people(world, int(draw.integers(2, 5)))
+    agents = [world.agent(one, max(at, one.born), draw.uniform(55, 96), popularity=0.1) for one in owners]
+    for one in some_people(world, int(draw.integers(4, 16))):
+        for agent in agents:
+            if agent.owner is not one and draw.random() < 0.7:  # noqa: PLR2004
+                world.meet(one, agent, world.time(max(one.born, agent.ts)))
+    world.servers += agents
+
+
+def _regulars(world: World) -> None:
+    """Clients buy from one agent again and again, and say so each time."""
+    draw = world.random
+    for one in some_people(world, int(draw.integers(10, 60))):
+        agent = some_server(world, popular=True)
+        if agent.owner is not one:
+            for _ in range(int(draw.integers(3, 9))):
+                world.meet(one, agent, world.time(max(one.born, agent.ts)))
+
+
+def _strict(world: World) -> None:
+    """Servers expect much of their clients, and rate nearly all of them low."""
+    draw = world.random
+    for _ in range(int(draw.integers(1, 6))):
+        agent, level = some_server(world, popular=True), draw.uniform(30, 65)
+        for client in some_people(world, int(draw.integers(4, 20))):
+            at = world.time(max(client.born, agent.ts))
+            world.meet(client, agent, at)
+            world.rate_client(client, agent, level * client.quality / 80 + draw.normal(0, 8), at + DAY)
