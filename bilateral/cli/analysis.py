@@ -14,7 +14,7 @@ from bilateral.index.analysis.stored import stored_results
 from bilateral.index.endpoint import Endpoint
 from bilateral.index.pool import Pool
 from bilateral.index.source import Source
-from bilateral.trust.reviews import Reviews
+from bilateral.trust.reviews import Reviews, told_absent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +62,9 @@ def analyse(  # noqa: PLR0913, PLR0917  # one an option of the command
                 engine, key, pool, lambda done, of: invocation.output.note(f"sources of funds: {done} of {of} accounts")
             ).collect()
         summaries.append(analyse_registry(engine, key, cases, accounts))
+    unknown = frozenset.intersection(*(frozenset(summary.unknown_cases) for summary in summaries))
+    if unknown:
+        invocation.output.note(told_absent(unknown))
     names = ("chain_id", "identity_registry", "block", "agents", "opinions", "left_out", "accounts_without_funding")
     shown = (*names, "findings", "flagged", "trusted_accounts")
     invocation.output.results(summaries, {name.replace("_", " "): attrgetter(name) for name in shown})

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from bilateral.cli.errors import ExitCode, UsageProblemError
-from bilateral.cli.index import Database, open_index, require_extra
+from bilateral.cli.index import Database, require_extra
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection
+
     from bilateral.checks import Check, Policy
 
 app = make_group("check")
+
+_SECONDS: Final = 30.0
+"""Seconds that a check may take."""
 
 _EXITS: Final = {"accept": ExitCode.DONE, "caution": ExitCode.CAUTION, "decline": ExitCode.DECLINE}
 _SOURCES: Final = {"server": ("files", "analysis"), "client": ("payments", "analysis")}
@@ -46,8 +54,8 @@ TrustAccounts = Annotated[
     typer.Option("--trust", metavar="ADDRESS", help="Count the ratings of this account; may be repeated."),
 ]
 TrustAgents = Annotated[
-    list[int] | None,
-    typer.Option("--trust-agent", metavar="ID", help="Count the ratings of this agent; may be repeated."),
+    list[str] | None,
+    typer.Option("--trust-agent", metavar="AGENT", help="Count the ratings of this agent; may be repeated."),
 ]
 NoFindings = Annotated[bool, typer.Option("--no-findings", help="Leave out the findings of trust analysis.")]
 
@@ -88,13 +96,13 @@ def check_server_command(  # noqa: PLR0913, PLR0917  # one a setting
 ) -> None:
     """Check a server before paying it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
     require_extra()
-    from bilateral.checks import Payment, check_server, snapshot, stored_findings  # noqa: PLC0415  # slow to import
+    from bilateral.checks import Payment, check_server, stored_findings  # noqa: PLC0415  # slow to import
 
     if pay_to is None and payment_chain is not None:
         raise UsageProblemError("--payment-chain is of a payment: give --pay-to too")
     chosen = _policy(policy, minimum_rating, trust, trust_agents)
     moment = _moment("server", at_block, history, repeat)
-    with open_index(database) as engine, snapshot(engine) as connection:
+    with _reading(database) as connection:
         found = check_server(
             connection,
             agent,
@@ -139,11 +147,11 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
     """Check a client before serving it. The exit code is 0 for accept, 12 for caution, 13 for decline."""
     require_extra()
     from bilateral.api.stored_buyers import stored_buyers  # noqa: PLC0415  # slow to import
-    from bilateral.checks import check_client, snapshot, stored_findings  # noqa: PLC0415  # slow to import
+    from bilateral.checks import check_client, stored_findings  # noqa: PLC0415  # slow to import
 
     chosen = _policy(policy, minimum_rating, trust, trust_agents)
     moment = _moment("client", at_block, history, repeat)
-    with open_index(database) as engine, snapshot(engine) as connection:
+    with _reading(database) as connection:
         found = check_client(
             connection,
             client,
@@ -157,8 +165,21 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
     _show(invocation, found)
 
 
+@contextmanager
+def _reading(database: str | None) -> Iterator[Connection]:
+    """Open the database of an index, and lend a connection that only reads."""
+    from bilateral.index.readers import Reader  # noqa: PLC0415  # slow to import
+
+    reader = Reader(database, seconds=_SECONDS)
+    try:
+        with reader.connect() as connection:
+            yield connection
+    finally:
+        reader.close()
+
+
 def _policy(
-    path: Path | None, minimum_rating: str | None, accounts: list[str] | None, agents: list[int] | None
+    path: Path | None, minimum_rating: str | None, accounts: list[str] | None, agents: list[str] | None
 ) -> Policy:
     """Return the policy of the file, with what the options say."""
     from bilateral.checks.policy import Policy, policy_of, read_policy  # noqa: PLC0415  # slow to import

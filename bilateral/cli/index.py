@@ -17,7 +17,6 @@ from bilateral.cli.errors import UsageProblemError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.options import command, make_group
 from bilateral.errors import MissingExtraError
-from bilateral.errors.client import NODE_FAILURES
 from bilateral.log_lines import safe_handler
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ Deployments = Annotated[
     typer.Option(
         "--deployment",
         metavar="FILE",
-        help="A deployment record; may be repeated. The packaged registries of the chain if left out.",
+        help="A deployment record or address book; may be repeated. The packaged registries of the chain if left out.",
     ),
 ]
 SettingsFile = Annotated[
@@ -139,6 +138,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
     require_extra()
     from bilateral.index.endpoint import Endpoint  # noqa: PLC0415  # slow to import
     from bilateral.index.errors import NoEndpointError  # noqa: PLC0415
+    from bilateral.index.reading import ENDPOINT_FAILURES  # noqa: PLC0415
 
     chain = index_settings(rpc_urls, deployments, None, None).chains[0]
     compared = []
@@ -146,7 +146,7 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
         for endpoint in map(Endpoint, chain.rpc_urls):
             try:
                 compared.append(_compare(invocation, engine, chain, endpoint, samples=samples, seed=seed))
-            except NODE_FAILURES as problem:
+            except ENDPOINT_FAILURES as problem:
                 raise NoEndpointError(None, f"{endpoint.name}: {problem}") from None
     is_equal = not any(found["missing"] or found["stale"] for found in compared)
     invocation.output.result({"is_equal": is_equal, "endpoints": compared}, title="Equal" if is_equal else "Different")
@@ -263,7 +263,7 @@ def index_settings(
 
     Args:
         rpc_urls: The URLs of one chain's nodes.
-        deployments: The deployment records of that chain.
+        deployments: The deployment records of that chain, or address books that have it.
         settings_file: The file, instead of all the others.
         from_block: The first block.
 
@@ -284,7 +284,8 @@ def index_settings(
     if not rpc_urls:
         raise UsageProblemError("the node is missing: give --rpc-url or --settings, or set BILATERAL_RPC_URL")
     urls = tuple(url for text in rpc_urls for url in text.split(","))
-    return IndexSettings((ChainSettings(urls, read_deployments(deployments or []), from_block),))
+    records, books = read_deployments(deployments or [])
+    return IndexSettings((ChainSettings(urls, records, from_block, books=books),))
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def analyse(
     """Analyse tables, and write the results as Parquet. A database does the relational steps itself."""
     from bilateral.trust.engine import Engine  # noqa: PLC0415  # scipy is heavy, and an extra
     from bilateral.trust.results import Results  # noqa: PLC0415
-    from bilateral.trust.reviews import Reviews  # noqa: PLC0415
+    from bilateral.trust.reviews import Reviews, told_absent  # noqa: PLC0415
     from bilateral.trust.tables import Tables  # noqa: PLC0415
 
     cases = Reviews.read(reviews) if reviews is not None else None
@@ -60,6 +60,9 @@ def analyse(
         engine = Engine().fit(Tables.read(Path(tables)), cases, trusted or [])
     Results.of(engine).write(out)
     ledger = engine.context_.ledger
+    absent = engine.absent_cases()
+    if absent:
+        invocation.output.note(told_absent(absent))
     strong = [finding for finding in engine.findings_ if finding.strength >= engine.threshold]
     invocation.output.result(
         {
@@ -70,6 +73,7 @@ def analyse(
             "strong_findings": len(strong),
             "flagged": int(engine.suspicion_.flagged.sum()),
             "trust_list": len(trusted or []),
+            "unknown_cases": sorted(absent),
             "out": str(out),
         },
         title="Trust analysis",

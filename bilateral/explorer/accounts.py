@@ -18,6 +18,7 @@ from bilateral.index.queries.names import names_of
 from bilateral.index.queries.paid import Payment, payments_by, payments_to
 from bilateral.index.queries.ratings import Direction, Rating, ratings_of
 from bilateral.index.queries.registries import agent_key
+from bilateral.index.queries.trusted import Suspect, suspect
 from bilateral.index.queries.validations import Validation, validations_by
 
 if TYPE_CHECKING:
@@ -50,6 +51,19 @@ class AccountFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class AccountSuspicion:
+    """The place of the account in the ranking of a chain's trust analysis.
+
+    Attributes:
+        chain_id: The chain.
+        judgement: The judgement about it.
+    """
+
+    chain_id: int
+    judgement: Suspect
+
+
+@dataclass(frozen=True, slots=True)
 class AccountPage:
     """The content of an account's page. Each list has the 12 newest entries of all chains.
 
@@ -66,6 +80,7 @@ class AccountPage:
         was_paid: The payments that it received as the wallet of agents.
         buyers: Its records as a buyer.
         validations: The requests to it as a validator.
+        suspicions: Its suspicion on each chain whose analysis ranks it.
         findings: The findings of trust analysis that name it.
         evidence: The payments and answers of the feedback that it gave, by the path of its page.
         names: The names of the agents on the page, by short id.
@@ -83,6 +98,7 @@ class AccountPage:
     was_paid: tuple[Payment, ...]
     buyers: tuple[BuyerRecord, ...]
     validations: tuple[Validation, ...]
+    suspicions: tuple[AccountSuspicion, ...]
     findings: tuple[AccountFinding, ...]
     evidence: dict[str, Evidence]
     names: dict[str, str]
@@ -126,6 +142,7 @@ def account_page(connection: Connection, registries: Registries, address: str) -
         was_paid=was_paid,
         buyers=buyer_records(connection, indexed, [address]),
         validations=tuple(asked),
+        suspicions=_suspicions(connection, registries, address),
         findings=_findings(connection, registries, address),
         evidence=evidence_of(connection, registries, given),
         names=names_of(connection, registries, ids),
@@ -153,6 +170,12 @@ def _findings(connection: Connection, registries: Registries, address: str) -> t
         for chain_id in registries.by_chain
         for finding, part in findings_about(connection, chain_id, registries.identity_of(chain_id), {address})
     )
+
+
+def _suspicions(connection: Connection, registries: Registries, address: str) -> tuple[AccountSuspicion, ...]:
+    """Return the suspicion of the account on each chain whose analysis ranks it."""
+    found = ((it, suspect(connection, it, registries.identity_of(it), address)) for it in registries.by_chain)
+    return tuple(AccountSuspicion(chain_id, it) for chain_id, it in found if it.suspicion > 0)
 
 
 def _newest(rows: Sequence[Row]) -> tuple[Row, ...]:

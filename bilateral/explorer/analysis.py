@@ -77,7 +77,8 @@ DETECTORS: Final = tuple(
         (
             "retaliation",
             "a server that rates critics in good standing down",
-            "wait for other servers to rate first, or skip the rating",
+            "wait for other servers to rate first, or skip the rating; let a server of one's own rate the critic low "
+            "first: one account and one rating",
         ),
         ("reliability", "bias and noise of raters; it corrects scores and flags nobody", "nothing to evade"),
         (
@@ -94,7 +95,7 @@ DETECTORS: Final = tuple(
         ),
         (
             "change points",
-            "agents that turn; it shortens the memory of scores and flags nobody",
+            "agents that turn; it flags nobody",
             "turn slowly",
         ),
     )
@@ -106,8 +107,7 @@ class Measured:
     """A measured figure of the analysis, from `docs/trust.md`.
 
     Attributes:
-        name: The families of attacks, and the name of the figure. An index does not rank by weak signs, so figures of
-            that ranking are left out.
+        name: The families of attacks, and the name of the figure.
         measured: The figure; in brackets, where it lies in 95 of 100 cases.
     """
 
@@ -118,7 +118,9 @@ class Measured:
 MEASURED: Final = tuple(
     Measured(*it)
     for it in (
-        ("unseen families: recall at the own threshold", "0.000"),
+        ("unseen families: AUC", "0.950 [0.949, 0.951]"),
+        ("unseen families: recall at 1 %", "0.607 [0.559, 0.665]"),
+        ("unseen families: recall at the own threshold", "0.015 [0.000, 0.046]"),
         ("families known while the engine was built: precision at the own threshold", "0.999 [0.997, 1.000]"),
         ("families known while the engine was built: precision of evidence", "0.998 [0.996, 1.000]"),
         ("families known while the engine was built: false positives, worst group", "0.001, airdrop"),

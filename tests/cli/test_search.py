@@ -149,4 +149,15 @@ def test_an_invalid_option_is_refused(refused, database, options, message):
 
 
 def test_a_database_without_tables_is_refused(refused, tmp_path):
-    assert refused(11, "search", "--database", f"sqlite:///{tmp_path / 'x.sqlite'}")["reason"]
+    path = tmp_path / "x.sqlite"
+    path.touch()
+    assert refused(11, "search", "--database", f"sqlite:///{path}")["reason"] == "older_schema"
+
+
+@pytest.mark.parametrize("arguments", [["search"], ["check", "server", "1"], ["check", "client", "1"]], ids=" ".join)
+def test_a_database_that_does_not_exist_is_named_and_not_made(refused, tmp_path, arguments):
+    path = tmp_path / "mistyped.sqlite"
+    problem = refused(11, *arguments, "--database", f"sqlite:///{path}")
+    assert problem["reason"] == "database_unavailable"
+    assert problem["message"] == f'the database "{path}" does not exist: bilateral index run makes it'
+    assert not path.exists()

@@ -44,8 +44,21 @@ def test_reviews_and_trust_lists_are_taken(done, tables, tmp_path):
     told = done(
         "trust", "analyse", "--tables", tables, "--out", tmp_path / "r", "--reviews", cases, "--trust", "client3"
     )
-    assert (told["flagged"], told["trust_list"]) == (8, 1)
+    assert (told["flagged"], told["trust_list"], told["unknown_cases"]) == (8, 1, [])
     assert parquet.read_table(tmp_path / "r" / "trust.parquet").num_rows > 1
+    account = done("trust", "explain", "sybil0", "--out", tmp_path / "r")
+    assert account["review"] == {"verdict": "innocent", "reason": "A known tester."}
+
+
+def test_a_case_of_an_account_that_does_not_occur_is_told(bilateral, done, refused, tables, tmp_path):
+    cases, out = tmp_path / "cases.json", tmp_path / "r"
+    cases.write_text('[{"account": "Sybil9", "verdict": "innocent", "reason": "A typo."}]')
+    words = ("trust", "analyse", "--tables", tables, "--out", out, "--reviews", cases)
+    ran = bilateral(*words)
+    assert ran.code == 0
+    assert 'change nothing, because no table has the address: "sybil9"' in ran.err
+    assert done(*words)["unknown_cases"] == ["sybil9"]
+    assert "was reviewed, and occurs in no table" in refused(3, "trust", "explain", "sybil9", "--out", out)["message"]
 
 
 def test_a_database_is_analysed_as_a_folder_is(done, tables, tmp_path):
