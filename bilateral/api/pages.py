@@ -9,11 +9,12 @@ from fastapi import Response
 from starlette.convertors import IntegerConvertor, register_url_convertor
 
 from bilateral.api.answers import answer, tagged
-from bilateral.api.problems import ProblemError, not_found, problem_of
+from bilateral.api.problems import ProblemError, problem_of
 from bilateral.api.service import service_of
 from bilateral.errors import BilateralError
 from bilateral.explorer import rendering
 from bilateral.explorer.networks import chain_of
+from bilateral.index.errors import ChainNotIndexedError
 from bilateral.index.queries.chains import chains
 
 if TYPE_CHECKING:
@@ -101,11 +102,11 @@ def indexed_chain(service: Service, network: str) -> int:
         network: The name, such as `base`.
 
     Raises:
-        ProblemError: There is no such chain, or it is not indexed.
+        ChainNotIndexedError: There is no such chain, or it is not indexed.
     """
-    chain_id = chain_of(network)
-    if chain_id is None or chain_id not in service.registries().by_chain:
-        raise not_found("chain", network)
+    chain_id, registries = chain_of(network), service.registries()
+    if chain_id is None or chain_id not in registries.by_chain:
+        raise ChainNotIndexedError(network if chain_id is None else chain_id, registries.chains)
     return chain_id
 
 

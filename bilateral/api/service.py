@@ -121,21 +121,13 @@ class Service:
 
         Raises:
             MalformedIdentifierError: The text has none of the forms.
-            UnknownRegistryError: The index has no such chain or registry.
+            NotIndexedError: The index has no such chain or registry.
         """
         return agent_key(self.registries(), text)
 
     def require_indexed(self, chains: Iterable[int]) -> None:
-        """Refuse a search on a chain that is not indexed: it would look as if nothing was there.
-
-        Args:
-            chains: The chains.
-
-        Raises:
-            NotIndexedError: One is not indexed.
-        """
-        for chain_id in chains:
-            self.registries().identity_of(chain_id)
+        """Refuse a question about a chain that is not indexed. See `Registries.require_indexed`."""
+        self.registries().require_indexed(chains)
 
     def close(self) -> None:
         """Close the connections."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bilateral.errors import BilateralError, InvalidArgumentError
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class CursorMovedError(BilateralError):
@@ -263,6 +269,24 @@ class NotIndexedError(BilateralError):
         super().__init__(f"the index has no {kind} {name}")
         self.kind = kind
         self.name = name
+
+
+class ChainNotIndexedError(NotIndexedError):
+    """The index does not follow the chain, or knows no identity registry on it.
+
+    Attributes:
+        kind: `chain`.
+        name: The chain's id, or the name that the caller gave.
+    """
+
+    reason = "chain_not_indexed"
+
+    def __init__(self, chain: int | str, known: Iterable[int]) -> None:
+        """Compose the message from the chain and those that the index follows."""
+        listed = ", ".join(map(str, known)) or "none"
+        super().__init__("chain", chain)
+        shown = quoted(chain) if isinstance(chain, str) else chain
+        self.args = (f"chain {shown} is not indexed: name one of the indexed chains ({listed})",)
 
 
 class LargeAnswerError(InvalidArgumentError):

@@ -134,7 +134,7 @@ def test_tools_and_resources_answer_as_rest_does(session, api, api_world):
             ("search_agents", {"order": "mean"}, "invalid_argument: the order mean needs a gate"),
             ("search_agents", {"capabilities": ["get_weather"]}, "invalid_argument: a capability is its kind"),
             ("search_agents", {"gates": [{"reviewers": ["0x1"]}]}, 'invalid_argument: reviewer "0x1" is not an addr'),
-            ("search_agents", {"chains": [5]}, "not_indexed: the index has no chain 5"),
+            ("search_agents", {"chains": [5]}, "chain_not_indexed: chain 5 is not indexed"),
             ("search_agents", {"gates": [{}] * 6}, "at most 5"),
             ("search_agents", {"limit": 101}, "invalid_argument: limit: Input should be less than or equal to 100"),
             (

@@ -211,7 +211,7 @@ def _day_of(api):
         ({"from": "2026-01-02", "to": "2026-01-01"}, "invalid_argument"),
         ({"from": "2020-01-01", "to": "2026-01-01"}, "invalid_argument"),
         ({"from": "yesterday"}, "invalid_argument"),
-        ({"chain": "5"}, "not_indexed"),
+        ({"chain": "5"}, "chain_not_indexed"),
     ],
 )
 def test_wrong_days_and_chains_are_problems(api, parameters, code):

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Path, Request, Response
 from graphql import GraphQLError
 
 from bilateral.api.graphql.execution import Checked, GraphqlRequest, InvalidQueryError
-from bilateral.api.problems import ProblemError, not_found
+from bilateral.api.problems import ProblemError
 from bilateral.api.service import Service, service_of
 from bilateral.index.errors import LargeAnswerError, QueryTimeoutError
 
@@ -73,8 +73,7 @@ def _answered(service: Service, body: bytes, chain_id: int | None) -> bytes:
     began = time.monotonic()
     try:
         registries = service.registries()
-        if chain_id is not None and chain_id not in registries.by_chain:
-            raise not_found("chain", chain_id)
+        registries.require_indexed(() if chain_id is None else (chain_id,))
         posted = _posted(body)
         checked = Checked(GraphqlRequest(posted.query, posted.variables or {}, posted.operationName))
         with service.reader.connect(spent=time.monotonic() - began) as connection:

@@ -11,10 +11,10 @@ from bilateral.contracts import Deployment, Registry
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import AccountId, AgentId, GlobalAgentId
 from bilateral.index import schema
-from bilateral.index.errors import NotIndexedError
+from bilateral.index.errors import ChainNotIndexedError, NotIndexedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -83,6 +83,11 @@ class Registries:
 
     by_chain: Mapping[int, Sequence[IndexedRegistry]]
 
+    @property
+    def chains(self) -> list[int]:
+        """The chains with an identity registry."""
+        return [chain for chain, found in self.by_chain.items() if any(it.kind == Registry.IDENTITY for it in found)]
+
     def identity_of(self, chain_id: int) -> str:
         """Return the identity registry that an id without one means: the canonical one, or else the oldest.
 
@@ -90,12 +95,24 @@ class Registries:
             chain_id: The chain.
 
         Raises:
-            NotIndexedError: The chain is not indexed.
+            ChainNotIndexedError: The chain is not indexed.
         """
         found = [it for it in self.by_chain.get(chain_id, ()) if it.kind == Registry.IDENTITY]
         if not found:
-            raise NotIndexedError("chain", chain_id)
+            raise ChainNotIndexedError(chain_id, self.chains)
         return canonical_first(chain_id, [it.address for it in found])[0]
+
+    def require_indexed(self, chains: Iterable[int]) -> None:
+        """Refuse a question about a chain that is not indexed: it would look as if nothing was there.
+
+        Args:
+            chains: The chains.
+
+        Raises:
+            ChainNotIndexedError: One is not indexed.
+        """
+        for chain_id in chains:
+            self.identity_of(chain_id)
 
     def key(self, chain_id: int, agent_id: int, identity_registry: str | None = None) -> AgentKey:
         """Return the key of an agent.
@@ -106,12 +123,14 @@ class Registries:
             identity_registry: The address of its registry; None for that of `identity_of`.
 
         Raises:
-            NotIndexedError: The chain or the registry is not indexed.
+            ChainNotIndexedError: The chain is not indexed.
+            NotIndexedError: The registry is not indexed.
         """
         address = identity_registry or self.identity_of(chain_id)
         of_identity = [it for it in self.by_chain.get(chain_id, ()) if it.identity_registry == address]
         related = tuple(it.address for it in of_identity)
         if not related:
+            self.require_indexed([chain_id])
             raise NotIndexedError("registry", f"eip155:{chain_id}:{address}")
         reputations = tuple(it.address for it in of_identity if it.kind in _WITH_FEEDBACK)
         return AgentKey(chain_id, address, agent_id, related, reputations)
@@ -155,7 +174,8 @@ def agent_key(registries: Registries, text: str) -> AgentKey:
 
     Raises:
         MalformedIdentifierError: The text has none of these forms.
-        NotIndexedError: The index does not have the chain or the registry.
+        ChainNotIndexedError: The index does not have the chain.
+        NotIndexedError: The index does not have the registry.
     """
     if "0x" in text:
         registry, colon, agent = text.rpartition(":")

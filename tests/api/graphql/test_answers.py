@@ -196,7 +196,8 @@ def test_service_answers_over_http(api):
 def test_service_says_what_is_wrong_over_http(api):
     wrong = api.post("/graphql/31337", json={"query": "{ agents { nothing } }"})
     assert wrong.json()["errors"][0]["message"] == "Type `Agent` has no field `nothing`"
-    assert api.post("/graphql/1", json={"query": "{ agents { id } }"}).status_code == 404
+    missing = api.post("/graphql/1", json={"query": "{ agents { id } }"})
+    assert (missing.status_code, missing.json()["code"]) == (404, "chain_not_indexed")
     for body in (b"[]", b"{", b'{"query": 1}', b"\xff", b'{"query": ' + b"[" * 5000):
         refused = api.post("/graphql/31337", content=body)
         assert (refused.status_code, refused.json()["code"]) == (400, "malformed_body")

@@ -135,12 +135,16 @@ def test_an_agent_has_a_score_and_trusted_clients(api, market):
     assert (found["by_list"], found["is_complete"]) == (False, True)
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1/findings/nothing", "/v1/clusters/123456789", "/v1/agents/5:1/trusted-clients", "/v1/agents/5:1/trust"]
-)
+@pytest.mark.parametrize("path", ["/v1/findings/nothing", "/v1/clusters/123456789"])
 def test_an_unknown_name_is_not_found(api, path):
     answer = api.get(path, params=chain_of(path))
     assert (answer.status_code, answer.json()["code"]) == (404, "not_indexed")
+
+
+@pytest.mark.parametrize("path", ["/v1/agents/5:1/trusted-clients", "/v1/agents/5:1/trust", "/v1/findings?chain=5"])
+def test_a_chain_that_is_not_indexed_is_said(api, path):
+    answer = api.get(path)
+    assert (answer.status_code, answer.json()["code"]) == (404, "chain_not_indexed")
 
 
 def test_without_an_analysis_there_is_no_answer(market, tmp_path):
@@ -167,7 +171,7 @@ def test_models_ask_why_an_account_is_suspect(api, market):
     assert json.loads(account.content[0].text)["data"] == get(api, f"/v1/accounts/{market.ring[0]}/trust")
     assert json.loads(clients.content[0].text)["data"] == get(api, "/v1/agents/31337:9/trusted-clients")
     assert wrong.is_error
-    assert "not_indexed" in wrong.content[0].text
+    assert "chain_not_indexed: chain 5 is not indexed" in wrong.content[0].text
 
 
 @pytest.mark.parametrize("options", ["plain", "list", "appeal"])

@@ -125,9 +125,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
                 gates=tuple(it.gate() for it in gates),
                 order=order,
             )
-            registries = read_registries(connection)
-            for chain_id in chains:
-                registries.identity_of(chain_id)  # one that is not indexed would look as if nothing was there
+            read_registries(connection).require_indexed(chains)
             return find_agents(connection, search, limit=limit, cursor=cursor)
 
         with tool_errors():
