@@ -249,14 +249,18 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
 ) -> None:
     """Find agents in the index by words, by what they do, and by how they are rated."""
     require_extra()
-    from bilateral.index.queries.search import search_agents  # noqa: PLC0415  # slow to import
+    from bilateral.index.queries.registries import read_registries  # noqa: PLC0415  # slow to import
+    from bilateral.index.queries.search import search_agents  # noqa: PLC0415
     from bilateral.index.readers import Reader  # noqa: PLC0415
 
     given = dict(locals())
     wanted = _search(given)
     reader = Reader(database, seconds=_SECONDS)
     try:
-        page = reader.read(search_agents, wanted, limit=limit, cursor=cursor)
+        with reader.connect() as connection:
+            if wanted.chains:
+                read_registries(connection).require_indexed(wanted.chains)
+            page = search_agents(connection, wanted, limit=limit, cursor=cursor)
     finally:
         reader.close()
     if invocation.output.as_json:

@@ -101,11 +101,15 @@ def search_page(connection: Connection, registries: Registries, fields: dict[str
         connection: The database.
         registries: The indexed registries.
         fields: The filled fields of the form.
+
+    Raises:
+        ChainNotIndexedError: A chain of the form is not indexed.
     """
     indexed = chains(connection)
     direct = directly(connection, registries, fields.get("q", ""))
     try:
         search = search_of(fields)
+        registries.require_indexed(search.chains)
         page = search_agents(connection, search, limit=_ROWS, cursor=fields.get("cursor"))
     except InvalidArgumentError as error:
         return SearchPage(fields, (), Side.SERVER, None, str(error), direct, indexed)

@@ -148,6 +148,13 @@ def test_an_invalid_option_is_refused(refused, database, options, message):
     assert message in refused(3, "search", *options, "--database", database)["message"]
 
 
+@pytest.mark.parametrize("others", [(), ("nothing-like-it", "--chain-id", "31337")], ids=["alone", "beside another"])
+def test_a_chain_that_is_not_indexed_is_refused(refused, database, others):
+    problem = refused(11, "search", "--chain-id", "5", *others, "--database", database)
+    assert problem["reason"] == "chain_not_indexed"
+    assert problem["message"] == "chain 5 is not indexed: name one of the indexed chains (31337)"
+
+
 def test_a_database_without_tables_is_refused(refused, tmp_path):
     path = tmp_path / "x.sqlite"
     path.touch()

@@ -191,6 +191,24 @@ def test_a_problem_is_a_page_for_people_and_json_for_programs(api, path, status)
     assert (told.status_code, told.headers["Content-Type"]) == (status, "application/problem+json")
 
 
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/5/1", "5"),
+        ("/5/network", "5"),
+        ("/nowhere/1", '"nowhere"'),
+        ("/search?chain=5", "5"),
+        ("/search?chain=31337,5&tag=starred", "5"),
+    ],
+)
+def test_a_chain_that_is_not_indexed_is_said(api, path, named):
+    shown = api.get(path, headers={"Accept": "text/html"})
+    assert shown.status_code == 404
+    assert f"chain {named} is not indexed: name one of the indexed chains (31337)" in Page(shown.text).text
+    told = api.get(path, headers={"Accept": "application/json"})
+    assert (told.status_code, told.json()["code"]) == (404, "chain_not_indexed")
+
+
 def test_files_of_pages_are_kept_for_ever_by_their_hash(api):
     found = page(api, "/")
     paths = [it["href"] for it in found.of("link") if it["href"].startswith("/")] + found.attributes("src")
