@@ -70,11 +70,11 @@ def serve(
         report: Called with the URL once the service answers.
 
     Raises:
-        OlderSchemaError: The tables wait for `bilateral index schema`.
-        DatabaseUnavailableError: The database cannot be opened.
+        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none and `index` is None.
+        DatabaseUnavailableError: The database cannot be opened, or does not exist and `index` is None.
         BilateralError: Following a chain failed for good: see `follow_chains`.
     """
-    _prepare_database(settings)
+    _prepare_database(settings, creates=index is not None)
     runner: _One | _Several = _One(settings, report) if settings.workers == 1 else _Several(settings, report)
     follower = None if index is None else _Follower(replace(index, database=settings.database), runner.stop)
     if follower is not None:
@@ -91,11 +91,11 @@ def serve(
         raise follower.failure
 
 
-def _prepare_database(settings: ApiSettings) -> None:
-    """Create the tables of a new database, and refuse one of another version."""
+def _prepare_database(settings: ApiSettings, *, creates: bool) -> None:
+    """Create the tables of a new database, if chains will fill it; refuse one of another version."""
     from bilateral.index.database import open_database  # noqa: PLC0415  # slow to import
 
-    open_database(settings.database).dispose()
+    open_database(settings.database, creates=creates).dispose()
 
 
 def server_config(app: Any, settings: ApiSettings, **options: Any) -> uvicorn.Config:

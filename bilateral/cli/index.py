@@ -102,7 +102,7 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     settings = replace(settings, files=replace(settings.files, workers=count))
     stop = threading.Event()
     log_steps()
-    with open_index(database or settings.database) as engine:
+    with open_index(database or settings.database, creates=True) as engine:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         follow_chains(engine, settings, stop=stop, until_head=until_head)
@@ -289,16 +289,17 @@ def index_settings(
 
 
 @contextmanager
-def open_index(url: str | None) -> Iterator[Engine]:
+def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
     """Open the database of an index, and name its errors.
 
     Args:
         url: The SQLAlchemy URL; the default database if None.
+        creates: True to make a database that does not exist.
     """
     from bilateral.index.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
 
     with named_database_errors():
-        engine = open_database(url)
+        engine = open_database(url, creates=creates)
         try:
             yield engine
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
 
 import platformdirs
 from sqlalchemy import create_engine, event, make_url
@@ -12,13 +13,14 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index import schema
-from bilateral.index.errors import DatabaseUnavailableError, OlderSchemaError
-from bilateral.index.revisions import require_known_revision, stored_revision
+from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.revisions import require_current_revision, stored_revision
+from bilateral.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import URL, Connection, Engine
 
 _BUSY_SECONDS: Final = 30
 
@@ -62,33 +64,32 @@ def default_url() -> str:
     return f"sqlite:///{folder / 'index.sqlite'}"
 
 
-def open_database(url: str | None = None) -> Engine:
+def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
     """Open the database of an index, and create its tables if it has none.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`; the default database if left out.
+        creates: False to refuse a database that does not exist, or has no tables.
 
     Returns:
         The engine.
 
     Raises:
         InvalidArgumentError: The URL is malformed, or of another database.
-        OlderSchemaError: The tables wait for `bilateral index schema`.
+        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none and `creates` is False.
         NewerSchemaError: A newer version of this package made the tables.
-        DatabaseUnavailableError: The database cannot be opened.
+        DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
     """
-    engine = connect_engine(url)
+    engine = connect_engine(url, creates=creates)
     with snapshot(engine) as connection:  # it waits for nobody who writes
         revision = stored_revision(connection)
-    if revision is None:
+    if revision is None and creates:
         from bilateral.index.migrate import upgrade_within  # noqa: PLC0415  # slow, and for new databases only
 
         with engine.begin() as connection:
             upgrade_within(connection)
         return engine
-    require_known_revision(revision)
-    if revision != schema.REVISION:
-        raise OlderSchemaError(revision, schema.REVISION)
+    require_current_revision(revision)
     return engine
 
 
@@ -114,27 +115,23 @@ def upgrade(url: str | None = None) -> tuple[str | None, str]:
     return before, schema.REVISION
 
 
-def connect_engine(url: str | None = None) -> Engine:
+def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
     """Open a database, whatever its tables are.
 
     Args:
         url: See `open_database`.
+        creates: False to refuse a database that does not exist.
 
     Raises:
         InvalidArgumentError: The URL is malformed, or of another database.
-        DatabaseUnavailableError: The database cannot be opened.
+        DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
     """
+    parsed = parsed_url(url)
+    if not creates:
+        require_file(parsed)
     try:
-        parsed = make_url(url or default_url())
-    except ArgumentError:
-        raise InvalidArgumentError("the database is not a URL, such as sqlite:///index.sqlite") from None
-    if parsed.get_backend_name() == "postgresql":
-        parsed = parsed.set(drivername="postgresql+psycopg")
-    elif parsed.get_backend_name() != "sqlite":
-        raise InvalidArgumentError(f"the database is sqlite or postgresql, not {parsed.get_backend_name()}")
-    try:
-        if parsed.database and parsed.get_backend_name() == "sqlite":
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        if creates and (path := _file_of(parsed)) is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(parsed)
         if engine.dialect.name == "sqlite":
             _prepare_sqlite(engine, _BUSY_SECONDS if "timeout" not in parsed.query else None)
@@ -146,6 +143,50 @@ def connect_engine(url: str | None = None) -> Engine:
     except DBAPIError as problem:
         raise unavailable(problem) from None
     return engine
+
+
+def parsed_url(url: str | None) -> URL:
+    """Parse the URL of a database, and name its driver.
+
+    Args:
+        url: See `open_database`.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+    """
+    try:
+        parsed = make_url(url or default_url())
+    except ArgumentError:
+        raise InvalidArgumentError("the database is not a URL, such as sqlite:///index.sqlite") from None
+    backend = parsed.get_backend_name()
+    if backend not in ("postgresql", "sqlite"):
+        raise InvalidArgumentError(f"the database is sqlite or postgresql, not {backend}")
+    return parsed.set(drivername="postgresql+psycopg") if backend == "postgresql" else parsed
+
+
+def require_file(url: URL) -> None:
+    """Refuse a database of SQLite whose file does not exist: the driver would make an empty one.
+
+    Args:
+        url: The URL.
+
+    Raises:
+        DatabaseUnavailableError: The file does not exist.
+    """
+    path = _file_of(url)
+    if path is not None and not path.exists():
+        named = quoted(str(path))
+        raise DatabaseUnavailableError(f"the database {named} does not exist: bilateral index run makes it")
+
+
+def _file_of(url: URL) -> Path | None:
+    """Return the file of a database; None on PostgreSQL and in memory. SQLite takes a URI, too (`?uri=true`)."""
+    name = url.database or ""
+    if url.get_backend_name() != "sqlite" or url.query.get("mode") == "memory":
+        return None
+    is_uri = name.startswith("file:") and "uri" in url.query
+    path = unquote(urlsplit(name).path) if is_uri else name
+    return None if path in ("", ":memory:") else Path(path)
 
 
 def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:

@@ -5,25 +5,16 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy import create_engine, event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from bilateral.errors import InvalidArgumentError
-from bilateral.index import schema
-from bilateral.index.database import default_url, unavailable
-from bilateral.index.errors import (
-    DatabaseUnavailableError,
-    LargeAnswerError,
-    OlderSchemaError,
-    QueryTimeoutError,
-    ReadersBusyError,
-)
-from bilateral.index.revisions import require_known_revision, stored_revision
-from bilateral.text import quoted
+from bilateral.errors import BilateralError
+from bilateral.index.database import parsed_url, require_file, unavailable
+from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError
+from bilateral.index.revisions import require_current_revision, stored_revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,11 +94,11 @@ class Reader:
         except DBAPIError as problem:
             self._engine.dispose()
             raise unavailable(problem) from None
-        if revision != schema.REVISION:
+        try:
+            require_current_revision(revision)
+        except BilateralError:
             self._engine.dispose()
-            if revision is not None:
-                require_known_revision(revision)
-            raise OlderSchemaError(revision or "none", schema.REVISION)
+            raise
 
     @property
     def dialect(self) -> str:
@@ -185,24 +176,13 @@ def require_patience(connection: Connection) -> None:
 
 def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool) -> Engine:
     """Make an engine whose connections only read."""
-    try:
-        parsed = make_url(url or default_url())
-    except ArgumentError:
-        raise InvalidArgumentError("the database is not a URL, such as sqlite:///index.sqlite") from None
-    backend = parsed.get_backend_name()
-    if backend not in ("postgresql", "sqlite"):
-        raise InvalidArgumentError(f"the database is sqlite or postgresql, not {backend}")
-    if backend == "postgresql":
-        parsed = parsed.set(drivername="postgresql+psycopg")
-    elif parsed.database and not parsed.database.startswith("file:") and not Path(parsed.database).exists():
-        # The driver would make an empty file.
-        path = quoted(parsed.database)
-        raise DatabaseUnavailableError(f"the database {path} does not exist: bilateral index run makes it")
+    parsed = parsed_url(url)
+    require_file(parsed)
     options = {_BRIEF: is_brief}
     engine = create_engine(
         parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options
     )
-    (_prepare_sqlite if backend == "sqlite" else _prepare_postgresql)(engine, seconds)
+    (_prepare_sqlite if engine.dialect.name == "sqlite" else _prepare_postgresql)(engine, seconds)
     return engine
 
 

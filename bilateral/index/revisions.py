@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import inspect, text
 
 from bilateral.index import schema
-from bilateral.index.errors import NewerSchemaError
+from bilateral.index.errors import NewerSchemaError, OlderSchemaError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -28,3 +28,15 @@ def require_known_revision(revision: str | None) -> None:
     """
     if revision is not None and revision not in schema.REVISIONS:
         raise NewerSchemaError(revision, schema.REVISION)
+
+
+def require_current_revision(revision: str | None) -> None:
+    """Check that the tables have the version that this package needs.
+
+    Raises:
+        OlderSchemaError: They wait for `bilateral index schema`, or there are none.
+        NewerSchemaError: A newer version of this package made them.
+    """
+    require_known_revision(revision)
+    if revision != schema.REVISION:
+        raise OlderSchemaError(revision or "none", schema.REVISION)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,22 @@ from bilateral.index.database import open_database
 from bilateral.index.queries.search import search_agents
 from bilateral.index.queries.search_filters import AgentSearch
 from bilateral.index.readers import Reader
+
+OF_AN_INDEX = [
+    ["search"],
+    ["check", "server", "1"],
+    ["check", "client", "1"],
+    ["index", "status"],
+    ["index", "verify", "--rpc-url", "http://127.0.0.1:9"],
+    ["index", "rebuild", "--chain-id", "1"],
+    ["index", "analyse"],
+    ["trust", "explain", "1"],
+    ["buyer", "decide", "00", "--as", "upheld"],
+    ["buyer", "remove", "00"],
+    ["mcp"],
+    ["serve", "--no-index", "--port", "0"],
+]
+"""Commands that need an index, and make none."""
 
 
 @pytest.fixture(scope="module")
@@ -155,16 +173,27 @@ def test_a_chain_that_is_not_indexed_is_refused(refused, database, others):
     assert problem["message"] == "chain 5 is not indexed: name one of the indexed chains (31337)"
 
 
-def test_a_database_without_tables_is_refused(refused, tmp_path):
+@pytest.mark.parametrize("arguments", OF_AN_INDEX, ids=" ".join)
+def test_a_database_without_tables_is_refused_and_gets_none(refused, tmp_path, arguments):
     path = tmp_path / "x.sqlite"
     path.touch()
-    assert refused(11, "search", "--database", f"sqlite:///{path}")["reason"] == "older_schema"
+    assert refused(11, *arguments, "--database", f"sqlite:///{path}")["reason"] == "older_schema"
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == []
 
 
-@pytest.mark.parametrize("arguments", [["search"], ["check", "server", "1"], ["check", "client", "1"]], ids=" ".join)
-def test_a_database_that_does_not_exist_is_named_and_not_made(refused, tmp_path, arguments):
-    path = tmp_path / "mistyped.sqlite"
-    problem = refused(11, *arguments, "--database", f"sqlite:///{path}")
+@pytest.mark.parametrize("arguments", OF_AN_INDEX, ids=" ".join)
+@pytest.mark.parametrize("url", ["sqlite:///{}", "sqlite:///file:{}?uri=true"], ids=["path", "URI"])
+def test_a_database_that_does_not_exist_is_named_and_not_made(refused, tmp_path, arguments, url):
+    path = tmp_path / "folder" / "mistyped.sqlite"
+    problem = refused(11, *arguments, "--database", url.format(path))
     assert problem["reason"] == "database_unavailable"
     assert problem["message"] == f'the database "{path}" does not exist: bilateral index run makes it'
-    assert not path.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_default_database_is_not_made_by_commands_that_read(refused, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    path = tmp_path / "bilateral" / "index.sqlite"
+    assert f'"{path}" does not exist' in refused(11, "index", "status")["message"]
+    assert list(tmp_path.iterdir()) == []

@@ -226,6 +226,7 @@ def test_an_unknown_setting_is_named(grown, tmp_path):
 
 @pytest.mark.parametrize("command", ["run", "verify"])
 def test_an_unreachable_node_is_named(record, database, command):
+    open_database(database).dispose()
     arguments = (command, "--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database)
     code, _, told = bilateral(*arguments)
     assert code == 5

@@ -47,7 +47,10 @@ def open_once_read(fifo, process):
 def test_a_command_that_is_interrupted_while_it_reads_reviews_ends_with_code_130(words, tmp_path):
     cases = tmp_path / "cases.json"
     os.mkfifo(cases)
-    place = f"sqlite:///{tmp_path / 'index.sqlite'}" if words[0] == "index" else str(tmp_path)
+    place = str(tmp_path)
+    if words[0] == "index":
+        place = f"sqlite:///{tmp_path / 'index.sqlite'}"
+        open_database(place).dispose()
     command = [COMMAND[0], *words, place, *(["--out", str(tmp_path)] if words[0] == "trust" else []), "--json"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen([*command, "--reviews", str(cases)], **pipes)  # noqa: S603  # ours
