@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 PORT: Final = 8004
 
+_MAPPED_PREFIX: Final = 96
+"""The bits before an IPv4 address that IPv6 carries (`::ffff:0:0/96`)."""
+
 
 @dataclass(frozen=True)
 class ApiSettings:
@@ -77,7 +80,7 @@ class ApiSettings:
 
     @property
     def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """The networks of trusted proxies.
+        """The networks of trusted proxies. One of IPv4 that IPv6 carries is that of IPv4.
 
         Raises:
             InvalidArgumentError: One is not an address or a network.
@@ -85,10 +88,18 @@ class ApiSettings:
         found = []
         for text in self.trusted_proxies:
             try:
-                found.append(ip_network(text))
+                found.append(_plain(ip_network(text)))
             except ValueError:
                 raise InvalidArgumentError(f"the proxy {text!r} is not an address or a network") from None
         return tuple(found)
+
+
+def _plain(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+    """Return a network, as that of IPv4 if IPv6 carries it: the guard compares addresses in this form."""
+    carried = getattr(network.network_address, "ipv4_mapped", None)
+    if carried is None or network.prefixlen < _MAPPED_PREFIX:
+        return network
+    return ip_network((carried, network.prefixlen - _MAPPED_PREFIX))
 
 
 def read_api_settings(path: Path | None, **given: Any) -> ApiSettings:

@@ -85,6 +85,24 @@ def test_the_last_address_that_is_not_a_proxy_is_the_clients(forwarded, address,
     assert client_address(scope, networks).removeprefix("::ffff:") == address
 
 
+@pytest.mark.parametrize("peer", ["10.0.0.1", "::ffff:10.0.0.1", "::FFFF:a00:1"])
+@pytest.mark.parametrize(
+    ("proxy", "is_trusted"),
+    [
+        ("10.0.0.1", True),
+        ("::ffff:10.0.0.1", True),
+        ("::ffff:10.0.0.0/127", True),
+        ("::ffff:10.0.0.0/128", False),
+        ("::ffff:0:0/96", True),
+        ("::/0", False),
+    ],
+)
+def test_a_proxy_is_trusted_however_its_ipv4_address_is_written(proxy, is_trusted, peer):
+    scope = {"client": (peer, 1), "headers": [(b"x-forwarded-for", b"192.0.2.7")]}
+    networks = ApiSettings(trusted_proxies=(proxy,)).proxy_networks
+    assert client_address(scope, networks) == ("192.0.2.7" if is_trusted else peer)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
