@@ -128,14 +128,14 @@ class Checked:
         """
         chains = chains_of(registries, chain_id)
         plan_by_values(connection)
-        parts, size = [], 0
-        for root in self._roots:
+        parts = [b'{"data":{', b"}}"]
+        for number, root in enumerate(self._roots):
             root.require_block(connection, chains)
-            parts.append(f'"{root.key}":{root.answer(connection, chains)}')
-            size += len(parts[-1])
-            if size > MOST_BYTES:
+            key = f'{"," if number else ""}"{root.key}":'.encode()
+            parts[-1:-1] = key, root.answer(connection, chains)
+            if sum(map(len, parts)) > MOST_BYTES:
                 raise LargeAnswerError(MOST_BYTES)
-        return f'{{"data":{{{",".join(parts)}}}}}'.encode()
+        return b"".join(parts)
 
     def _root_fields(self) -> Iterator[Root]:
         """Yield the fields at the root."""

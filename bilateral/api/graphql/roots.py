@@ -39,7 +39,7 @@ class Root(ABC):
         """
 
     @abstractmethod
-    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> str:
+    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
         """Return the field's value as JSON."""
 
 
@@ -49,9 +49,9 @@ class Known(Root):
 
     value: Any
 
-    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> str:  # noqa: ARG002  # see the base
+    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:  # noqa: ARG002  # see the base
         """See `Root.answer`."""
-        return msgspec.json.encode(self.value).decode()
+        return msgspec.json.encode(self.value)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class One(_AtBlock):
     selection: tuple[Selected, ...]
     entity_id: str
 
-    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> str:
+    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
         """See `Root.answer`."""
         return read_one(connection, chains, self.entity, self.selection, self.entity_id)
 
@@ -117,7 +117,7 @@ class Many(_AtBlock):
     selection: tuple[Selected, ...]
     page: Page
 
-    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> str:
+    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
         """See `Root.answer`."""
         return read_list(connection, chains, self.entity, self.selection, self.page)
 
@@ -132,11 +132,11 @@ class Meta(_AtBlock):
 
     names: Mapping[str, Any] = field(default_factory=dict)
 
-    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> str:
+    def answer(self, connection: Connection, chains: Sequence[ChainRegistries]) -> bytes:
         """See `Root.answer`."""
         heads = _heads(connection, chains)
         if not heads:
-            return "null"
+            return b"null"
         last = min(heads, key=lambda it: it.block_time)
         block = {
             "hash": f"0x{last.block_hash.hex()}",
@@ -147,7 +147,7 @@ class Meta(_AtBlock):
         }
         deployment = "bilateral-" + "-".join(str(it.chain_id) for it in heads)
         found = {"block": block, "deployment": deployment, "hasIndexingErrors": False, "__typename": "_Meta_"}
-        return msgspec.json.encode(_picked(found, self.names)).decode()
+        return msgspec.json.encode(_picked(found, self.names))
 
 
 def _picked(values: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:

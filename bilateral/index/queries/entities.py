@@ -82,7 +82,7 @@ def read_list(
     entity: str,
     selection: Sequence[Selected],
     page: Page,
-) -> str:
+) -> bytes:
     """Return a list of entities as JSON, by one statement: each row is an entity.
 
     Args:
@@ -110,15 +110,15 @@ def read_list(
     return _listed(it for (it,) in found)
 
 
-def _listed(entries: Iterable[str | None]) -> str:
+def _listed(entries: Iterable[str | None]) -> bytes:
     """Return a JSON list of entries. SQLite makes them one by one, so too large a list ends before it takes memory."""
-    texts, size = [], 0
+    encoded, size = [], 1
     for it in entries:
-        texts.append(it or "null")
-        size += len(texts[-1])
+        encoded.append((it or "null").encode())
+        size += len(encoded[-1]) + 1  # with the sign behind it
         if size > MOST_BYTES:
             raise LargeAnswerError(MOST_BYTES)
-    return f"[{','.join(texts)}]"
+    return b"[%b]" % b",".join(encoded)
 
 
 def read_one(
@@ -127,7 +127,7 @@ def read_one(
     entity: str,
     selection: Sequence[Selected],
     entity_id: str,
-) -> str:
+) -> bytes:
     """Return one entity as JSON, by one statement; `null` if there is none.
 
     Args:
@@ -142,7 +142,7 @@ def read_one(
     rows.conditions.append(rows.value("id").test(scope.dialect, "", entity_id))
     shown = _Assembly(scope, selection).object(rows, selection)
     found = connection.execute(select(cast(shown, Text)), execution_options=_COMPILED).scalar_one()
-    return "null" if found is None else str(found)
+    return b"null" if found is None else str(found).encode()
 
 
 def _rows_of(rows: Rows, statement: Select[Any]) -> Select[Any]:

@@ -12,10 +12,12 @@ import pytest
 from sqlalchemy import make_url
 
 from bilateral.api.graphql import execution
+from bilateral.api.graphql.execution import Checked, GraphqlRequest
 from bilateral.index.errors import LargeAnswerError
 from bilateral.index.queries import entities
 from bilateral.index.queries.entities import Page, Selected, read_list
 from bilateral.index.queries.entities_rows import chains_of
+from bilateral.index.readers import Reader
 from tests.api.world import CHAIN_ID, served
 
 MANY_TIMES = (
@@ -37,7 +39,7 @@ def test_list_that_is_too_large_ends_at_the_entry_that_is_too_much(api_reader, r
     selection = (Selected("id", "id"),)
     with api_reader.connect() as connection:
         listed = read_list(connection, chains, "Agent", selection, Page(first=3))
-        size = len(listed) - len("[,,]")
+        size = len(listed)
         monkeypatch.setattr(entities, "MOST_BYTES", size)
         assert read_list(connection, chains, "Agent", selection, Page(first=3)) == listed
         monkeypatch.setattr(entities, "MOST_BYTES", size - 1)
@@ -45,15 +47,47 @@ def test_list_that_is_too_large_ends_at_the_entry_that_is_too_much(api_reader, r
             read_list(connection, chains, "Agent", selection, Page(first=3))
 
 
-def test_sqlite_ends_an_entry_that_is_too_large(api_sqlite, api_settings, tmp_path):
+def described(api_sqlite, tmp_path, description):
+    """Return a copy of the index in which the file of one agent has another description."""
     path = Path(shutil.copy(make_url(api_sqlite).database, tmp_path))
     with sqlite3.connect(path) as connection:
-        name = "Weather Oracle"
         changed = connection.execute(
-            "UPDATE registration_file SET description = ? WHERE name = ?", ("x" * 1_000_000, name)
+            "UPDATE registration_file SET description = ? WHERE name = ?", (description, "Weather Oracle")
         )
         assert changed.rowcount == 1
     connection.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ agents(first: 3) { id registrationFile { description } } }",
+        '{ agent(id: "31337:1") { registrationFile { description } } }',
+        '{ one: agent(id: "31337:1") { registrationFile { description } } __typename _meta { block { number } } }',
+    ],
+    ids=["list", "entity", "several fields"],
+)
+@pytest.mark.parametrize("letter", ["x", "é", "天", "😀"], ids=["1 byte", "2 bytes", "3 bytes", "4 bytes"])
+def test_the_limit_counts_the_bytes_of_the_whole_answer(api_sqlite, registries, tmp_path, monkeypatch, text, letter):
+    reader = Reader(f"sqlite:///{described(api_sqlite, tmp_path, letter * 1_000)}")
+    checked = Checked(GraphqlRequest(text, {}))
+
+    def answer(limit):
+        for module in (entities, execution):
+            monkeypatch.setattr(module, "MOST_BYTES", limit)
+        return reader.read(checked.answer, registries, CHAIN_ID)
+
+    whole = answer(10**6)
+    assert letter * 1_000 in whole.decode()
+    assert answer(len(whole)) == whole
+    with pytest.raises(LargeAnswerError, match=f"more than {len(whole) - 1} bytes"):
+        answer(len(whole) - 1)
+    reader.close()
+
+
+def test_sqlite_ends_an_entry_that_is_too_large(api_sqlite, api_settings, tmp_path):
+    path = described(api_sqlite, tmp_path, "x" * 1_000_000)
     with served(replace(api_settings, database=f"sqlite:///{path}")) as url:
         answer = httpx.post(f"{url}/graphql/31337", json={"query": MANY_TIMES}, timeout=300).json()
     assert "the answer has more than 33554432 bytes" in answer["errors"][0]["message"]
