@@ -1,0 +1,234 @@
+"""The parts of the third author's families: members, the ways of their first money, agents, cover and praise."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_Item = TypeVar("_Item")
+
+
+def happens(world: World, share: float) -> bool:
+    """Return True in a share of the calls."""
+    return bool(world.random.random() < share)
+
+
+def some(world: World, items: Sequence[_Item], share: float) -> list[_Item]:
+    """Return a random part of a sequence, at least one item."""
+    return [item for item in items if happens(world, share)] or [items[int(world.random.integers(len(items)))]]
+
+
+def born(world: World, attack: Attack, count: int, between: tuple[float, float], **truth: Any) -> list[Account]:
+    """Return new accounts of an attacker in the order of their births, without funds.
+
+    Args:
+        world: The world.
+        attack: The attack.
+        count: Their number.
+        between: The earliest and the latest birth.
+        truth: The truth about them, if it is not the usual one.
+    """
+    draw, out = world.random, []
+    for at in np.sort(draw.uniform(*between, count)):
+        character = {
+            "role": "sybil",
+            "bias": float(draw.normal(0, 6)),
+            "quality": float(draw.uniform(60, 98)),
+            "community": int(draw.integers(world.settings.communities)),
+        }
+        out.append(world.account(float(at), attack=attack.number, **{**character, **truth}))
+    return out
+
+
+def funded(
+    world: World,
+    attack: Attack,
+    count: int,
+    between: tuple[float, float],
+    way: Callable[[World, list[Account]], None],
+    **truth: Any,
+) -> list[Account]:
+    """Return new accounts of an attacker in the order of their births, with funds.
+
+    Args:
+        world: The world.
+        attack: The attack.
+        count: Their number.
+        between: The earliest and the latest birth.
+        way: The way of their first money.
+        truth: The truth about them, if it is not the usual one.
+    """
+    out = born(world, attack, count, between, **truth)
+    way(world, out)
+    return out
+
+
+def alone(world: World, members: list[Account]) -> None:
+    """Fund members as honest accounts are funded."""
+    for one in members:
+        world.fund(one)
+
+
+def from_one_exchange(world: World, members: list[Account]) -> None:
+    """Fund members from one exchange, shortly before their births."""
+    exchange = world.exchanges[world.random.integers(len(world.exchanges))]
+    for one in members:
+        world.transfer(exchange, one, _first_amount(world), one.born - world.random.uniform(600, 7200))
+
+
+def by_mules(world: World, members: list[Account]) -> None:
+    """Fund one to three members each from a mule, a third of which are two deep."""
+    draw, place = world.random, 0
+    while place < len(members):
+        count = int(draw.integers(1, 4))
+        group = members[place : place + count]
+        place += count
+        at = group[0].born - draw.uniform(2, 36) * HOUR
+        source = mule(world, group[0].attack, at - HOUR)
+        if happens(world, 0.33):
+            source = mule(world, group[0].attack, at, source)
+        for one in group:
+            world.transfer(source, one, _first_amount(world), one.born - draw.uniform(300, HOUR))
+
+
+def by_peeling(world: World, members: list[Account]) -> None:
+    """Fund members along a chain of mules. Each pays one member and hands the rest on."""
+    draw, count = world.random, len(members)
+    source = mule(world, members[0].attack, members[0].born - 8 * HOUR, amount=30.0 * count)
+    for place, one in enumerate(members):
+        at = one.born - draw.uniform(300, 1200)
+        world.transfer(source, one, _first_amount(world), at)
+        if place < count - 1:
+            later = min(at + draw.uniform(60, HOUR), members[place + 1].born - 1300)
+            source = mule(world, one.attack, later, source, 25.0 * (count - place))
+
+
+def by_chain(world: World, members: list[Account]) -> None:
+    """Fund the first member, and let each hand the rest on to the next."""
+    draw, count = world.random, len(members)
+    world.fund(members[0], amount=20.0 * count)
+    for place in range(1, count):
+        source, one = members[place - 1], members[place]
+        at = draw.uniform(max(source.born, one.born - DAY), one.born)
+        world.transfer(source, one, 20 * (count - place) * draw.uniform(0.9, 1), at)
+
+
+def by_tree(world: World, members: list[Account]) -> None:
+    """Fund the first member, and let each fund two others."""
+    draw, count = world.random, len(members)
+    world.fund(members[0], amount=20.0 * count)
+    for place in range(1, count):
+        source, one = members[(place - 1) // 2], members[place]
+        at = draw.uniform(max(source.born, one.born - DAY), one.born)
+        world.transfer(source, one, 20 * count / (place + 1) * draw.uniform(0.8, 1), at)
+
+
+def mule(world: World, attack: int, at: float, source: Account | None = None, amount: float | None = None) -> Account:
+    """Return a new account that money passes through.
+
+    Args:
+        world: The world.
+        attack: The number of the attack.
+        at: The time of its first money.
+        source: The account that funds it; an exchange if None.
+        amount: The amount; a drawn one if None.
+    """
+    out = world.account(at, role="mule", attack=attack)
+    if source is None:
+        source = world.exchanges[world.random.integers(len(world.exchanges))]
+    world.transfer(source, out, world.random.lognormal(4, 0.6) if amount is None else amount, at)
+    return out
+
+
+def bad_agent(
+    world: World, owner: Account, quality: tuple[float, float] = (20, 50), at: float | None = None, **other: Any
+) -> Agent:
+    """Return a new agent of an attacker.
+
+    Args:
+        world: The world.
+        owner: The owner.
+        quality: The lowest and the highest quality.
+        at: The time of registration; within a day after the owner's birth if None.
+        other: More facts about the agent.
+    """
+    when = owner.born + world.random.uniform(600, DAY) if at is None else at
+    value = world.random.uniform(*quality)
+    about = {"community": owner.community, "role": "beneficiary", "attack": owner.attack}
+    return world.agent(owner, when, value, **about, **other)
+
+
+def live(world: World, one: Account, mean: float, stop: float | None = None) -> None:
+    """Let a member use honest agents, chosen as honest clients choose.
+
+    Args:
+        world: The world.
+        one: The member.
+        mean: The mean number of interactions.
+        stop: The latest time; the world's end if None.
+    """
+    draw, stop = world.random, world.end if stop is None else stop
+    popularity = np.array([agent.popularity for agent in world.servers])
+    near = np.array([agent.community == one.community for agent in world.servers]) * popularity
+    for _ in range(draw.poisson(mean)):
+        weight = near if happens(world, 0.7) else popularity
+        agent = world.servers[draw.choice(len(weight), p=weight / weight.sum())]
+        start = max(one.born, agent.ts) + 600
+        if start < stop:
+            world.meet(one, agent, world.time(start, stop))
+    if happens(world, 0.15):
+        other = world.honest[draw.integers(len(world.honest))]
+        world.transfer(one, other, draw.lognormal(2, 1), world.time(one.born, stop))
+
+
+def served(world: World, agent: Agent, mean: float, start: float | None = None, stop: float | None = None) -> None:
+    """Let honest clients use an agent of an attacker, and say what they found.
+
+    Args:
+        world: The world.
+        agent: The agent.
+        mean: The mean number of interactions.
+        start: The earliest time; the agent's registration if None.
+        stop: The latest time; the world's end if None.
+    """
+    start = (agent.ts if start is None else max(start, agent.ts)) + 600
+    stop = world.end if stop is None else stop
+    if start >= stop:
+        return
+    for _ in range(world.random.poisson(mean)):
+        when = world.time(start, stop)
+        clients = [one for one in world.honest if one.born < when - 600]
+        if clients:
+            world.meet(clients[world.random.integers(len(clients))], agent, when)
+
+
+def claim(world: World, one: Account, agent: Agent, value: float, at: float, **share: float) -> None:
+    """Let a member give false feedback, after both it and the agent are there.
+
+    Args:
+        world: The world.
+        one: The member.
+        agent: The agent.
+        value: The value.
+        at: The time, if it is late enough.
+        share: `paid` is the share of payments (0), `proven` that of proofs of payments (0.5).
+    """
+    draw = world.random
+    at = max(at, max(one.born, agent.ts) + draw.uniform(600, 2 * DAY))
+    at = min(at, world.end - draw.uniform(0, DAY))
+    proof = None
+    if happens(world, share.get("paid", 0.0)):
+        proof = world.pay(one, agent, draw.lognormal(-1.5, 1), at - draw.uniform(30, 500))
+    proof = proof if happens(world, share.get("proven", 0.5)) else None
+    world.say(one, agent, value, at, proof=proof, attack=one.attack)
+
+
+def _first_amount(world: World) -> float:
+    """Return the amount of a member's first money."""
+    return float(world.random.lognormal(2.6, 0.7))
