@@ -24,16 +24,10 @@ from bench.trust import formulas, hop, otc, page, study
 from bench.trust.claims import price, sybil_networks
 from bench.trust.paths import paths
 from bench.trust.speed import speed
+from bench.trust.worlds.kinds import KINDS
 
-_SEEDS: Final = {
-    "visible": range(1001, 1004),
-    "seen": range(1011, 1014),
-    "watched": range(1021, 1024),
-    "latest": range(1051, 1054),
-    "newest": range(1061, 1064),
-    "fresh": range(1071, 1074),
-    "strange": range(1081, 1084),
-}
+_UNSEEN: Final = ("first author", "second author", "third author")
+"""The kinds of worlds of the first run."""
 
 
 def worlds(console: Console, before: dict[str, Any]) -> dict[str, Any]:
@@ -44,9 +38,9 @@ def worlds(console: Console, before: dict[str, Any]) -> dict[str, Any]:
         before: The recorded figures, of which those of the first run stay.
     """
     out: dict[str, Any] = {"sets": {}}
-    for kind, seeds in _SEEDS.items():
-        console.print(f"worlds with {kind} families")
-        out["sets"][kind] = study.study(kind, seeds)
+    for kind in KINDS:
+        console.print(f"worlds: {kind}")
+        out["sets"][kind] = study.study(kind)
     out["honest"] = study.honest_only(range(1031, 1034))
     out["rotated"] = study.rotated(range(1041, 1043))
     out["claims"] = sybil_networks()
@@ -61,12 +55,13 @@ def first_run(figures: dict[str, Any]) -> None:
     Args:
         figures: The recorded figures, which are added to.
     """
-    if "fourth run" in figures["worlds"]:
-        raise SystemExit(f"the first run was on {figures['worlds']['fourth run']['date']}: it cannot be repeated")
-    found = study.study("strange", _SEEDS["strange"])
-    today = datetime.now(UTC).date().isoformat()
-    figures["worlds"]["fourth run"] = {"date": today, "set": found}
-    figures["worlds"]["sets"]["strange"] = found
+    for kind in _UNSEEN:
+        if f"{kind} run" in figures["worlds"]:
+            raise SystemExit(f"the first run was on {figures['worlds'][f'{kind} run']['date']}: it cannot be repeated")
+    for kind in _UNSEEN:
+        found = study.study(kind)
+        figures["worlds"][f"{kind} run"] = {"date": datetime.now(UTC).date().isoformat(), "set": found}
+        figures["worlds"]["sets"][kind] = found
 
 
 def real(folder: Path, console: Console) -> dict[str, Any]:

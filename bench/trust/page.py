@@ -13,21 +13,12 @@ from bench.trust.acceptance import MEASURES, acceptance, bracketed, of_flagged, 
 from bench.trust.claims import evasion
 from bench.trust.plots import plots
 from bench.trust.study import interval
+from bench.trust.worlds.kinds import KINDS
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs/trust.md"
 FIGURES: Final = Path(__file__).parent / "figures.json"
 HEADING: Final = "## Figures\n"
-
-_WORLDS: Final = {
-    "visible": "families that everybody knows",
-    "seen": "families of our own, looked at while the engine was built",
-    "watched": "families written after the first engine, and watched since",
-    "latest": "families written before the ranking was learned, measured now",
-    "newest": "families written before honest accounts were born until the end, measured now",
-    "fresh": "families written before the ranking was trained on more structures, measured now",
-    "strange": "families written last, measured now",
-}
 
 
 def recorded() -> dict[str, Any]:
@@ -67,11 +58,11 @@ def section(figures: dict[str, Any]) -> str:
         *acceptance(figures),
         *_first_run(worlds),
     ]
-    for kind, about in _WORLDS.items():
-        lines += ["", f"### Worlds with {about}", "", *_methods(worlds["sets"][kind])]
+    for kind, kept in KINDS.items():
+        lines += ["", f"### Worlds with {kept.about}", "", *_methods(worlds["sets"][kind])]
     lines += ["", "![Recall by family](trust-families.svg)", "", "### By family, recall at 1 % false positives", ""]
     lines += ["| family | kind | recall | networks found |", "|---|---|---:|---:|"]
-    for kind in _WORLDS:
+    for kind in KINDS:
         for name, row in worlds["sets"][kind].items():
             if name.startswith("family "):
                 cells = f"{np.mean(row['recall at 1 %']):.2f} | {np.mean(row['networks found']):.2f}"

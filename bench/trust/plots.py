@@ -6,18 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.trust.study import interval
+from bench.trust.worlds.kinds import KINDS
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
-
-_COLOURS: Final = {
-    "visible": "#4477aa",
-    "seen": "#228833",
-    "watched": "#ccbb44",
-    "latest": "#ee6677",
-    "newest": "#aa3377",
-    "fresh": "#66ccee",
-    "strange": "#bbbbbb",
-}
 
 Bar = tuple[str, tuple[float, float, float], str]
 
@@ -30,16 +21,20 @@ def plots(figures: dict[str, Any]) -> None:
     """
     sets = figures["worlds"]["sets"]
     families: list[Bar] = [
-        (name[7:].replace("_", " "), interval(row["recall at 1 %"]), colour)
-        for kind, colour in _COLOURS.items()
+        (name[7:].replace("_", " "), interval(row["recall at 1 %"]), about.colour)
+        for kind, about in KINDS.items()
         for name, row in sets[kind].items()
         if name.startswith("family ")
     ]
-    title = "Recall: blue visible, green seen, yellow watched, red latest, purple newest, cyan fresh, grey rest"
-    _draw("trust-families", title, "recall at 1 %", families)
+    _draw(
+        "trust-families",
+        "Recall by family, in the order and with the colours of the next plot",
+        "recall at 1 %",
+        families,
+    )
     methods: list[Bar] = [
-        (f"{name}, {kind}", interval(row["AUC"]), colour)
-        for kind, colour in _COLOURS.items()
+        (f"{name}, {kind}", interval(row["AUC"]), about.colour)
+        for kind, about in KINDS.items()
         for name, row in sets[kind].items()
         if not name.startswith(("family ", "without "))
     ]

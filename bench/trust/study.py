@@ -2,74 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from bench.trust.baselines import baselines
 from bench.trust.measures import Truth, ranking, scoring, threshold
-from bench.trust.worlds.attacks import FAMILIES, VISIBLE
-from bench.trust.worlds.fresh import FRESH
 from bench.trust.worlds.honest import honest_world
-from bench.trust.worlds.latest import LATEST
-from bench.trust.worlds.newest import NEWEST
-from bench.trust.worlds.strange import STRANGE
-from bench.trust.worlds.watched import WATCHED
+from bench.trust.worlds.kinds import KINDS
 from bilateral.trust.arrays import Floats
 from bilateral.trust.engine import Engine
 
 Row = dict[str, float]
-
-SIZES: Final = (5, 10, 20)
-PLENTY: Final = {"retaliation": (6,), "self_rating": (8,), "framing": (8,)}
-
-SETS: Final[dict[str, tuple[str, ...]]] = {
-    "visible": VISIBLE,
-    "seen": tuple(name for name in FAMILIES if name not in VISIBLE),
-    "watched": tuple(WATCHED),
-    "latest": tuple(LATEST),
-    "newest": tuple(NEWEST),
-    "fresh": tuple(FRESH),
-    "strange": tuple(STRANGE),
-}
-"""The families of each kind of world."""
 
 
 def run(kind: str, seed: int) -> tuple[Engine, Truth]:
     """Build a world and analyse it.
 
     Args:
-        kind: One of `SETS`.
+        kind: One of `KINDS`.
         seed: The seed.
     """
-    made = honest_world(seed)
-    every = {**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH, **STRANGE}
-    for family in SETS[kind]:
-        for size in PLENTY.get(family, SIZES):
-            every[family](made, made.begin(family, size))
-    tables, truth = made.tables()
+    tables, truth = KINDS[kind].world(seed).tables()
     engine = Engine().fit(tables)
     return engine, Truth.of(engine, truth)
 
 
-def study(kind: str, seeds: range) -> dict[str, dict[str, list[float]]]:
+def study(kind: str) -> dict[str, dict[str, list[float]]]:
     """Return the measures of each method over several worlds.
 
     Args:
-        kind: One of `SETS`.
-        seeds: The seeds.
+        kind: One of `KINDS`.
 
     Returns:
         For "Bilateral", for each baseline and for each family, the values of each measure, one a world.
     """
     out: dict[str, dict[str, list[float]]] = {}
-    for seed in seeds:
+    for seed in KINDS[kind].seeds:
         engine, truth = run(kind, seed)
         total = engine.suspicion_.total
         _add(out, "Bilateral", {**ranking(total, truth), **threshold(engine, truth), **scoring(engine, truth)})
         for name, score in baselines(engine.context_).items():
             _add(out, name, ranking(_finite(score), truth))
-        for family in SETS[kind]:
+        for family in KINDS[kind].families:
             _add(out, f"family {family}", ranking(total, truth, frozenset({family})))
         for group in sorted({name for name in truth.group if name}):
             without = Truth(**{**vars(truth), "judged": truth.judged & (np.array(truth.group) != group)})
