@@ -54,7 +54,8 @@ DETECTORS: Final = tuple(
             "links",
             "rater and rated with one owner, wallet, operator or source of funds, or paid by the rated",
             "money off chain; an agent left for good with an account of another source of funds; a wallet that is "
-            "changed later",
+            "changed later; gifts for praise up to 12 points above what five others say who paid or judge several "
+            "subjects",
         ),
         (
             "wash payments",

@@ -40,7 +40,10 @@ class Status(StrEnum):
 
 
 _LEAST: Final = 0.2
-"""The least weight of an opinion whose rater is odd by weak signs alone. Others can make honest raters look odd."""
+"""The least weight of an opinion whose rater is odd by weak signs alone. Others can make honest raters look odd.
+
+It is less as far as the owner of the subject is odd, too, so that many odd raters lift no odd owner.
+"""
 
 _TELLS: Final = 0.25
 """The weight of a rater from which its opinions tell that a subject changed: more than that of the oddest."""
@@ -122,7 +125,7 @@ def _scored(context: Context, found: Suspicion, rows: Ints, raters: Ints, minimu
     percent = opinions.percent[rows]
     trust, removed, contested = _weights(context, found, rows)
     bias = BiasModel(iterations=4).fit(rater, subject, percent, trust, ledger.accounts, size).bias_
-    telling = np.flatnonzero((trust > 0) & (_believed(found) >= _TELLS)[rater] & ~found.flagged[rater])
+    telling = np.flatnonzero((trust > 0) & (_usual(found) ** 2 >= _TELLS)[rater] & ~found.flagged[rater])
     values = percent[telling] - 0.7 * bias[rater[telling]]
     heard = _heard(subject[telling], rater[telling], trust[telling], ledger.accounts)
     trust *= _lasting(subject, telling, values, trust, heard, minimum)
@@ -167,14 +170,14 @@ def _weights(context: Context, found: Suspicion, rows: Ints) -> tuple[Floats, Fl
         group_sums(marked / repeats, subject, size) / every for marked in (doubted, doubted & (own | found.own[rows]))
     )
     trust /= np.sqrt(repeats)
-    trust *= _believed(found)[rater]
+    usual = _usual(found)
+    trust *= np.maximum(usual[rater] ** 2, (_LEAST * usual)[ledger.subject_account][subject])
     return trust, removed, by_itself >= _CONTESTED
 
 
-def _believed(found: Suspicion) -> Floats:
-    """Return the weight of each account's opinions by weak signs."""
-    weight: Floats = np.maximum((1 - found.odd / MOST) ** 2, _LEAST).astype(np.float32)
-    return weight
+def _usual(found: Suspicion) -> Floats:
+    """Return how usual each account is by weak signs, from 0 to 1."""
+    return np.asarray(1 - found.odd / MOST, np.float32)
 
 
 def _heard(subject: Ints, rater: Ints, trust: Floats, accounts: int) -> Floats:

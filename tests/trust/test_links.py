@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bilateral.trust.detectors.links import Links
 from tests.trust.conftest import moves, names
 
@@ -46,6 +48,30 @@ def test_money_from_the_rated_to_raters_is_found(market):
     assert "sent them money" in findings[0].sentence
     assert names(context, findings[0].actors) == {f"client{number}" for number in range(4)}
     assert moves(market, context, findings[0]) == {("crook", f"client{number}") for number in range(4)}
+
+
+def rewarded(market, praise, others):
+    """Let agent 99 send money to four clients who praise it, beside others who pay and say 80, or complain."""
+    market.agent(99, "shop", ts=50.0)
+    for number in range(4):
+        market.transfer("shop", f"client{number}", 2.0, 30000.0)
+        market.feedback(f"client{number}", 99, praise, 31000.0 + number)
+    for number in range(others):
+        market.payment(f"client{10 + number}", "shop", 99, 1.0, 32000.0)
+        market.feedback(f"client{10 + number}", 99, 80, 32010.0 + number)
+    market.feedback("client50", 99, 5, 33000.0)
+    return [one for one in found(market)[1] if "sent them money" in one.sentence]
+
+
+@pytest.mark.parametrize(("praise", "others", "count"), [(92, 5, 0), (93, 5, 1), (92, 4, 1)])
+def test_money_to_customers_who_say_what_five_others_say_blames_nobody(market, praise, others, count):
+    assert len(rewarded(market, praise, others)) == count
+
+
+def test_fresh_accounts_without_payments_do_not_make_a_bribe_look_like_a_refund(market):
+    for number in range(9):
+        market.feedback(f"fresh{number}", 99, 100, 32000.0 + number)
+    assert len(rewarded(market, 100, 0)) == 1
 
 
 def test_a_gift_from_raters_to_a_rival_does_not_frame_the_rival(market):

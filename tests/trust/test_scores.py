@@ -74,6 +74,17 @@ def test_honest_raters_who_look_odd_still_make_a_score(market):
     assert scored(engine.context_, odd(engine, clients, 1.0))[1] == "ok"
 
 
+@pytest.mark.parametrize(("share", "status"), [(0.5, "ok"), (0.9, "thin evidence")])
+def test_many_odd_raters_do_not_lift_an_odd_owner(market, share, status):
+    paid(market, 30)
+    engine = Engine().fit(market.tables())
+    raters = odd(engine, [f"client{number}" for number in range(30)], 1.0)
+    owner = odd(engine, ["honest"], share)
+    found = replace(raters, odd=np.maximum(raters.odd, owner.odd))
+    assert scored(engine.context_, raters)[1] == "ok"
+    assert scored(engine.context_, found)[1] == status
+
+
 def test_odd_empty_accounts_do_not_let_other_odd_raters_look_usual(market, monkeypatch):
     for number in range(400):
         market.feedback(f"empty{number}", number % 20 + 1, 80, 90000.0 + number)

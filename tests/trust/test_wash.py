@@ -99,5 +99,19 @@ def test_money_returns_within_thirty_days(market, pause, count):
     assert fit(market)[1].returned_.sum() == count
 
 
+@pytest.mark.parametrize(("said", "also", "count"), [(49, None, 0), (50, None, 1), (49, 90, 1)])
+def test_a_refund_after_low_feedback_alone_blames_nobody(market, said, also, count):
+    market.agent(99, "shop")
+    for number in range(4):
+        market.payment(f"buyer{number}", "shop", 99, 1.0, 900.0)
+        market.feedback(f"buyer{number}", 99, said, 960.0)
+        if also is not None:
+            market.feedback(f"buyer{number}", 99, also, 990.0)
+        market.transfer("shop", f"buyer{number}", 1.0, 1000.0 + number)
+    detector = fit(market)[1]
+    assert len(detector.findings_) == count
+    assert detector.returned_.sum() == 4  # to a buyer's record it is money that came back
+
+
 def test_no_payments_give_no_finding(market):
     assert fit(market)[1].findings_ == []

@@ -8,12 +8,12 @@ is ranked and never flagged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, pairs, stretches, unpaired
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, group_sums, pairs, stretches, unpaired
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.opinions import Kind
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from bilateral.trust.context import Context
     from bilateral.trust.ledger import Ledger
+    from bilateral.trust.opinions import Opinions
 
 _FAVOURABLE: Final = 50.0
 """Opinions below this percentage promote nobody."""
@@ -33,6 +34,10 @@ _FAVOURABLE: Final = 50.0
 _RATER: Final = frozenset({"rater"})
 _RATED: Final = frozenset({"rated"})
 _GIVEN: Final = "judge an account that sent them money"
+
+_ENOUGH: Final = 5
+_NEAR: Final = 12.0
+"""The number of others whose praise shows that gifts are refunds, and how much more the praise with gifts may be."""
 
 _WEAK: Final = 0.5
 """The false discovery rate up to which a link helps the ranking. It flags nobody by itself."""
@@ -79,6 +84,10 @@ class _Found:
     certain: bool
     funds: frozenset[str]
 
+    def only(self, kept: Flags) -> _Found:
+        """Return the kept ones."""
+        return replace(self, rows=self.rows[kept], group=self.group[kept], own=self.own[kept])
+
     @classmethod
     def joined(cls, parts: Sequence[_Found]) -> _Found:
         """Join what several stretches of opinions hold."""
@@ -119,6 +128,8 @@ class Links(Detector):
         tested = []
         for parts_of_link in zip(*found, strict=True):
             link = _Found.joined(parts_of_link)
+            if link.sentence == _GIVEN:
+                link = link.only(_moving(context, link.rows))
             if len(link.rows):
                 tested.append((link, *_tests(context, link, account)))
         if not tested:
@@ -213,6 +224,31 @@ class Links(Detector):
             sentence=f"Accounts {link.sentence}: {len(actors)} account{'s' if len(actors) > 1 else ''}, {len(part)} "
             f"opinion{'s' if len(part) > 1 else ''}.",
         )
+
+
+def _moving(context: Context, rows: Ints) -> Flags:
+    """Mark opinions of raters with gifts, unless enough others praise the subject as much: then gifts are refunds.
+
+    Others count only if they paid or judge several subjects: fresh accounts cannot make a bribe look like a refund.
+
+    Args:
+        context: The ledger and what detectors share.
+        rows: The positions of the opinions. All are favourable.
+    """
+    opinions, size = context.ledger.opinions, context.ledger.subjects
+    others = np.isin(opinions.subject, opinions.subject[rows]) & context.grounded
+    others &= opinions.percent >= _FAVOURABLE
+    told = pairs(opinions.subject, opinions.rater, context.ledger.accounts)
+    others &= ~np.isin(told, told[rows])
+    given, usual = (_mean_by_subject(opinions, chosen, size) for chosen in (rows, np.flatnonzero(others)))
+    enough = np.bincount(opinions.subject[others], minlength=size) >= _ENOUGH
+    return ~(enough & (given - usual <= _NEAR))[opinions.subject[rows]]
+
+
+def _mean_by_subject(opinions: Opinions, rows: Ints, size: int) -> Floats:
+    """Return the mean percentage of some opinions, by subject; 0 without one."""
+    subject, percent = opinions.subject[rows], np.nan_to_num(opinions.percent[rows].astype(np.float64), nan=100.0)
+    return np.asarray(group_sums(percent, subject, size) / np.maximum(np.bincount(subject, minlength=size), 1))
 
 
 def _gifts(ledger: Ledger) -> Ints:

@@ -1,7 +1,8 @@
 """Wash payments: money that comes back to whoever paid, so that a proof of payment costs nothing.
 
 A return is a transfer from the agent's wallet or owner to the payer or to the payer's funder, at once or through one
-account between, after the payment. Payments in both directions are a return only if the amounts are equal: people who
+account between, after the payment. The return to a payer who gave the agent low feedback only is a refund, and blames
+nobody. Payments in both directions are a return only if the amounts are equal: people who
 trade with each other pay each other, but not the same sum.
 """
 
@@ -38,6 +39,9 @@ _MOST: Final = 1.5
 """The least part of a payment that counts as its return, and the most of all payments. An agent that pays others for
 what it buys from them sends other sums. Otherwise a supplier could frame it by a few small payments of its accounts."""
 
+
+_LOW: Final = 50.0
+"""The percentage below which feedback is a complaint."""
 
 _STEPS: Final = 5_000_000
 """Pairs of a transfer in and one out that are looked at most. Beyond that, accounts with the most pairs are left out:
@@ -83,8 +87,8 @@ class WashPayments(Detector):
         self.returned_ = np.zeros(len(agent), bool)
         if not inside.any():
             return []
-        returns = self._returned(context) & inside
-        self.returned_ = returns
+        self.returned_ = self._returned(context) & inside
+        returns = self.returned_ & ~_complained(ledger)
         count = np.bincount(agent[returns], minlength=ledger.agents)
         expected = self._expected(context)
         candidates = np.flatnonzero(count)
@@ -200,6 +204,17 @@ def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
         return ledger.payee[payments]
     agent = ledger.paid_agent[payments]
     return ledger.holdings.at(agent, ledger.paid_at[payments], ledger.owner[np.maximum(agent, 0)])
+
+
+def _complained(ledger: Ledger) -> Flags:
+    """Mark the payments to agents that the payer gave low feedback and no other: their return is a refund."""
+    opinions = ledger.opinions
+    known = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & np.isfinite(opinions.percent))
+    said = pairs(ledger.subject_agent[opinions.subject[known]], opinions.rater[known], ledger.accounts)
+    low = opinions.percent[known] < _LOW
+    complaints = np.setdiff1d(said[low], said[~low])
+    paid = pairs(np.maximum(ledger.paid_agent, 0), np.maximum(ledger.payer, 0), ledger.accounts)
+    return contained(paid, complaints)
 
 
 def _own_funder(context: Context) -> Ints:
