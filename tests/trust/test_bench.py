@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,7 +14,7 @@ from bench.trust.baselines import baselines
 from bench.trust.claims import evasion, price
 from bench.trust.formulas import alpha, chosen, formulas
 from bench.trust.measures import Truth, ranking, scoring, threshold
-from bench.trust.otc import Otc, balance, fairness
+from bench.trust.otc import Otc, balance, fairness, forecast
 from bench.trust.study import interval
 from bench.trust.worlds.attacks import FAMILIES
 from bench.trust.worlds.fresh import FRESH
@@ -93,6 +94,17 @@ def test_label_edges_are_removed(tmp_path):
     good, fair = fairness(data)
     assert good[2] < 0 < fair.min()
     assert balance(data, np.full(4, 0.25))[2] > 0
+
+
+def test_the_forecast_knows_fraud_without_a_label():
+    rows = [(rater, rated, 0.8, rater) for rater in range(30) for rated in range(30) if 0 < (rater - rated) % 30 < 8]
+    rows += [(n % 30, 30 + n // 5, -0.8 if n // 5 < 10 else 0.8, 100 + n) for n in range(200)]
+    rater, rated, value, ts = (np.array(column) for column in zip(*rows, strict=True))
+    nodes = np.arange(30, 70)
+    data = Otc(rater, rated, value, ts.astype(float), 0, nodes, (nodes < 40).astype(np.int64), 70)
+    guess = forecast(data)
+    assert guess[30:40].min() > guess[40:].max()
+    assert np.array_equal(guess, forecast(replace(data, label=1 - data.label)))
 
 
 def test_the_interval_holds_the_mean():
