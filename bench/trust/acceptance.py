@@ -16,15 +16,22 @@ KNOWN: Final = "families known while the engine was built"
 """The name of the families seen, watched, or changed for."""
 
 _RUNS: Final = (
-    ("fourth run", "unseen families"),
-    ("third run", "unseen families, third run"),
-    ("second run", "unseen families, second run"),
-    ("first run", "unseen families, before the ranking was learned"),
+    ("first author run", "unseen families and look-alikes of a first author"),
+    ("second author run", "unseen families of a second author"),
+    ("third author run", "unseen families of a third author"),
+    ("fourth run", "unseen families of our own"),
+    ("third run", "unseen families of our own, third run"),
+    ("second run", "unseen families of our own, second run"),
+    ("first run", "unseen families of our own, before the ranking was learned"),
 )
+
+_UNSCORED: Final = frozenset({"first run", "second run"})
+"""The runs of which no figures of scores were recorded."""
 
 _MENDED: Final = (
     ("newest", "second run's families, measured after the mend"),
     ("fresh", "third run's families, measured after the mend"),
+    ("first author", "first author's families and look-alikes, measured after the mend"),
 )
 
 Rows = dict[str, list[float]]
@@ -116,13 +123,15 @@ def acceptance(figures: dict[str, Any]) -> list[str]:
         run = worlds[name]["set"]["Bilateral"]
         table.ranked(told, run)
         table.flagged(told, run)
-        if name in {"fourth run", "third run"}:
+        if name not in _UNSCORED:
             table.scored(told, run)
     table.ranked("watched families", ours["watched"])
     parts = [ours[kind] for kind in ("seen", "watched", "latest")]
     shared = [name for name in parts[0] if all(name in one for one in parts)]
     known = {name: list(chain.from_iterable(part[name] for part in parts)) for name in shared}
     for told, rows in ((KNOWN, known), *((told, ours[kind]) for kind, told in _MENDED)):
+        if told != KNOWN:
+            table.ranked(told, rows)
         table.flagged(told, rows)
         table.scored(told, rows)
     _real(table, figures.get("real", {}))

@@ -50,8 +50,9 @@ def section(figures: dict[str, Any]) -> str:
             "`make evaluate DATA=folder` writes this part. Figures in brackets hold in 95 of 100 cases, by resampling:",
             "of worlds for worlds, of labelled accounts for real data. Three worlds of a kind make a rough interval.",
             'The "unseen" rows are those of first runs, on families never looked at before. They are recorded once and',
-            "never measured again. The worlds of the first and the second run bore no ordinary honest account in the",
-            "last 30 % of the time. The second run is too good for that, and because its ranking saw ages. Rows",
+            "never measured again. Three authors wrote families without knowing the engine. Ours were written to get",
+            "past it, by its author. The worlds of our first and second run bore no ordinary honest account in the last",
+            "30 % of the time. The second run is too good for that, and because its ranking saw ages. Rows",
             '"after the mend" are of families for which the engine was changed once their first run was recorded.',
         ),
         "",
@@ -76,11 +77,40 @@ def section(figures: dict[str, Any]) -> str:
 
 def _first_run(worlds: dict[str, Any]) -> list[str]:
     """Return the tables of the first runs on families that nobody had looked at."""
+    carried = (
+        "The author knew a simple generator of worlds with seven attacks, facts about it, and the form of the tables,",
+        "and neither the engine nor our other families. The families were carried over into our worlds and committed",
+        "before this run; nothing was changed between.",
+    )
     return [
         *_run(
             worlds,
+            ("third author run", "third author"),
+            "Worlds with families of a third author who does not know the engine",
+            *carried,
+            "Seldom does this engine tell the praise that hides how an agent turned bad (`exit_traitor`).",
+        ),
+        *_run(
+            worlds,
+            ("second author run", "second author"),
+            "Worlds with families of a second author who does not know the engine",
+            *carried,
+        ),
+        *_run(
+            worlds,
+            ("first author run", "first author"),
+            "Worlds with families and look-alikes of a first author who does not know the engine",
+            *carried,
+            "This author added honest look-alikes: launch campaigns, teams whose treasury pays all members, shops that",
+            "refund complaints or reward each buyer, and quarrels. The teams and the clients of the shops took the",
+            "whole budget of false positives. The engine was mended afterwards, so the last column is too good: money",
+            "back after a complaint, and rewards for what others say as well, blame nobody; accounts of one purse count",
+            "less if they pay, and say what others say; and the training has larger teams, rewards and quarrels.",
+        ),
+        *_run(
+            worlds,
             ("fourth run", "strange"),
-            "Worlds with families that were unseen: the last first run",
+            "Worlds with unseen families of our own: the last first run",
             "The families were written and committed before this run, and before the weights that it used were",
             "learned; nothing was changed between. The same author had written the new structures of drawn attacks in",
             "the hour before, and knew them: `_belittled` and `wolf_pack`, `_extorted` and `judge_toll` share an idea.",
@@ -92,7 +122,7 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
         *_run(
             worlds,
             ("third run", "fresh"),
-            "Worlds with families that were unseen: the third run",
+            "Worlds with unseen families of our own: the third run",
             "The engine had not met the families before. Their author says that the last training had begun before",
             "they were written, and used none of them. The order of the commits cannot show it: git has the families",
             "at 07:21, and six new structures of drawn attacks with the weights at 07:35. The same author wrote both",
@@ -106,7 +136,7 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
         *_run(
             worlds,
             ("second run", "newest"),
-            "Worlds with families that were unseen: the second run, with too few honest newcomers",
+            "Worlds with unseen families of our own: the second run, with too few honest newcomers",
             "The families were written after the weights of weak signs were first learned on drawn attacks.",
             "Nothing was changed before this run.",
             "The engine was changed afterwards, so the last column is too good: attacks are drawn from more parts,",
@@ -116,7 +146,7 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
         *_run(
             worlds,
             ("first run", "latest"),
-            "Worlds with families that were unseen: the first run, before the ranking was learned",
+            "Worlds with unseen families of our own: the first run, before the ranking was learned",
             "The families were written after all detectors. Nothing was changed before this run.",
             "The engine was changed afterwards, so the last column is too good: weak signs are many, and weighed as",
             "learned on drawn attacks, which use parts like theirs.",
@@ -182,16 +212,17 @@ def _methods(rows: dict[str, dict[str, list[float]]]) -> list[str]:
 def _look_alikes(worlds: dict[str, Any]) -> list[str]:
     """Return the false positives by group, and the recall without each group."""
     lines = [
-        "The figures of this table are of the worlds with the families of the last first run, then and now.",
+        "The figures of this table are of the worlds with the families and the look-alikes of the first author, then",
+        "and now.",
         "",
         "| group | flagged, first run | flagged now | recall at 1 % without the group, now |",
         "|---|---:|---:|---:|",
     ]
-    ours, first = worlds["sets"]["strange"]["Bilateral"], worlds["fourth run"]["set"]["Bilateral"]
+    ours, first = worlds["sets"]["first author"]["Bilateral"], worlds["first author run"]["set"]["Bilateral"]
     for name, values in ours.items():
         if name.startswith("false positives: "):
             label = name[17:]
-            without = worlds["sets"]["strange"].get(f"without {label}")
+            without = worlds["sets"]["first author"].get(f"without {label}")
             recall = f"{np.mean(without['recall at 1 %']):.3f}" if without else ""
             lines.append(f"| {label} | {np.mean(first[name]):.2%} | {np.mean(values):.2%} | {recall} |")
     shares = " | ".join(f"{np.mean(one['false positives']):.2%}" for one in (first, ours))

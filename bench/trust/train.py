@@ -7,7 +7,9 @@ half of the worlds to score the other half, in turn, so that the second learns f
 from __future__ import annotations
 
 import json
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -168,13 +170,23 @@ def analysed(seed: int) -> tuple[Engine, Truth]:
     return engine, Truth.of(engine, told)
 
 
+def sampled(seed: int) -> Sample:
+    """Return a drawn world to learn from.
+
+    Args:
+        seed: The seed.
+    """
+    engine, truth = analysed(seed)
+    return Sample.of(engine.context_, engine.suspicion_.parts, truth.judged, truth.attack >= 0)
+
+
 def main() -> None:
-    """Build the worlds, train, and write the models."""
+    """Build the worlds, on all processors, train, and write the models."""
     console, samples = Console(), []
-    for seed in SEEDS:
-        console.print(f"world {seed}")
-        engine, truth = analysed(seed)
-        samples.append(Sample.of(engine.context_, engine.suspicion_.parts, truth.judged, truth.attack >= 0))
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for seed, sample in zip(SEEDS, pool.map(sampled, SEEDS), strict=True):
+            console.print(f"world {seed}")
+            samples.append(sample)
     write(train(samples))
     console.print(f"written: {MODEL.name}")
 

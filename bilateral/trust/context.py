@@ -20,6 +20,9 @@ DAY: Final = 86400.0
 _TIMES: Final = 20
 """Stretches of time within which ages are compared. Early on, everybody is young."""
 
+RECORDED: Final = 0.05
+"""The share of paid feedback below which payments are not recorded."""
+
 THIN: Final = 2
 """An account that judges at most this many subjects is thin."""
 
@@ -202,7 +205,7 @@ def unpaid_odds(context: Context, rows: Ints) -> float:
     """
     base = context.paid_share
     chosen = rows[context.ledger.opinions.kind[rows] == Kind.FEEDBACK]
-    if not len(chosen) or base < 0.05:  # noqa: PLR2004  # payments are not recorded here
+    if not len(chosen) or base < RECORDED:
         return 1.0
     return float(stats.binom.cdf(context.paid[chosen].sum(), len(chosen), base))
 

@@ -17,12 +17,9 @@ from bench.trust.measures import Truth, ranking, scoring, threshold
 from bench.trust.otc import Otc, balance, fairness, forecast
 from bench.trust.study import interval
 from bench.trust.worlds.attacks import FAMILIES
-from bench.trust.worlds.fresh import FRESH
 from bench.trust.worlds.honest import honest_world
-from bench.trust.worlds.latest import LATEST
-from bench.trust.worlds.newest import NEWEST
-from bench.trust.worlds.strange import STRANGE
-from bench.trust.worlds.watched import WATCHED
+from bench.trust.worlds.independent.bystanders import add_bystanders
+from bench.trust.worlds.kinds import KINDS
 from bench.trust.worlds.world import Settings
 from bilateral.trust.engine import Engine
 
@@ -44,13 +41,21 @@ def market():
     return honest_world(5, TINY)
 
 
-@pytest.mark.parametrize("family", sorted({**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH, **STRANGE}))
-def test_every_family_adds_an_attack_with_members(family):
+@pytest.mark.parametrize(("kind", "family"), [(kind, family) for kind, it in KINDS.items() for family in it.families])
+def test_every_family_adds_an_attack_with_members(kind, family):
     made = deepcopy(market())
-    {**FAMILIES, **WATCHED, **LATEST, **NEWEST, **FRESH, **STRANGE}[family](made, made.begin(family, 4))
+    KINDS[kind].families[family](made, made.begin(family, 4))
     members = [one for one in made.accounts if one.attack == 0] + [one for one in made.agents if one.attack == 0]
     assert len(members) >= 4
     assert made.tables()[1]["attacks"]["family"].to_pylist() == [family]
+
+
+def test_bystanders_are_honest_and_have_groups_of_their_own():
+    made = deepcopy(market())
+    add_bystanders(made)
+    groups = {one.group for one in made.accounts} - {one.group for one in market().accounts}
+    assert groups == {"dispute", "launch campaign", "DAO team", "refund merchant"}
+    assert {one.attack for one in made.accounts} == {-1}
 
 
 def test_a_world_depends_on_its_seed_alone():

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from bilateral.trust.detectors.cotargeting import CoTargeting
+from bilateral.trust.suspicion import THRESHOLD
 from tests.trust.conftest import moves, names
 
 RING = [f"sybil{number}" for number in range(6)]
 
 
-def star(scene, funder="mastermind", agent=99):
+def star(scene, funder="mastermind", agent=99, value=100):
     scene.agent(agent, "target owner", ts=50.0)
     for number, sybil in enumerate(RING):
         scene.transfer(funder, sybil, 5.0, 6000.0 + number)
-        scene.feedback(sybil, agent, 100, 7000.0 + number)
+        scene.feedback(sybil, agent, value, 7000.0 + number)
 
 
 def test_accounts_of_one_funder_that_judge_one_agent_are_found(market):
@@ -61,6 +66,40 @@ def test_the_owner_of_the_target_is_a_subject_and_not_an_actor(market):
     finding = CoTargeting().fit(context).findings_[0]
     assert names(context, finding.subjects) == {"target owner"}
     assert "target owner" not in names(context, finding.actors)
+
+
+def staff(market, *, paid, value):
+    """Let half of the market's opinions be paid, and return the finding about six accounts of one purse."""
+    for number in range(200):
+        for step in range(0, 5, 2):
+            agent = (number * 7 + step * 3) % 20 + 1
+            market.payment(f"client{number}", f"owner{agent - 1}", agent, 1.0, 4000.0)
+    star(market, value=value)
+    for sybil in RING[:paid]:
+        market.payment(sybil, "target owner", 99, 1.0, 6900.0)
+    (finding,) = CoTargeting().fit(market.context()).findings_
+    return finding
+
+
+def test_accounts_of_one_purse_that_pay_and_say_what_is_usual_flag_nobody(market):
+    finding = staff(market, paid=4, value=78)
+    assert finding.weight == pytest.approx(0.15)
+    assert replace(finding, q_value=0.0).strength < THRESHOLD
+
+
+def test_accounts_of_one_purse_that_do_not_pay_weigh_more(market):
+    finding = staff(market, paid=0, value=78)
+    assert 0.5 < finding.weight < 1
+
+
+def test_accounts_of_one_purse_that_neither_pay_nor_say_what_is_usual_weigh_most(market):
+    assert staff(market, paid=0, value=0).weight == 1
+
+
+def test_accounts_of_one_purse_count_in_full_where_no_payments_are_recorded(market):
+    star(market, value=78)
+    (finding,) = CoTargeting().fit(market.context()).findings_
+    assert finding.weight == 1
 
 
 def test_customers_of_an_exchange_that_judge_a_popular_agent_are_not_found(market):

@@ -113,5 +113,17 @@ def test_a_refund_after_low_feedback_alone_blames_nobody(market, said, also, cou
     assert detector.returned_.sum() == 4  # to a buyer's record it is money that came back
 
 
+@pytest.mark.parametrize(("moves_back", "each", "told"), [(1, 1.0, "1"), (4, 0.2, "0.8"), (4, 1.0, "4"), (1, 3.7, "4")])
+def test_a_payment_counts_by_the_money_and_the_moves_that_come_back(market, moves_back, each, told):
+    market.agent(99, "shop")
+    for number in range(4):
+        market.payment("buyer", "shop", 99, 1.0, 900.0 + number)
+    market.feedback("buyer", 99, 90, 960.0)
+    for number in range(moves_back):
+        market.transfer("shop", "buyer", each, 1000.0 + number)
+    detector = WashPayments(level=1.1).fit(market.context())
+    assert detector.findings_[0].statistic.startswith(f"{told} payments return")
+
+
 def test_no_payments_give_no_finding(market):
     assert fit(market)[1].findings_ == []

@@ -23,7 +23,7 @@ def add_look_alikes(world: World) -> None:
     """
     for add in (
         *(_launch, _wave, _guild, _refunding, _customers, _staff, _free_service, _reviewers, _hosts, _niche),
-        *(_regulars, _strict),
+        *(_regulars, _strict, _cashback, _quarrels),
     ):
         if world.random.random() < _CHANCE:
             add(world)
@@ -128,19 +128,45 @@ def _customers(world: World) -> None:
 
 
 def _staff(world: World) -> None:
-    """A treasury pays staff each month; they use and judge the same tools."""
+    """A treasury pays staff, once or each month; they use and judge the same tools, and may send back what is left."""
     draw, at = world.random, _some_time(world, 60 * DAY)
     treasury = _newcomer(world, at, "staff")
     world.honest.append(treasury)
-    tools = [some_server(world, popular=True) for _ in range(int(draw.integers(3, 10)))]
-    for _ in range(int(draw.integers(5, 20))):
-        one = _newcomer(world, at + draw.uniform(0, 40 * DAY), "staff", treasury, 5.0)
-        for month in (1, 2):
-            world.transfer(treasury, one, 5.0, one.born + 30 * month * DAY)
+    popular, span = bool(draw.random() < 0.6), draw.choice([3, 10, 40]) * DAY  # noqa: PLR2004
+    tools = [some_server(world, popular=popular) for _ in range(int(draw.integers(3, 10)))]
+    wage, width, months = draw.lognormal(2, 0.7), draw.choice([0.0, 0.04, 0.2]), int(draw.choice([0, 2]))
+    back, others = float(draw.choice([0, 0, 0.3])), float(draw.choice([0, 1, 3]))
+    for _ in range(int(draw.integers(5, 36))):
+        one = _newcomer(world, at + draw.uniform(0, span), "staff", treasury, wage * draw.lognormal(0, width))
+        for month in range(1, months + 1):
+            world.transfer(treasury, one, wage, one.born + 30 * month * DAY)
         for tool in tools:
             if tool.owner is not one and draw.random() < 0.6:  # noqa: PLR2004
                 world.meet(one, tool, world.time(max(one.born, tool.ts)))
+        _use(world, one, others)
+        if draw.random() < back:
+            world.transfer(
+                one, treasury, wage * draw.uniform(0.05, 0.4), world.time(max(one.born, world.end - 30 * DAY))
+            )
         world.honest.append(one)
+
+
+def _cashback(world: World) -> None:
+    """Shops give each buyer a small part of the price back, whatever it says of them."""
+    draw, accounts = world.random, {one.address: one for one in world.accounts}
+    shares = {some_server(world, popular=True).number: draw.uniform(0.02, 0.3) for _ in range(int(draw.integers(1, 5)))}
+    for _, payer, _, number, amount, ts in world.payments:
+        if number in shares:
+            back = shares[number] * amount
+            world.transfer(world.agents[number].wallet, accounts[payer], back, ts + draw.uniform(60, 2 * DAY))
+
+
+def _quarrels(world: World) -> None:
+    """Servers rate a good client low now and then, after a quarrel."""
+    share = float(world.random.choice([0.01, 0.03]))
+    for place, row in enumerate(world.ratings):
+        if row[0] == "client" and world.random.random() < share:
+            world.ratings[place] = (*row[:4], float(round(world.random.uniform(5, 45))), *row[5:])
 
 
 def _free_service(world: World) -> None:

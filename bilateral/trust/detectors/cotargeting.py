@@ -16,17 +16,24 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bilateral.trust.arrays import Floats, Ints, contained, group_sums, pairs, stretches
-from bilateral.trust.context import edges_of
+from bilateral.trust.context import RECORDED, edges_of, inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.kinship import FUNDER, joining
-from bilateral.trust.significance import adjusted, excess
+from bilateral.trust.opinions import Kind
+from bilateral.trust.significance import adjusted, excess, fisher
 from bilateral.trust.steps import KINDS
 
 if TYPE_CHECKING:
     from bilateral.trust.context import Context
     from bilateral.trust.kinship import Grouping
     from bilateral.trust.steps import Edges
+
+_USUAL: Final = 0.3
+_DIGITS: Final = 2.0
+_LEAST: Final = 0.15
+"""The digits of improbability up to which a group's opinions are usual, the further ones from which the group counts
+in full, and the weight of a usual group. So weighed, a group is never flagged for this alone."""
 
 _PAIR: Final = 2
 """Two accounts that meet once prove little."""
@@ -137,7 +144,9 @@ class CoTargeting(Detector):
                     subjects=subjects,
                     opinions=positions,
                     transfers=joining(context.ledger, context.kin, cells.grouping, actors),
-                    weight=(1.0 if cells.grouping.is_control else 0.7) * (1.0 if hits > _PAIR else 0.4),
+                    weight=(1.0 if cells.grouping.is_control else 0.7)
+                    * (1.0 if hits > _PAIR else 0.4)
+                    * _oddness(context, positions),
                     confidence=np.full(len(actors), confidence),
                     sentence=(
                         f"{len(actors)} accounts that share {cells.grouping.told} judge {len(subjects)} "
@@ -146,6 +155,22 @@ class CoTargeting(Detector):
                 )
             )
         return findings
+
+
+def _oddness(context: Context, rows: Ints) -> float:
+    """Return how far a group's opinions are unpaid, or far from what others say, from `_LEAST` to 1.
+
+    A company pays its staff from one purse, and they use the same tools. They pay, and say what others say. Without
+    recorded payments nothing tells them from an attack, so the group counts in full.
+
+    Args:
+        context: The ledger and what detectors share.
+        rows: The positions of the group's opinions.
+    """
+    if context.paid_share < RECORDED or not (context.ledger.opinions.kind[rows] == Kind.FEEDBACK).any():
+        return 1.0
+    odds = fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)]))
+    return float(np.clip((-np.log10(odds) - _USUAL) / _DIGITS, _LEAST, 1.0))
 
 
 def _without_exchanges(context: Context, grouping: Grouping) -> Ints:

@@ -29,6 +29,9 @@ _WEEK: Final = 7 * DAY
 _NEAR: Final = 0.05
 """The share of an amount that fees and rounding take."""
 
+_WHOLE: Final = 0.1
+"""The share of all payments by which a return of all of them may differ."""
+
 _EQUAL: Final = 0.01
 """The share of an amount by which equal payments may differ."""
 
@@ -90,11 +93,12 @@ class WashPayments(Detector):
         self.returned_ = self._returned(context) & inside
         returns = self.returned_ & ~_complained(ledger)
         count = np.bincount(agent[returns], minlength=ledger.agents)
+        whole = np.floor(np.bincount(agent[returns], weights=self._share[returns], minlength=ledger.agents) + 1e-9)
         expected = self._expected(context)
         candidates = np.flatnonzero(count)
         back = np.flatnonzero(returns)
         parts = np.split(back[np.argsort(agent[back], kind="stable")], np.cumsum(count[candidates])[:-1])
-        q_values = adjusted(excess(count[candidates], expected[candidates]), int((expected > 0).sum()))
+        q_values = adjusted(excess(whole[candidates], expected[candidates]), int((expected > 0).sum()))
         return [
             self._finding(context, int(candidates[place]), parts[place], float(q_values[place]), expected)
             for place in np.argsort(q_values)[: self.limit]
@@ -107,6 +111,7 @@ class WashPayments(Detector):
         src, dst, sent, at, rows = _moves(ledger)
         direct = _sorted(_Moves(pairs(src, dst, ledger.accounts), sent, at, rows[:, None]))
         self._by: dict[int, Ints] = {}
+        self._share = np.zeros(len(ledger.payer))
         out = np.zeros(len(ledger.payer), bool)
         payers = [ledger.payer, _own_funder(context)[np.maximum(ledger.payer, 0)]]
         receivers = [ledger.payee, _holder(ledger)]
@@ -119,12 +124,15 @@ class WashPayments(Detector):
             usable = (receiver >= 0) & (ledger.payer >= 0) & (receiver != ledger.payer)
             out |= self._after(steps, (receiver, ledger.payer), usable, ledger)
         self._answers = _equal_payments(ledger)
+        self._share[self._answers >= 0] = 1.0
         return out | (self._answers >= 0)
 
     def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> Flags:
         """Mark the payments that a move between the ends follows within the time, of a fitting amount.
 
-        A move returns at least a tenth of the payment, and not much more than all that was paid between the two.
+        A move returns at least a tenth of the payment, and not much more than all that was paid between the two. Each
+        payment counts by the share of all money between the two that comes back, and by the moves for each payment
+        unless all of the money comes back. So one refund is one return, and a small reward for each purchase is none.
         """
         found = np.zeros(len(usable), bool)
         rows = np.flatnonzero(usable)
@@ -133,19 +141,23 @@ class WashPayments(Detector):
         if not len(rows):
             return found
         wanted, number = np.unique(pairs(ends[0][rows], ends[1][rows], ledger.accounts), return_inverse=True)
-        most = _MOST * np.bincount(number, weights=ledger.amount[rows])
+        paid = np.bincount(number, weights=ledger.amount[rows])
         low, high = (np.searchsorted(moves.keys, wanted, side=side) for side in ("left", "right"))
         group = np.repeat(np.arange(len(wanted)), high - low)
         places = np.arange(len(group)) + (high - np.cumsum(high - low))[group]
-        fitting = moves.sent[places] <= most[group]
+        fitting = moves.sent[places] <= _MOST * paid[group]
         group, places = group[fitting], places[fitting]
+        back = np.bincount(group, weights=moves.sent[places], minlength=len(wanted)) / np.maximum(paid, 1e-12)
+        moved = np.bincount(group, minlength=len(wanted)) / np.bincount(number)
+        share = np.where(np.abs(back - 1) <= _WHOLE, 1.0, np.minimum(np.minimum(back, moved), 1.0))
         first = first_reaching(
             Keyed(group, moves.times[places], moves.sent[places]),
             Keyed(number, ledger.paid_at[rows], _LEAST * ledger.amount[rows]),
         )
-        rows, places = rows[first >= 0], places[first[first >= 0]]
+        rows, number, places = rows[first >= 0], number[first >= 0], places[first[first >= 0]]
         soon = moves.times[places] - ledger.paid_at[rows] <= self.within
         found[rows[soon]] = True
+        self._share[rows[soon]] = np.maximum(self._share[rows[soon]], share[number[soon]])
         for row, place in zip(rows[soon].tolist(), places[soon].tolist(), strict=True):
             self._by.setdefault(row, moves.transfers[place])
         return found
@@ -170,7 +182,7 @@ class WashPayments(Detector):
         writers = np.unique(opinions.rater[rows[opinions.kind[rows] == Kind.FEEDBACK]])
         return Finding(
             detector=self.name,
-            statistic=f"{len(payments)} payments return, {expected[agent]:.3g} expected",
+            statistic=f"{self._share[payments].sum():.3g} payments return, {expected[agent]:.3g} expected",
             q_value=q_value,
             actors=writers,
             beneficiaries=holders[holders >= 0].astype(np.int64),
