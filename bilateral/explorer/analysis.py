@@ -48,7 +48,8 @@ DETECTORS: Final = tuple(
             "co-targeting",
             "accounts with one funder, amount, collector or hour of birth that judge one subject more than popularity "
             "explains",
-            "an exchange withdrawal for each account, days apart: a fee and an identity check each",
+            "an exchange withdrawal for each account, days apart: a fee and an identity check each; pay for each rating, and "
+            "say what others would: the payment, or gas alone if the agent is one's own",
         ),
         (
             "links",
@@ -61,7 +62,7 @@ DETECTORS: Final = tuple(
             "wash payments",
             "payments that return at once, through one account, or as an equal payment",
             "leave the money with the agent, or return it through three accounts or an exchange: a fee each, or after "
-            "thirty days",
+            "thirty days; return little of it",
         ),
         (
             "blocks",

@@ -236,13 +236,13 @@ def _moving(context: Context, rows: Ints) -> Flags:
         rows: The positions of the opinions. All are favourable.
     """
     opinions, size = context.ledger.opinions, context.ledger.subjects
-    others = np.isin(opinions.subject, opinions.subject[rows]) & context.grounded
-    others &= opinions.percent >= _FAVOURABLE
-    told = pairs(opinions.subject, opinions.rater, context.ledger.accounts)
-    others &= ~np.isin(told, told[rows])
-    given, usual = (_mean_by_subject(opinions, chosen, size) for chosen in (rows, np.flatnonzero(others)))
+    others = np.flatnonzero(context.grounded & np.isin(opinions.subject, opinions.subject[rows]))
+    others = others[opinions.percent[others] >= _FAVOURABLE]
+    given, told = (pairs(opinions.subject[one], opinions.rater[one], context.ledger.accounts) for one in (rows, others))
+    others = others[~np.isin(told, given)]
+    excess_of_praise = _mean_by_subject(opinions, rows, size) - _mean_by_subject(opinions, others, size)
     enough = np.bincount(opinions.subject[others], minlength=size) >= _ENOUGH
-    return ~(enough & (given - usual <= _NEAR))[opinions.subject[rows]]
+    return ~(enough & (excess_of_praise <= _NEAR))[opinions.subject[rows]]
 
 
 def _mean_by_subject(opinions: Opinions, rows: Ints, size: int) -> Floats:
