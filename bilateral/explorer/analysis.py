@@ -48,8 +48,8 @@ DETECTORS: Final = tuple(
             "co-targeting",
             "accounts with one funder, amount, collector or hour of birth that judge one subject more than popularity "
             "explains",
-            "an exchange withdrawal for each account, days apart: a fee and an identity check each; pay for each rating, and "
-            "say what others would: the payment, or gas alone if the agent is one's own",
+            "an exchange withdrawal for each account, days apart: a fee and an identity check each; "
+            "pay for each rating, and say what others would: the payment, or gas alone if the agent is one's own",
         ),
         (
             "links",
