@@ -62,6 +62,7 @@ def first_run(figures: dict[str, Any]) -> None:
         found = study.study(kind)
         figures["worlds"][f"{kind} run"] = {"date": datetime.now(UTC).date().isoformat(), "set": found}
         figures["worlds"]["sets"][kind] = found
+        _record(figures)
 
 
 def real(folder: Path, console: Console) -> dict[str, Any]:

@@ -108,10 +108,12 @@ _TRANSFER: Final = 21_000
 
 _WAYS: Final = (
     Evasion("co-targeting", "withdraw from an exchange for each account, days apart", 0, 0, 10, 60, 10 * _WITHDRAWAL),
+    Evasion("co-targeting", "pay one's own agent for each rating, and say what others would", 0, 0, 10, 0, 0.0),
     Evasion("links", "the same, and pay raters off chain", 0, 0, 10, 0, 10 * _WITHDRAWAL),
     Evasion("links", "leave the agent for good with an account of another source of funds", 1, 0, 4, 0, _WITHDRAWAL),
     Evasion("wash payments", "pay, and return the money through three accounts each", 30, 0, 50, 30, 0.0),
     Evasion("wash payments", "pay, and leave the money", 0, 0, 10, 0, 0.0),
+    Evasion("wash payments", "return the money, and let payers complain as often as they pay", 0, 10, 20, 0, 0.0),
     Evasion("blocks", "pay for each praise, and praise ten others each", 0, 100, 110, 0, 100 * _SERVICE),
     Evasion("lockstep", "let each account use and rate three others, over months", 0, 30, 30, 90, 30 * _SERVICE),
     Evasion(

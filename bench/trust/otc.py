@@ -26,9 +26,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FOUNDERS: Final = 20
+"""The traders who take the place of user 1 in forecasts."""
+
 _TRUSTED: Final = 0.2
 _GOOD: Final = 0.5
 _BAD: Final = -0.3
+"""The ratings from which a founder trusts, and from which those that it trusts call a trader good or bad. The rule of
+the true labels trusts from 0.5 on, which leaves most founders nobody."""
 
 
 @dataclass(frozen=True)
@@ -199,9 +203,9 @@ def supervised(otc: Otc, *, received: bool, repeats: int = 5) -> list[tuple[floa
 def forecast(otc: Otc) -> Floats:
     """Return the chance of fraud by labels that follow from the ratings that are left.
 
-    The most trusted traders take the place of user 1, one by one. The rule of the labels is applied to their ratings,
-    and the edges that it uses are removed, as for the true labels. Only these labels train the model. User 1 may be
-    among the founders, without the edges of the true labels.
+    The most trusted traders take the place of user 1, one by one. A rule like that of the labels is applied to their
+    ratings, and the edges that it uses are removed, as for the true labels. Only these labels train the model. User 1
+    may be among the founders, without the edges of the true labels.
 
     Args:
         otc: The ratings.

@@ -50,24 +50,24 @@ def section(figures: dict[str, Any]) -> str:
             "`make evaluate DATA=folder` writes this part. Figures in brackets hold in 95 of 100 cases, by resampling:",
             "of worlds for worlds, of labelled accounts for real data. Three worlds of a kind make a rough interval.",
             'The "unseen" rows are those of first runs, on families never looked at before. They are recorded once and',
-            "never measured again. Three authors wrote families without knowing the engine. Ours were written to get",
-            "past it, by its author. The worlds of our first and second run bore no ordinary honest account in the last",
-            "30 % of the time. The second run is too good for that, and because its ranking saw ages. Rows",
+            "never measured again. Three authors wrote families without knowing the engine. Ours were written by its",
+            "author, to get past it. The worlds of our first and second run bore no ordinary honest account in the",
+            "last 30 % of the time. The second run is too good for that, and because its ranking saw ages. Rows",
             '"after the mend" are of families for which the engine was changed once their first run was recorded.',
         ),
         "",
         *acceptance(figures),
         *_first_run(worlds),
     ]
-    for kind, kept in KINDS.items():
-        lines += ["", f"### Worlds with {kept.about}", "", *_methods(worlds["sets"][kind])]
+    for told, kind in KINDS.items():
+        lines += ["", f"### Worlds with {kind.about}", "", *_methods(worlds["sets"][told])]
     lines += ["", "![Recall by family](trust-families.svg)", "", "### By family, recall at 1 % false positives", ""]
     lines += ["| family | kind | recall | networks found |", "|---|---|---:|---:|"]
-    for kind in KINDS:
-        for name, row in worlds["sets"][kind].items():
+    for told in KINDS:
+        for name, row in worlds["sets"][told].items():
             if name.startswith("family "):
                 cells = f"{np.mean(row['recall at 1 %']):.2f} | {np.mean(row['networks found']):.2f}"
-                lines.append(f"| `{name[7:]}` | {kind} | {cells} |")
+                lines.append(f"| `{name[7:]}` | {told} | {cells} |")
     lines += ["", "![Ours and the baselines on worlds](trust-methods.svg)"]
     lines += ["", "### Honest look-alikes", "", *_look_alikes(worlds), "", *_claims(worlds), *_evasion()]
     lines += _paths(figures.get("paths", {}))
@@ -104,8 +104,8 @@ def _first_run(worlds: dict[str, Any]) -> list[str]:
             "This author added honest look-alikes: launch campaigns, teams whose treasury pays all members, shops that",
             "refund complaints or reward each buyer, and quarrels. The teams and the clients of the shops took the",
             "whole budget of false positives. The engine was mended afterwards, so the last column is too good: money",
-            "back after a complaint, and rewards for what others say as well, blame nobody; accounts of one purse count",
-            "less if they pay, and say what others say; and the training has larger teams, rewards and quarrels.",
+            "back after a complaint, and rewards for what others say as well, blame nobody; accounts of one purse",
+            "count less if they pay, and say what others say; the training has larger teams, rewards and quarrels.",
         ),
         *_run(
             worlds,

@@ -21,21 +21,21 @@ def plots(figures: dict[str, Any]) -> None:
     """
     sets = figures["worlds"]["sets"]
     families: list[Bar] = [
-        (name[7:].replace("_", " "), interval(row["recall at 1 %"]), about.colour)
-        for kind, about in KINDS.items()
-        for name, row in sets[kind].items()
+        (f"{name[7:].replace('_', ' ')}, {told}", interval(row["recall at 1 %"]), kind.colour)
+        for told, kind in KINDS.items()
+        for name, row in sets[told].items()
         if name.startswith("family ")
     ]
     _draw(
         "trust-families",
-        "Recall by family, in the order and with the colours of the next plot",
+        "Recall by family",
         "recall at 1 %",
         families,
     )
     methods: list[Bar] = [
-        (f"{name}, {kind}", interval(row["AUC"]), about.colour)
-        for kind, about in KINDS.items()
-        for name, row in sets[kind].items()
+        (f"{name}, {told}", interval(row["AUC"]), kind.colour)
+        for told, kind in KINDS.items()
+        for name, row in sets[told].items()
         if not name.startswith(("family ", "without "))
     ]
     _draw("trust-methods", "Worlds: ours and the baselines", "AUC", methods)

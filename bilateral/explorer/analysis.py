@@ -56,13 +56,13 @@ DETECTORS: Final = tuple(
             "rater and rated with one owner, wallet, operator or source of funds, or paid by the rated",
             "money off chain; an agent left for good with an account of another source of funds; a wallet that is "
             "changed later; gifts for praise up to 12 points above what five others say who paid or judge several "
-            "subjects",
+            "subjects, and are not among the youngest",
         ),
         (
             "wash payments",
             "payments that return at once, through one account, or as an equal payment",
             "leave the money with the agent, or return it through three accounts or an exchange: a fee each, or after "
-            "thirty days; return little of it",
+            "thirty days; return little of it; a complaint for each payment",
         ),
         (
             "blocks",

@@ -214,7 +214,9 @@ def inflation_odds(context: Context, rows: Ints) -> float:
     """Return the probability that some opinions lie so far from those of others by chance.
 
     The mean of each subject is compared with what grounded others say of it, drawn towards the mean of its kind.
-    Opinions about one subject count as one, so that friends who all rate one good agent well do not look odd. Others
+    Opinions about one subject count as one, so that friends who all rate one good agent well do not look odd. Two tests
+    are made: of deviations in one direction, and of their squares, since praise of one subject does not make up for
+    slander of another. Others
     count only if they paid or judge several subjects: fresh accounts cannot contradict whom they want to frame.
 
     Args:
@@ -233,5 +235,7 @@ def inflation_odds(context: Context, rows: Ints) -> float:
     said = context.grounded_sum[subjects] - group_sums(percent * counts, inverse, len(subjects))
     usual = (said + context.mean[context.ledger.subject_kind[subjects]]) / (others + 1)
     deviation = 15.0 + 8.0 / np.sqrt(count)
-    score = float(((average - usual) / deviation).sum() / np.sqrt(len(subjects)))
-    return float(2 * stats.norm.sf(abs(score)))
+    far = (average - usual) / deviation
+    alike = 2 * stats.norm.sf(abs(far.sum()) / np.sqrt(len(subjects)))
+    apart = stats.chi2.sf((far**2).sum(), len(subjects))
+    return float(min(1.0, 2 * min(alike, apart)))

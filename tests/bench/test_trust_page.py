@@ -85,5 +85,5 @@ def test_a_first_run_shows_whom_it_flagged(figures):
 
 def test_the_page_names_the_worlds_without_late_honest_newcomers(figures):
     text = " ".join(page.section(figures).split())
-    assert "The worlds of the first and the second run bore no ordinary honest account in the last 30 %" in text
+    assert "The worlds of our first and second run bore no ordinary honest account in the last 30 %" in text
     assert "all other worlds" not in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bilateral.trust.detectors.cotargeting import CoTargeting
@@ -69,7 +70,7 @@ def test_the_owner_of_the_target_is_a_subject_and_not_an_actor(market):
 
 
 def staff(market, *, paid, value):
-    """Let half of the market's opinions be paid, and return the finding about six accounts of one purse."""
+    """Let three in five opinions of the market be paid, and return the finding about six accounts of one purse."""
     for number in range(200):
         for step in range(0, 5, 2):
             agent = (number * 7 + step * 3) % 20 + 1
@@ -94,6 +95,32 @@ def test_accounts_of_one_purse_that_do_not_pay_weigh_more(market):
 
 def test_accounts_of_one_purse_that_neither_pay_nor_say_what_is_usual_weigh_most(market):
     assert staff(market, paid=0, value=0).weight == 1
+
+
+def test_few_payments_to_ones_own_agent_do_not_hide_accounts_of_one_purse(market):
+    star(market, value=78)
+    for number in range(60):
+        market.agent(200 + number, "payee", ts=40.0) if not number else None
+        market.payment(f"client{number}", "payee", 200, 1.0, 4000.0)
+        market.feedback(f"client{number}", 200, 80, 4500.0)
+    for sybil in RING:
+        market.payment(sybil, "target owner", 99, 1.0, 6900.0)
+    context = market.context()
+    assert 0.05 < context.paid_share < 0.08
+    (finding,) = CoTargeting().fit(context).findings_
+    assert finding.weight > 0.8
+
+
+def test_praise_of_ones_own_agent_does_not_hide_slander_of_a_rival(market):
+    market.agent(98, "rival", ts=50.0)
+    for number in range(6):
+        market.feedback(f"client{number}", 98, 85, 6800.0)
+    for sybil in RING:
+        market.payment(sybil, "rival", 98, 1.0, 7900.0)
+        market.feedback(sybil, 98, 5, 8000.0)
+    finding = staff(market, paid=6, value=100)
+    assert len(np.unique(finding.subjects)) == 2
+    assert finding.weight > 0.5
 
 
 def test_accounts_of_one_purse_count_in_full_where_no_payments_are_recorded(market):

@@ -74,6 +74,21 @@ def test_fresh_accounts_without_payments_do_not_make_a_bribe_look_like_a_refund(
     assert len(rewarded(market, 100, 0)) == 1
 
 
+def test_fresh_accounts_that_judge_several_agents_do_not_make_a_bribe_look_like_a_refund(market):
+    for number in range(9):
+        market.transfer("exchange", f"fresh{number}", 5.0, 31900.0)
+        for agent in (99, 3, 4):
+            market.feedback(f"fresh{number}", agent, 100, 32000.0 + number)
+    assert len(rewarded(market, 100, 0)) == 1
+
+
+def test_low_opinions_of_one_bribed_account_hide_no_bribes(market):
+    market.transfer("shop", "client7", 2.0, 30000.0)
+    for number in range(30):
+        market.feedback("client7", 99, 50, 31500.0 + number)
+    assert len(rewarded(market, 100, 8)) == 1
+
+
 def test_a_gift_from_raters_to_a_rival_does_not_frame_the_rival(market):
     for number in range(4):
         market.transfer("mastermind", f"sybil{number}", 5.0, 6000.0)

@@ -113,6 +113,51 @@ def test_a_refund_after_low_feedback_alone_blames_nobody(market, said, also, cou
     assert detector.returned_.sum() == 4  # to a buyer's record it is money that came back
 
 
+@pytest.mark.parametrize(("complaints", "rated", "left"), [(3, None, 0), (2, None, 4), (3, 50, 12), (3, 49, 0)])
+def test_each_complaint_explains_one_refund_to_a_client_whom_the_owner_does_not_praise(market, complaints, rated, left):
+    market.agent(99, "shop")
+    for number in range(4):
+        for place in range(3):
+            market.payment(f"buyer{number}", "shop", 99, 1.0, 900.0 + 10 * place)
+            market.transfer("shop", f"buyer{number}", 1.0, 1000.0 + 10 * place)
+        for place in range(complaints):
+            market.feedback(f"buyer{number}", 99, 10, 1100.0 + place)
+        if rated is not None:
+            market.rating(f"buyer{number}", 99, rated, 1200.0)
+    findings = WashPayments(level=1.1).fit(market.context()).findings_
+    assert [len(one.payments) for one in findings] == ([left] if left else [])
+
+
+@pytest.mark.parametrize("ways", [("shop",), ("shop", "pocket"), ("shop", "pocket", "mule")])
+def test_a_return_in_parts_by_several_ways_is_found(market, ways):
+    market.agent(99, "shop", wallet="pocket")
+    for number in range(4):
+        market.payment(f"washer{number}", "pocket", 99, 1.0, 900.0)
+        market.feedback(f"washer{number}", 99, 100, 960.0)
+        for way in ways:
+            if way == "mule":
+                market.transfer("pocket", f"mule{number}", 1 / len(ways), 990.0)
+            market.transfer(f"mule{number}" if way == "mule" else way, f"washer{number}", 1 / len(ways), 1000.0)
+    assert len(fit(market)[1].findings_) == 1
+
+
+def test_more_money_back_than_was_paid_hides_nothing(market):
+    paid(market)
+    for number in range(4):
+        market.transfer("crook", f"washer{number}", 1.45, 1000.0)
+    assert len(fit(market)[1].findings_) == 1
+
+
+def test_dust_beside_one_refund_frames_no_shop(market):
+    market.agent(99, "shop")
+    for number in range(10):
+        market.payment("enemy", "shop", 99, 0.001, 900.0 + number)
+    market.payment("enemy", "shop", 99, 1.0, 920.0)
+    market.feedback("enemy", 99, 90, 960.0)
+    market.transfer("shop", "enemy", 1.0, 1000.0)
+    assert fit(market)[1].findings_ == []
+
+
 @pytest.mark.parametrize(("moves_back", "each", "told"), [(1, 1.0, "1"), (4, 0.2, "0.8"), (4, 1.0, "4"), (1, 3.7, "4")])
 def test_a_payment_counts_by_the_money_and_the_moves_that_come_back(market, moves_back, each, told):
     market.agent(99, "shop")

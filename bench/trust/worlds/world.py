@@ -132,6 +132,10 @@ class World:
         stop = self.end if high is None else high
         return float(self.random.uniform(min(START if low is None else low, stop), stop))
 
+    def happens(self, share: float) -> bool:
+        """Return True in a share of the calls."""
+        return bool(self.random.random() < share)
+
     def account(self, born: float, **truth: Any) -> Account:
         """Make an account, without funds."""
         digest = hashlib.sha256(f"{self.seed}/{len(self.accounts)}".encode()).hexdigest()

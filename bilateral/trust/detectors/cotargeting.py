@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from bilateral.trust.arrays import Floats, Ints, contained, group_sums, pairs, stretches
-from bilateral.trust.context import RECORDED, edges_of, inflation_odds, unpaid_odds
+from bilateral.trust.context import edges_of, inflation_odds, unpaid_odds
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.kinship import FUNDER, joining
@@ -34,6 +34,9 @@ _DIGITS: Final = 2.0
 _LEAST: Final = 0.15
 """The digits of improbability up to which a group's opinions are usual, the further ones from which the group counts
 in full, and the weight of a usual group. So weighed, a group is never flagged for this alone."""
+
+_PAID: Final = 0.4
+"""The share of paid feedback from which payments tell enough. Below it, usual groups count more."""
 
 _PAIR: Final = 2
 """Two accounts that meet once prove little."""
@@ -160,17 +163,18 @@ class CoTargeting(Detector):
 def _oddness(context: Context, rows: Ints) -> float:
     """Return how far a group's opinions are unpaid, or far from what others say, from `_LEAST` to 1.
 
-    A company pays its staff from one purse, and they use the same tools. They pay, and say what others say. Without
-    recorded payments nothing tells them from an attack, so the group counts in full.
+    A company pays its staff from one purse, and they use the same tools. They pay, and say what others say. The fewer
+    payments are recorded, the less tells them from an attack, so the more the group counts.
 
     Args:
         context: The ledger and what detectors share.
         rows: The positions of the group's opinions.
     """
-    if context.paid_share < RECORDED or not (context.ledger.opinions.kind[rows] == Kind.FEEDBACK).any():
+    if not (context.ledger.opinions.kind[rows] == Kind.FEEDBACK).any():
         return 1.0
     odds = fisher(np.array([unpaid_odds(context, rows), inflation_odds(context, rows)]))
-    return float(np.clip((-np.log10(odds) - _USUAL) / _DIGITS, _LEAST, 1.0))
+    least = max(_LEAST, 1 - context.paid_share / _PAID)
+    return float(np.clip((-np.log10(odds) - _USUAL) / _DIGITS, least, 1.0))
 
 
 def _without_exchanges(context: Context, grouping: Grouping) -> Ints:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from bilateral.trust.context import Context
     from bilateral.trust.ledger import Ledger
-    from bilateral.trust.opinions import Opinions
 
 _FAVOURABLE: Final = 50.0
 """Opinions below this percentage promote nobody."""
@@ -38,6 +37,9 @@ _GIVEN: Final = "judge an account that sent them money"
 _ENOUGH: Final = 5
 _NEAR: Final = 12.0
 """The number of others whose praise shows that gifts are refunds, and how much more the praise with gifts may be."""
+
+_YOUNG: Final = 0.2
+"""The share of the youngest raters, whose praise shows nothing: an attacker makes them in a minute."""
 
 _WEAK: Final = 0.5
 """The false discovery rate up to which a link helps the ranking. It flags nobody by itself."""
@@ -229,7 +231,8 @@ class Links(Detector):
 def _moving(context: Context, rows: Ints) -> Flags:
     """Mark opinions of raters with gifts, unless enough others praise the subject as much: then gifts are refunds.
 
-    Others count only if they paid or judge several subjects: fresh accounts cannot make a bribe look like a refund.
+    The highest opinion of each rater counts, and the median of raters, so that a few low ones hide nothing. Others
+    count only if they paid or judge several subjects, and are not among the youngest raters.
 
     Args:
         context: The ledger and what detectors share.
@@ -237,18 +240,24 @@ def _moving(context: Context, rows: Ints) -> Flags:
     """
     opinions, size = context.ledger.opinions, context.ledger.subjects
     others = np.flatnonzero(context.grounded & np.isin(opinions.subject, opinions.subject[rows]))
-    others = others[opinions.percent[others] >= _FAVOURABLE]
+    others = others[(opinions.percent[others] >= _FAVOURABLE) & (context.youth[others] > _YOUNG)]
     given, told = (pairs(opinions.subject[one], opinions.rater[one], context.ledger.accounts) for one in (rows, others))
-    others = others[~np.isin(told, given)]
-    excess_of_praise = _mean_by_subject(opinions, rows, size) - _mean_by_subject(opinions, others, size)
-    enough = np.bincount(opinions.subject[others], minlength=size) >= _ENOUGH
-    return ~(enough & (excess_of_praise <= _NEAR))[opinions.subject[rows]]
+    subject, percent = opinions.subject[others[~np.isin(told, given)]], opinions.percent[others[~np.isin(told, given)]]
+    count = np.bincount(subject, minlength=size)
+    usual = group_sums(percent.astype(np.float64), subject, size) / np.maximum(count, 1)
+    praise = np.nan_to_num(opinions.percent[rows].astype(np.float64), nan=100.0)
+    order = np.lexsort((praise, given))
+    highest = order[np.append(np.diff(given[order]) != 0, True)[: len(order)]]
+    refunds = (count >= _ENOUGH) & (_medians(praise[highest], opinions.subject[rows[highest]], size) - usual <= _NEAR)
+    return ~refunds[opinions.subject[rows]]
 
 
-def _mean_by_subject(opinions: Opinions, rows: Ints, size: int) -> Floats:
-    """Return the mean percentage of some opinions, by subject; 0 without one."""
-    subject, percent = opinions.subject[rows], np.nan_to_num(opinions.percent[rows].astype(np.float64), nan=100.0)
-    return np.asarray(group_sums(percent, subject, size) / np.maximum(np.bincount(subject, minlength=size), 1))
+def _medians(values: Floats, group: Ints, size: int) -> Floats:
+    """Return the upper median of the values in each group; 0 without one."""
+    order, count = np.lexsort((values, group)), np.bincount(group, minlength=size)
+    out, some = np.zeros(size), np.flatnonzero(count)
+    out[some] = values[order[(np.cumsum(count) - count + count // 2)[some]]]
+    return out
 
 
 def _gifts(ledger: Ledger) -> Ints:

@@ -1,9 +1,9 @@
 """Wash payments: money that comes back to whoever paid, so that a proof of payment costs nothing.
 
 A return is a transfer from the agent's wallet or owner to the payer or to the payer's funder, at once or through one
-account between, after the payment. The return to a payer who gave the agent low feedback only is a refund, and blames
-nobody. Payments in both directions are a return only if the amounts are equal: people who
-trade with each other pay each other, but not the same sum.
+account between, after the payment. The return to a payer who complained is a refund, and blames nobody. Payments in
+both directions are a return only if the amounts are equal: people who trade with each other pay each other, but not the
+same sum.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from bilateral.trust.arrays import Flags, Floats, Ints, contained, contained_pairs, pairs
+from bilateral.trust.arrays import Flags, Floats, Ints, contained, contained_pairs, pairs, unpaired
 from bilateral.trust.detectors.base import Detector
 from bilateral.trust.findings import Finding
 from bilateral.trust.opinions import Kind
@@ -30,7 +30,7 @@ _NEAR: Final = 0.05
 """The share of an amount that fees and rounding take."""
 
 _WHOLE: Final = 0.1
-"""The share of all payments by which a return of all of them may differ."""
+"""The share of all payments that may be missing in a return of all of them."""
 
 _EQUAL: Final = 0.01
 """The share of an amount by which equal payments may differ."""
@@ -69,7 +69,7 @@ class WashPayments(Detector):
     """
 
     name = "wash payments"
-    reads = frozenset({"agents", "feedback", "payments", "transfers"})
+    reads = frozenset({"agents", "feedback", "ratings", "payments", "transfers"})
 
     def __init__(self, level: float = 0.01, within: float = 30 * DAY, limit: int = 2000) -> None:
         """Set the parameters.
@@ -91,7 +91,7 @@ class WashPayments(Detector):
         if not inside.any():
             return []
         self.returned_ = self._returned(context) & inside
-        returns = self.returned_ & ~_complained(ledger)
+        returns = self.returned_ & ~_refunded(ledger, self.returned_)
         count = np.bincount(agent[returns], minlength=ledger.agents)
         whole = np.floor(np.bincount(agent[returns], weights=self._share[returns], minlength=ledger.agents) + 1e-9)
         expected = self._expected(context)
@@ -111,35 +111,35 @@ class WashPayments(Detector):
         src, dst, sent, at, rows = _moves(ledger)
         direct = _sorted(_Moves(pairs(src, dst, ledger.accounts), sent, at, rows[:, None]))
         self._by: dict[int, Ints] = {}
-        self._share = np.zeros(len(ledger.payer))
-        out = np.zeros(len(ledger.payer), bool)
-        payers = [ledger.payer, _own_funder(context)[np.maximum(ledger.payer, 0)]]
-        receivers = [ledger.payee, _holder(ledger)]
-        for receiver in receivers:
-            for payer in payers:
-                usable = (receiver >= 0) & (payer >= 0) & (receiver != payer)
-                out |= self._after(direct, (receiver, payer), usable, ledger)
+        funder = _own_funder(context)[np.maximum(ledger.payer, 0)]
         steps = _sorted(_two_steps(context, self.within))
-        for receiver in receivers:
-            usable = (receiver >= 0) & (ledger.payer >= 0) & (receiver != ledger.payer)
-            out |= self._after(steps, (receiver, ledger.payer), usable, ledger)
+        out, self._share = np.zeros(len(ledger.payer), bool), np.zeros(len(ledger.payer))
+        holder = _holder(ledger)
+        for receiver, other in ((ledger.payee, ledger.payee >= 0), (holder, (holder >= 0) & (holder != ledger.payee))):
+            shares = []
+            for moves, payer in ((direct, ledger.payer), (direct, funder), (steps, ledger.payer)):
+                found, share = self._after(moves, (receiver, payer), other & (payer >= 0) & (receiver != payer), ledger)
+                out |= found
+                shares.append(share)
+            self._share += shares[0] + np.maximum(shares[1], shares[2])  # two steps may lead through the funder
         self._answers = _equal_payments(ledger)
-        self._share[self._answers >= 0] = 1.0
+        self._share = np.where(self._answers >= 0, 1.0, np.minimum(self._share, 1.0))
         return out | (self._answers >= 0)
 
-    def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> Flags:
-        """Mark the payments that a move between the ends follows within the time, of a fitting amount.
+    def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Flags, Floats]:
+        """Mark the payments that a move between the ends follows within the time, and return the share that each is.
 
-        A move returns at least a tenth of the payment, and not much more than all that was paid between the two. Each
-        payment counts by the share of all money between the two that comes back, and by the moves for each payment
-        unless all of the money comes back. So one refund is one return, and a small reward for each purchase is none.
+        A move returns at least a tenth of the payment, and not much more than all that was paid between the two. If all
+        of that comes back, each payment counts, but small ones only by their part of the money. Else a payment counts
+        by the share of the money that comes back, and by the moves for each payment. So one refund is one return, and
+        small rewards for purchases are hardly any.
         """
-        found = np.zeros(len(usable), bool)
+        found, part = np.zeros(len(usable), bool), np.zeros(len(usable))
         rows = np.flatnonzero(usable)
         source, target = (end[rows] for end in ends)
         rows = rows[contained_pairs(source, target, moves.keys, ledger.accounts)]
         if not len(rows):
-            return found
+            return found, part
         wanted, number = np.unique(pairs(ends[0][rows], ends[1][rows], ledger.accounts), return_inverse=True)
         paid = np.bincount(number, weights=ledger.amount[rows])
         low, high = (np.searchsorted(moves.keys, wanted, side=side) for side in ("left", "right"))
@@ -149,18 +149,21 @@ class WashPayments(Detector):
         group, places = group[fitting], places[fitting]
         back = np.bincount(group, weights=moves.sent[places], minlength=len(wanted)) / np.maximum(paid, 1e-12)
         moved = np.bincount(group, minlength=len(wanted)) / np.bincount(number)
-        share = np.where(np.abs(back - 1) <= _WHOLE, 1.0, np.minimum(np.minimum(back, moved), 1.0))
+        amount = ledger.amount[rows]
+        even = amount * (paid / np.maximum(np.bincount(number, weights=amount**2), 1e-12))[number]
+        whole = ((back >= 1 - _WHOLE) & (back <= _MOST))[number]
+        share = np.minimum(np.where(whole, even, np.minimum(back, moved)[number]), 1.0)
         first = first_reaching(
             Keyed(group, moves.times[places], moves.sent[places]),
-            Keyed(number, ledger.paid_at[rows], _LEAST * ledger.amount[rows]),
+            Keyed(number, ledger.paid_at[rows], _LEAST * amount),
         )
-        rows, number, places = rows[first >= 0], number[first >= 0], places[first[first >= 0]]
+        rows, share, places = rows[first >= 0], share[first >= 0], places[first[first >= 0]]
         soon = moves.times[places] - ledger.paid_at[rows] <= self.within
         found[rows[soon]] = True
-        self._share[rows[soon]] = np.maximum(self._share[rows[soon]], share[number[soon]])
+        part[rows[soon]] = share[soon]
         for row, place in zip(rows[soon].tolist(), places[soon].tolist(), strict=True):
             self._by.setdefault(row, moves.transfers[place])
-        return found
+        return found, part
 
     def _expected(self, context: Context) -> Floats:
         """Return the number of payments of each agent that would be followed by such a transfer at random."""
@@ -218,15 +221,35 @@ def _holder(ledger: Ledger, payments: Ints | slice = _EVERY) -> Ints:
     return ledger.holdings.at(agent, ledger.paid_at[payments], ledger.owner[np.maximum(agent, 0)])
 
 
-def _complained(ledger: Ledger) -> Flags:
-    """Mark the payments to agents that the payer gave low feedback and no other: their return is a refund."""
-    opinions = ledger.opinions
-    known = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & np.isfinite(opinions.percent))
-    said = pairs(ledger.subject_agent[opinions.subject[known]], opinions.rater[known], ledger.accounts)
-    low = opinions.percent[known] < _LOW
-    complaints = np.setdiff1d(said[low], said[~low])
-    paid = pairs(np.maximum(ledger.paid_agent, 0), np.maximum(ledger.payer, 0), ledger.accounts)
-    return contained(paid, complaints)
+def _refunded(ledger: Ledger, returned: Flags) -> Flags:
+    """Mark the returned payments that are refunds: for each payer, as many as it complained about.
+
+    A payer complains by low feedback about the agent, unless it ever praised the agent, or its owner rated it well.
+
+    Args:
+        ledger: The coded tables.
+        returned: Marks the payments whose money returns.
+    """
+    opinions, size = ledger.opinions, ledger.accounts
+    said = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & np.isfinite(opinions.percent))
+    about = pairs(ledger.subject_agent[opinions.subject[said]], opinions.rater[said], size)
+    low = opinions.percent[said] < _LOW
+    complaints, count = np.unique(about[low], return_counts=True)
+    content = np.isin(complaints, about[~low])
+    rated = np.flatnonzero((opinions.kind == Kind.CLIENT_RATING) & (opinions.percent >= _LOW))
+    agent, client = unpaired(complaints, size)
+    liked = pairs(opinions.rater[rated], ledger.subject_account[opinions.subject[rated]], size)
+    content |= np.isin(pairs(ledger.owner[agent], client, size), liked)
+    complaints, count = complaints[~content], count[~content]
+    rows = np.flatnonzero(returned)
+    rows = rows[np.lexsort((ledger.paid_at[rows], ledger.payer[rows], ledger.paid_agent[rows]))]
+    paid = pairs(ledger.paid_agent[rows], ledger.payer[rows], size)
+    place = np.arange(len(rows)) - np.searchsorted(paid, paid)
+    known = contained(paid, complaints)
+    known[known] = place[known] < count[np.searchsorted(complaints, paid[known])]
+    out = np.zeros(len(returned), bool)
+    out[rows[known]] = True
+    return out
 
 
 def _own_funder(context: Context) -> Ints:

@@ -1,11 +1,11 @@
 """Honest groups that look like the families in `first`: add them to a world before its attacks.
 
-The world's ordinary public does not include their newcomers and agents. Attacks recruit from no group but `dispute`.
+The world's ordinary public does not include their newcomers and agents. Attacks recruit nobody of them but `dispute`.
 """
 
 from __future__ import annotations
 
-from bench.trust.worlds.independent.first_parts import chance, cover, meet, newcomer, one_of, register, send, some_of
+from bench.trust.worlds.independent.first_parts import cover, meet, newcomer, one_of, register, send, some_of
 from bench.trust.worlds.world import DAY, HOUR, START, World
 
 _LOW = 40
@@ -30,7 +30,7 @@ def disputes(world: World) -> None:
     """Let fair servers rate a client low now and then."""
     agents = {agent.number: agent for agent in world.agents}
     for place, row in enumerate(world.ratings):
-        if row[0] == "client" and chance(world, 0.02):
+        if row[0] == "client" and world.happens(0.02):
             world.ratings[place] = (*row[:4], float(round(world.random.uniform(5, 45))), *row[5:])
             owner = agents[row[3]].owner
             owner.group = owner.group or "dispute"
@@ -44,7 +44,7 @@ def launch_campaign(world: World) -> None:
     agent = register(world, owner, at, draw.uniform(80, 95), community=owner.community, popularity=3.0)
     near = [one for one in world.honest if one.community == owner.community]
     for _ in range(int(draw.integers(30, 60))):
-        if chance(world, 0.33):
+        if world.happens(0.33):
             client = newcomer(world, "honest", -1, at + draw.uniform(0, 3 * DAY))
             client.group = "launch campaign"
             cover(world, client, 1.5)
@@ -65,9 +65,9 @@ def dao_team(world: World) -> None:
         one.group = "DAO team"
         cover(world, one, 3)
         for tool in tools:
-            if chance(world, 0.55):
+            if world.happens(0.55):
                 meet(world, one, tool, world.time(one.born + 600))
-        if chance(world, 0.3):
+        if world.happens(0.3):
             send(world, one, treasury, draw.uniform(1, 10), world.time(world.end - 30 * DAY))
 
 

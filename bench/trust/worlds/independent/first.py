@@ -14,7 +14,6 @@ from bench.trust.worlds.independent.first_judges import blacklist_cartel, captur
 from bench.trust.worlds.independent.first_parts import (
     beginning,
     by_size,
-    chance,
     cover,
     first_agents,
     lie,
@@ -56,7 +55,7 @@ def peel_chain(world: World, attack: Attack) -> None:
         current = mule(world, attack.number, ts, left, current)
     for one in members:
         cover(world, one, 2.5)
-        for agent in some_of(world, agents, 1 + chance(world, 0.6)):
+        for agent in some_of(world, agents, 1 + world.happens(0.6)):
             lie(world, one, agent, draw.normal(93, 4), one.born + draw.uniform(2, 40) * DAY, answered=0.2)
     for agent in agents:
         public(world, agent, draw.poisson(5))
@@ -86,7 +85,7 @@ def cell_rotation(world: World, attack: Attack) -> None:
     sink, end = world.account(at, role="mule", attack=attack.number), world.end - draw.uniform(2, 10) * DAY
     for one in [*members, *owners]:
         cover(world, one, 2)
-        if chance(world, 0.75):
+        if world.happens(0.75):
             send(world, one, sink, draw.lognormal(1.5, 0.7), end - draw.exponential(4 * DAY))
     send(world, sink, one_of(world, world.exchanges), 3.0 * size, end + DAY)
 
@@ -104,14 +103,14 @@ def wash_circuit(world: World, attack: Attack) -> None:
         agents[-1].wallet = wallet
     for one in members:
         cover(world, one, 2)
-        for agent in some_of(world, agents, 1 + chance(world, 0.5)):
+        for agent in some_of(world, agents, 1 + world.happens(0.5)):
             for _ in range(int(draw.integers(1, 4))):
                 value, ts = draw.normal(94, 3), world.time(one.born + DAY, one.born + 45 * DAY)
                 paid = draw.lognormal(0.3, 0.7)
                 amount, ts = lie(world, one, agent, value, ts, paid=1, proven=0.9, amount=paid, answered=0.2)
                 mixer, later = one_of(world, mixers), ts + draw.uniform(HOUR, 20 * HOUR)
                 send(world, agent.wallet, mixer, amount * 0.995, later)
-                to = one_of(world, members) if chance(world, 0.5) else one
+                to = one_of(world, members) if world.happens(0.5) else one
                 send(world, mixer, to, amount * draw.uniform(0.96, 0.99), later + draw.uniform(HOUR, 2 * DAY))
     for agent in agents:
         public(world, agent, draw.poisson(5))
@@ -136,7 +135,7 @@ def review_farm(world: World, attack: Attack) -> None:
     members = []
     for _ in range(size):
         born = at + draw.uniform(0, 25) * DAY
-        source = one_of(world, mules) if chance(world, 0.5) else None
+        source = one_of(world, mules) if world.happens(0.5) else None
         members.append(newcomer(world, "sybil", attack.number, born, source))
         cover(world, members[-1], 4)
     for buyer in buyers:
@@ -145,7 +144,7 @@ def review_farm(world: World, attack: Attack) -> None:
         start = max(agent.ts, at + draw.uniform(5, 45) * DAY)
         send(world, buyer, farmer, draw.lognormal(3.5, 0.4), start - draw.uniform(0.2, 2) * DAY)
         for one in members:
-            if chance(world, 0.65 if size < 12 else 0.42):  # noqa: PLR2004
+            if world.happens(0.65 if size < 12 else 0.42):  # noqa: PLR2004
                 ts = max(start, one.born) + draw.uniform(0, 12) * DAY
                 lie(world, one, agent, draw.normal(90, 5), ts)
         public(world, agent, draw.poisson(3))
@@ -160,7 +159,7 @@ def oneway_ring(world: World, attack: Attack) -> None:
     for place, one in enumerate(owners):
         for step in range(1, (size - 1) // 2 + 1):
             agent = agents[(place + step) % size]
-            if chance(world, share):
+            if world.happens(share):
                 ts = max(one.born, agent.ts) + draw.exponential(14 * DAY)
                 lie(world, one, agent, draw.normal(91, 5), ts, answered=0.3)
         cover(world, one, 3)
@@ -183,12 +182,12 @@ def rival_takedown(world: World, attack: Attack) -> None:
     mules = [mule(world, attack.number, at - 92 * DAY, 90.0) for _ in range(max(1, attack.size // 8))]
     for _ in range(attack.size):
         born = at - draw.uniform(40, 90) * DAY
-        source = one_of(world, mules) if chance(world, 0.4) else None
+        source = one_of(world, mules) if world.happens(0.4) else None
         one = newcomer(world, "sybil", attack.number, born, source, community=community)
         cover(world, one, 5, at)
-        for rival in some_of(world, rivals, 1 + chance(world, 0.75) + chance(world, 0.3)):
+        for rival in some_of(world, rivals, 1 + world.happens(0.75) + world.happens(0.3)):
             lie(world, one, rival, draw.uniform(12, 42), at + draw.uniform(0, 21) * DAY)
-        if chance(world, 0.6):
+        if world.happens(0.6):
             lie(world, one, own, draw.normal(90, 4), at + draw.uniform(-5, 25) * DAY, answered=0.3)
     public(world, own, draw.poisson(10))
 
@@ -208,12 +207,12 @@ def bought_accounts(world: World, attack: Attack) -> None:
     brokers = [mule(world, attack.number, at - DAY, 15.0 * attack.size) for _ in range(1 + attack.size // 10)]
     for one in recruit(world, attack, pool, attack.size, "bought"):
         sold = at + draw.uniform(0, 12) * DAY
-        if chance(world, 0.6):
+        if world.happens(0.6):
             exchange = one_of(world, world.exchanges)
             send(world, one, exchange, draw.lognormal(2, 0.6), sold - draw.uniform(1, 10) * HOUR)
         send(world, one_of(world, brokers), one, draw.lognormal(2, 0.3), sold)
-        for agent in some_of(world, agents, 1 + chance(world, 0.7)):
-            for _ in range(1 + chance(world, 0.3)):
+        for agent in some_of(world, agents, 1 + world.happens(0.7)):
+            for _ in range(1 + world.happens(0.3)):
                 ts = sold + HOUR + draw.exponential(7 * DAY)
                 lie(world, one, agent, draw.normal(94, 3), ts, answered=0.2)
     for agent in agents:
@@ -233,14 +232,14 @@ def kickback(world: World, attack: Attack) -> None:
         owner = new_owner(world, attack, at - draw.uniform(2, 20) * DAY)
         agent = target(world, owner, owner.born + DAY, (35, 60), turning=0)
         mules = [
-            mule(world, attack.number, at - DAY, 2.0 * size, owner if chance(world, 0.5) else None)
+            mule(world, attack.number, at - DAY, 2.0 * size, owner if world.happens(0.5) else None)
             for _ in range(1 + size // 12)
         ]
         shops.append((agent, mules))
         public(world, agent, draw.poisson(9))
     for one in members:
-        for agent, mules in some_of(world, shops, 1 + chance(world, 0.4)):
-            for _ in range(1 + chance(world, 0.5)):
+        for agent, mules in some_of(world, shops, 1 + world.happens(0.4)):
+            for _ in range(1 + world.happens(0.5)):
                 ts = at + draw.uniform(0, 50) * DAY
                 amount, ts = lie(world, one, agent, draw.uniform(94, 100), ts, paid=1, proven=0.7, answered=0.3)
                 bonus = amount * draw.uniform(1.1, 1.6) + 0.05
@@ -263,7 +262,7 @@ def score_defence(world: World, attack: Attack) -> None:
     members = []
     for _ in range(size):
         born = turn + draw.uniform(-12, 25) * DAY
-        source = one_of(world, agents).wallet if chance(world, 0.3) else None
+        source = one_of(world, agents).wallet if world.happens(0.3) else None
         members.append(newcomer(world, "sybil", attack.number, born, source))
         cover(world, members[-1], 2)
     used, births, by_number = np.zeros(size), np.array([one.born for one in members]), {a.number: a for a in agents}

@@ -6,7 +6,6 @@ from bench.trust.worlds.independent.first_parts import (
     available,
     beginning,
     by_size,
-    chance,
     cover,
     first_agents,
     lie,
@@ -36,12 +35,12 @@ def client_laundering(world: World, attack: Attack) -> None:
         one = newcomer(world, "sybil", attack.number, born, quality=quality)
         cover(world, one, 9)
         for agent in agents:
-            for _ in range(1 + chance(world, 0.35)):
-                if not chance(world, share):
+            for _ in range(1 + world.happens(0.35)):
+                if not world.happens(share):
                     continue
                 ts = world.time(one.born + DAY, one.born + 50 * DAY)
                 lie(world, one, agent, draw.normal(92, 4), ts)
-                if chance(world, 0.85):
+                if world.happens(0.85):
                     ts = when(world, one, agent, ts) + draw.exponential(18 * HOUR)
                     world.rate_client(one, agent, draw.normal(94, 3), ts, attack.number)
     for agent in agents:
@@ -56,14 +55,14 @@ def captured_validator(world: World, attack: Attack) -> None:
     owners = [new_owner(world, attack, at + draw.uniform(-5, 40) * DAY) for _ in range(attack.size)]
     agents = [target(world, one, one.born + draw.exponential(2 * DAY), (25, 50), turning=0) for one in owners]
     for agent in agents:
-        for judge in some_of(world, validators, 1 + chance(world, 0.4)):
+        for judge in some_of(world, validators, 1 + world.happens(0.4)):
             ts = min(max(agent.ts, judge.ts) + draw.exponential(6 * DAY) + HOUR, world.end - HOUR)
             world.validate(judge, agent, draw.normal(93, 3), ts, attack.number)
-            if chance(world, 0.5):
+            if world.happens(0.5):
                 send(world, agent.owner, judge.owner, draw.lognormal(1.5, 0.4), ts - draw.uniform(0.1, 0.9) * HOUR)
-            if chance(world, 0.7):
+            if world.happens(0.7):
                 world.rate_validator(judge, agent, draw.normal(96, 2), ts + draw.exponential(DAY), attack.number)
-        if chance(world, 0.4):
+        if world.happens(0.4):
             fair = one_of(world, world.validators)
             world.validate(fair, agent, agent.quality + draw.normal(0, 5), world.time(max(agent.ts, fair.ts) + 60))
         public(world, agent, draw.poisson(5))
@@ -86,7 +85,7 @@ def _judge(world: World, attack: Attack, born: float) -> Agent:
         ts = world.time(max(agent.ts, judge.ts) + 60)
         quality = agent.turns[1] if agent.turns and ts > agent.turns[0] else agent.quality
         world.validate(judge, agent, quality + draw.normal(0, 5), ts)
-        if chance(world, 0.4):
+        if world.happens(0.4):
             world.rate_validator(judge, agent, 85 + draw.normal(0, 8), ts + draw.exponential(DAY))
     return judge
 
@@ -106,9 +105,9 @@ def blacklist_cartel(world: World, attack: Attack) -> None:
         start = at + draw.uniform(0, 45) * DAY
         cover(world, victim, 4)
         for agent in agents:
-            if chance(world, 0.7):
+            if world.happens(0.7):
                 ts = when(world, victim, agent, start + draw.exponential(8 * DAY))
-                if chance(world, 0.5):
+                if world.happens(0.5):
                     meet(world, victim, agent, ts - draw.uniform(0.1, 2) * DAY)
                 world.rate_client(victim, agent, draw.uniform(5, 35), ts, attack.number)
     for agent in agents:

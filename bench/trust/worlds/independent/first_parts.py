@@ -1,4 +1,4 @@
-"""The parts that the families in `first` share with the honest groups in `bystanders`."""
+"""The parts of the families in `first` and `first_judges`, and of the honest groups in `bystanders`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ T = TypeVar("T")
 
 SPARED: Final = frozenset({"launch campaign", "DAO team", "refund merchant"})
 """The honest groups whose members no attack recruits."""
-
-
-def chance(world: World, share: float) -> bool:
-    """Return true with a probability."""
-    return bool(world.random.random() < share)
 
 
 def one_of(world: World, items: Sequence[T]) -> T:
@@ -89,7 +84,7 @@ def newcomer(
     else:
         amount, at = other.get("amount", draw.lognormal(3, 0.8)), other.get("at", born - draw.uniform(600, DAY))
         send(world, source, one, amount, at)
-    if chance(world, 0.12):
+    if world.happens(0.12):
         send(world, one, one_of(world, world.honest), draw.lognormal(1.5, 1), world.time(born))
     return one
 
@@ -154,7 +149,7 @@ def target(
         role="beneficiary",
         attack=owner.attack,
     )
-    if chance(world, turning):
+    if world.happens(turning):
         agent.quality = float(draw.uniform(65, 88))
         later = agent.ts + draw.uniform(0.25, 0.6) * (world.end - agent.ts)
         agent.turns = (float(later), float(draw.uniform(10, 40)))
@@ -200,7 +195,7 @@ def cover(world: World, one: Account, mean: float, stop: float | None = None) ->
     popularity = np.array([agent.popularity for agent in world.servers])
     near = popularity * np.array([agent.community == one.community for agent in world.servers])
     for _ in range(world.random.poisson(mean)):
-        weight = near if chance(world, 0.7) else popularity
+        weight = near if world.happens(0.7) else popularity
         agent = world.servers[world.random.choice(len(weight), p=weight / weight.sum())]
         if agent.owner is not one:
             latest = max(stop or world.end, earliest(world, one, agent) + DAY)
@@ -219,7 +214,7 @@ def public(world: World, agent: Agent, count: int, start: float = 0.0, stop: flo
     """
     near = [one for one in world.honest if one.community == agent.community]
     for _ in range(count):
-        client = one_of(world, near if chance(world, 0.75) else world.honest)
+        client = one_of(world, near if world.happens(0.75) else world.honest)
         if client.role == "honest" and client is not agent.owner:
             latest = max(stop or world.end, earliest(world, client, agent) + DAY)
             meet(world, client, agent, world.time(max(start, agent.ts, client.born) + 600, latest))
@@ -241,15 +236,15 @@ def lie(world: World, client: Account, agent: Agent, value: float, ts: float, **
     """
     draw, at = world.random, when(world, client, agent, ts)
     proof, amount = None, 0.0
-    if chance(world, habits.get("paid", 0.6)):
+    if world.happens(habits.get("paid", 0.6)):
         amount = float(habits.get("amount", draw.lognormal(-1, 1.2)))
         proof = world.pay(client, agent, amount, at)
     said = at + draw.exponential(5 * HOUR)
     if proof is not None and said > world.end:  # never before its payment
         said = draw.uniform(at, world.end)
-    keeps = proof is not None and chance(world, habits.get("proven", 0.5))
+    keeps = proof is not None and world.happens(habits.get("proven", 0.5))
     world.say(client, agent, value, said, proof=proof if keeps else None, attack=client.attack)
-    if chance(world, habits.get("answered", 0.0)):
+    if world.happens(habits.get("answered", 0.0)):
         world.rate_client(client, agent, draw.normal(93, 4), at + draw.exponential(12 * HOUR), client.attack)
     return amount, at
 

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _happens(world: World, share: float) -> bool:
-    return bool(world.random.random() < share)
-
-
 def _start(world: World) -> float:
     return world.time(START + 25 * DAY, world.end - 70 * DAY)
 
@@ -92,7 +88,7 @@ def _mules(world: World, attack: Attack, hub: Account, at: float, count: int) ->
         when = at - world.random.uniform(2, 5) * DAY
         mule = _mule(world, attack, when)
         world.transfer(hub, mule, world.random.uniform(60, 120), when)
-        if _happens(world, 0.35):
+        if world.happens(0.35):
             later = at - world.random.uniform(0.2, 1.8) * DAY
             behind = _mule(world, attack, later)
             world.transfer(mule, behind, world.random.uniform(50, 60), later)
@@ -124,7 +120,7 @@ def _crowd(
     out: list[Account] = []
     for born in births.tolist():
         one = world.account(born, role="sybil", attack=attack.number, quality=80.0)
-        source = ("mule" if _happens(world, 0.5) else "cex") if how == "mix" else how
+        source = ("mule" if world.happens(0.5) else "cex") if how == "mix" else how
         if source == "cex":
             world.transfer(exchange, one, usual * draw.uniform(0.85, 1.15), born - draw.uniform(600, 12 * HOUR))
         elif source == "mule":
@@ -145,7 +141,7 @@ def cex_star(world: World, attack: Attack) -> None:
     sink = _mule(world, attack, at)
     for one in members:
         world.say(one, agent, draw.uniform(85, 100), world.time(one.born, at + 4 * DAY), attack=attack.number)
-        if _happens(world, 0.6):
+        if world.happens(0.6):
             world.transfer(one, sink, draw.uniform(3, 15), at + draw.uniform(5, 12) * DAY)
 
 
@@ -168,7 +164,7 @@ def mule_tree(world: World, attack: Attack) -> None:
     for one in members:
         _cover(world, one, 1)
         for agent in agents:
-            if _happens(world, 0.75) or agent is agents[0]:
+            if world.happens(0.75) or agent is agents[0]:
                 when = world.time(one.born, one.born + 15 * DAY)
                 world.say(one, agent, draw.uniform(82, 100), when, attack=attack.number)
 
@@ -187,7 +183,7 @@ def review_farm(world: World, attack: Attack) -> None:
         price = 4 * attack.size * draw.uniform(0.8, 1.2)
         world.transfer(agent.owner, hub, price, campaign - draw.uniform(0.1, 2) * DAY)
         for one in members:
-            if _happens(world, 0.65):
+            if world.happens(0.65):
                 when = world.time(campaign, campaign + 7 * DAY)
                 world.say(one, agent, draw.uniform(90, 100), when, attack=attack.number)
 
@@ -206,10 +202,10 @@ def smear_campaign(world: World, attack: Attack) -> None:
     for one in members:
         _cover(world, one, 3)
         for victim in victims:
-            if _happens(world, 0.8):
+            if world.happens(0.8):
                 when = world.time(at + 12 * DAY, at + 30 * DAY)
                 world.say(one, victim, draw.uniform(0, 22), when, attack=attack.number)
-        if _happens(world, 0.6):
+        if world.happens(0.6):
             when = world.time(at + 5 * DAY, at + 40 * DAY)
             world.say(one, agent, draw.uniform(85, 100), when, attack=attack.number)
 
@@ -223,12 +219,12 @@ def cycle_ring(world: World, attack: Attack) -> None:
     for place in range(size):
         for step in (1, 2) if size < 8 else (1, 2, 3):  # noqa: PLR2004
             one, agent = members[order[place]], agents[order[(place + step) % size]]
-            if step > 1 and _happens(world, 0.15):
+            if step > 1 and world.happens(0.15):
                 continue
             for _ in range(int(draw.integers(1, 3))):
                 when = world.time(at + 8 * DAY, at + 50 * DAY)
                 world.say(one, agent, draw.uniform(90, 100), when, attack=attack.number)
-            if _happens(world, 0.3):
+            if world.happens(0.3):
                 when = world.time(at + 8 * DAY, at + 50 * DAY)
                 world.rate_client(one, agent, draw.uniform(88, 100), when, attack.number)
         _cover(world, members[place], 2)
@@ -276,7 +272,7 @@ def validator_cartel(world: World, attack: Attack) -> None:
         world.transfer(one, owner, draw.uniform(4, 6), when - 300)
         world.validate(validator, agent, draw.uniform(90, 100), when, attack.number)
         _traffic(world, agent, 4)
-        if _happens(world, 0.8):
+        if world.happens(0.8):
             later = when + draw.exponential(DAY)
             world.rate_validator(validator, agent, draw.uniform(92, 100), later, attack.number)
         for other in draw.choice(attack.size, 2, replace=False):
@@ -305,7 +301,7 @@ def whitewash(world: World, attack: Attack) -> None:
     for place in range(count):
         born = max(at + place * life - draw.uniform(0, 0.3) * life, at)
         owner = world.account(born, role="beneficiary", attack=attack.number)
-        if last is None or _happens(world, 0.3):
+        if last is None or world.happens(0.3):
             mule = _mule(world, attack, born - 2 * DAY)
             world.transfer(last or world.exchanges[0], mule, 15, born - 2 * DAY)
             world.transfer(mule, owner, 12, born - HOUR)
@@ -316,7 +312,7 @@ def whitewash(world: World, attack: Attack) -> None:
         _traffic(world, agent, 4, min(world.end, born + 1.3 * life))
         last = owner
         for one in crew:
-            if _happens(world, 0.55):
+            if world.happens(0.55):
                 when = world.time(born, born + 0.5 * life)
                 world.say(one, agent, draw.uniform(90, 100), when, attack=attack.number)
     for one in crew:
@@ -337,11 +333,11 @@ def client_boost(world: World, attack: Attack) -> None:
         client.quality = float(draw.uniform(10, 35))
         _cover(world, client, 8, least=4)
         for server in servers:
-            if _happens(world, 0.7):
+            if world.happens(0.7):
                 for _ in range(int(draw.integers(1, 3))):
                     when = world.time(at + 8 * DAY, at + 50 * DAY)
                     world.rate_client(client, server, draw.uniform(90, 100), when, attack.number)
-            if _happens(world, 0.3):
+            if world.happens(0.3):
                 when = world.time(at + 8 * DAY, at + 50 * DAY)
                 world.say(client, server, draw.uniform(80, 100), when, attack=attack.number)
     for server in servers:
@@ -361,7 +357,7 @@ def blacklist_cartel(world: World, attack: Attack) -> None:
         when = world.time(at + 12 * DAY, at + 60 * DAY)
         world.say(client, low, draw.uniform(8, 42), when)
         for server in servers:
-            if server is low or _happens(world, 0.5):
+            if server is low or world.happens(0.5):
                 later = when + draw.uniform(600, 4 * DAY)
                 world.rate_client(client, server, draw.uniform(0, 12), later, attack.number)
 
@@ -379,7 +375,7 @@ def paid_sleepers(world: World, attack: Attack) -> None:
         _cover(world, one, 1)
         for agent in agents:
             world.say(one, agent, draw.uniform(88, 100), world.time(at, at + 4 * DAY), attack=attack.number)
-        if _happens(world, 0.85):
+        if world.happens(0.85):
             world.transfer(payer, one, usual * draw.uniform(0.95, 1.05), at + draw.uniform(4, 7) * DAY)
 
 

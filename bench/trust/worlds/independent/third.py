@@ -21,7 +21,6 @@ from bench.trust.worlds.independent.third_parts import (
     claim,
     from_one_exchange,
     funded,
-    happens,
     live,
     mule,
     served,
@@ -57,7 +56,7 @@ def cycle_ring(world: World, attack: Attack) -> None:
             agent = agents[(place + step) % attack.size]
             for _ in range(int(draw.integers(1, 4))):
                 claim(world, one, agent, draw.uniform(84, 97), world.time(at + 15 * DAY, at + 55 * DAY), paid=0.3)
-        if happens(world, 0.4):
+        if world.happens(0.4):
             when = world.time(at + 16 * DAY, at + 55 * DAY)
             world.rate_client(members[place - 1], agents[place], draw.uniform(85, 98), when, attack.number)
         live(world, one, 2)
@@ -72,8 +71,8 @@ def pyramid(world: World, attack: Attack) -> None:
     for place, one in enumerate(members[1:], start=1):
         parent = (place - 1) // 2
         for spot in {parent, (parent - 1) // 2 if parent else parent}:
-            for _ in range(1 if happens(world, 0.6) else 2):
-                value = draw.uniform(94, 100) if happens(world, 0.7) else draw.uniform(62, 74)
+            for _ in range(1 if world.happens(0.6) else 2):
+                value = draw.uniform(94, 100) if world.happens(0.7) else draw.uniform(62, 74)
                 claim(world, one, agents[spot], value, one.born + draw.exponential(10 * DAY), paid=0.2)
         live(world, one, 2)
     for agent in agents:
@@ -102,12 +101,12 @@ def overlapping_cliques(world: World, attack: Attack) -> None:
         for clique in _cliques(world, attack.size)
         for first in clique
         for second in clique
-        if first != second and happens(world, share)
+        if first != second and world.happens(share)
     }
     for first, second in sorted(pairs):
-        value = draw.uniform(90, 100) if happens(world, 0.6) else draw.uniform(70, 90)
+        value = draw.uniform(90, 100) if world.happens(0.6) else draw.uniform(70, 90)
         claim(world, members[first], agents[second], value, world.time(at + 15 * DAY, at + 58 * DAY), paid=0.35)
-        if happens(world, 0.25):
+        if world.happens(0.25):
             when = world.time(at + 16 * DAY, at + 58 * DAY)
             world.rate_client(members[first], agents[second], draw.uniform(80, 100), when, attack.number)
     for one, agent in zip(members, agents, strict=True):
@@ -198,10 +197,10 @@ def client_blacklist(world: World, attack: Attack) -> None:
         live(world, owner, 1)
         for victim in some(world, victims, 0.75):
             when = at + draw.uniform(0, 40 * DAY)
-            if happens(world, 0.4):
+            if world.happens(0.4):
                 world.pay(victim, agent, draw.lognormal(-1, 1.2), when - 600)
                 world.say(victim, agent, agent.quality + victim.bias + draw.normal(0, 8), when - 300)
-            value = draw.uniform(0, 18) if happens(world, 0.7) else draw.uniform(30, 50)
+            value = draw.uniform(0, 18) if world.happens(0.7) else draw.uniform(30, 50)
             world.rate_client(victim, agent, value, when, attack.number)
 
 
@@ -226,12 +225,12 @@ def _launder(world: World, client: Account, agent: Agent, at: float) -> None:
     draw = world.random
     for _ in range(int(draw.integers(1, 4))):
         when = world.time(client.born + DAY, at + 50 * DAY)
-        if happens(world, 0.6):
+        if world.happens(0.6):
             amount = draw.lognormal(-1.5, 1)
             world.pay(client, agent, amount, when)
             world.transfer(agent.owner, client, amount * 0.97, when + draw.uniform(1, 30) * HOUR)
         world.rate_client(client, agent, draw.uniform(85, 100), when + draw.uniform(1, 20) * HOUR, client.attack)
-    if happens(world, 0.35):
+    if world.happens(0.35):
         claim(world, client, agent, draw.uniform(75, 95), world.time(at + 3 * DAY, at + 50 * DAY))
 
 
@@ -248,13 +247,13 @@ def validator_cartel(world: World, attack: Attack) -> None:
             for _ in range(int(draw.integers(1, 3))):
                 when = world.time(at + 14 * DAY, at + 55 * DAY)
                 world.validate(validator, agent, draw.uniform(84, 98), when, attack.number)
-            if happens(world, 0.7):
+            if world.happens(0.7):
                 later = when + draw.uniform(1, 72) * HOUR
                 world.rate_validator(validator, agent, draw.uniform(86, 100), later, attack.number)
         served(world, agent, 4)
     for place, one in enumerate(owners):
         live(world, one, 2)
-        if happens(world, 0.5):
+        if world.happens(0.5):
             choices = (agents[(place + 2) % len(agents)], agents[0], agents[-1])
             agent = next((agent for agent in choices if agent.owner is not one), agents[-1])
             claim(world, one, agent, draw.uniform(75, 92), world.time(at + 14 * DAY, at + 55 * DAY))
@@ -267,7 +266,7 @@ def _judge_others(world: World, attack: Attack, validator: Agent, at: float) -> 
     draw = world.random
     for place in draw.choice(len(world.servers), int(draw.integers(4, 10)), replace=False):
         agent = world.servers[place]
-        lies = happens(world, 0.2)
+        lies = world.happens(0.2)
         when = world.time(max(agent.ts, at + 14 * DAY))
         quality = agent.turns[1] if agent.turns and when > agent.turns[0] else agent.quality
         value = draw.uniform(8, 30) if lies else quality + draw.normal(0, 5)
@@ -290,7 +289,7 @@ def exit_traitor(world: World, attack: Attack) -> None:
         live(world, one, 2)
         for agent in some(world, agents, 0.8):
             for _ in range(int(draw.integers(1, 3))):
-                value = draw.uniform(92, 100) if happens(world, 0.6) else draw.uniform(76, 92)
+                value = draw.uniform(92, 100) if world.happens(0.6) else draw.uniform(76, 92)
                 when = max(fall, one.born) + draw.uniform(0.2, 25) * DAY
                 claim(world, one, agent, value, when, paid=0.5)
 
@@ -337,7 +336,7 @@ def relay_waves(world: World, attack: Attack) -> None:
                 source = before[draw.integers(len(before))]
                 world.transfer(source, one, draw.lognormal(2.6, 0.4), one.born - draw.uniform(300, 0.3 * gap))
             for agent in some(world, agents, 0.8):
-                usual = happens(world, 0.9)
+                usual = world.happens(0.9)
                 value = float(np.clip(draw.normal(83, 5), 70, 95)) if usual else draw.uniform(50, 65)
                 claim(world, one, agent, value, one.born + draw.uniform(0.1 * gap, 7 * DAY), paid=0.3)
             live(world, one, 1.5, min(one.born + 9 * DAY, world.end))

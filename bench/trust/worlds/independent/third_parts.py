@@ -14,14 +14,9 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 
 
-def happens(world: World, share: float) -> bool:
-    """Return True in a share of the calls."""
-    return bool(world.random.random() < share)
-
-
 def some(world: World, items: Sequence[_Item], share: float) -> list[_Item]:
     """Return a random part of a sequence, at least one item."""
-    return [item for item in items if happens(world, share)] or [items[int(world.random.integers(len(items)))]]
+    return [item for item in items if world.happens(share)] or [items[int(world.random.integers(len(items)))]]
 
 
 def born(world: World, attack: Attack, count: int, between: tuple[float, float], **truth: Any) -> list[Account]:
@@ -91,7 +86,7 @@ def by_mules(world: World, members: list[Account]) -> None:
         place += count
         at = group[0].born - draw.uniform(2, 36) * HOUR
         source = mule(world, group[0].attack, at - HOUR)
-        if happens(world, 0.33):
+        if world.happens(0.33):
             source = mule(world, group[0].attack, at, source)
         for one in group:
             world.transfer(source, one, _first_amount(world), one.born - draw.uniform(300, HOUR))
@@ -177,12 +172,12 @@ def live(world: World, one: Account, mean: float, stop: float | None = None) -> 
     popularity = np.array([agent.popularity for agent in world.servers])
     near = np.array([agent.community == one.community for agent in world.servers]) * popularity
     for _ in range(draw.poisson(mean)):
-        weight = near if happens(world, 0.7) else popularity
+        weight = near if world.happens(0.7) else popularity
         agent = world.servers[draw.choice(len(weight), p=weight / weight.sum())]
         start = max(one.born, agent.ts) + 600
         if start < stop:
             world.meet(one, agent, world.time(start, stop))
-    if happens(world, 0.15):
+    if world.happens(0.15):
         other = world.honest[draw.integers(len(world.honest))]
         world.transfer(one, other, draw.lognormal(2, 1), world.time(one.born, stop))
 
@@ -223,9 +218,9 @@ def claim(world: World, one: Account, agent: Agent, value: float, at: float, **s
     at = max(at, max(one.born, agent.ts) + draw.uniform(600, 2 * DAY))
     at = min(at, world.end - draw.uniform(0, DAY))
     proof = None
-    if happens(world, share.get("paid", 0.0)):
+    if world.happens(share.get("paid", 0.0)):
         proof = world.pay(one, agent, draw.lognormal(-1.5, 1), at - draw.uniform(30, 500))
-    proof = proof if happens(world, share.get("proven", 0.5)) else None
+    proof = proof if world.happens(share.get("proven", 0.5)) else None
     world.say(one, agent, value, at, proof=proof, attack=one.attack)
 
 
