@@ -75,7 +75,7 @@ def framed(world, way):
         ("company", {"newcomer": 1.6}),
         ("slander", {}),
         ("ratings", {}),
-        ("validations", {"praised": 0.15}),
+        ("validations", {"praised": 0.4}),
     ],
 )
 def test_an_attacker_raises_honest_accounts_up_to_a_limit_and_gets_none_flagged(way, limits):
