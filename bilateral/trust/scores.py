@@ -171,7 +171,9 @@ def _weights(context: Context, found: Suspicion, rows: Ints) -> tuple[Floats, Fl
     )
     trust /= np.sqrt(repeats)
     usual = _usual(found)
-    trust *= np.maximum(usual[rater] ** 2, (_LEAST * usual)[ledger.subject_account][subject])
+    believed = usual[rater]
+    believed *= believed
+    trust *= np.maximum(believed, (_LEAST * usual)[ledger.subject_account][subject], out=believed)
     return trust, removed, by_itself >= _CONTESTED
 
 

@@ -239,6 +239,8 @@ def _moving(context: Context, rows: Ints) -> Flags:
         rows: The positions of the opinions. All are favourable.
     """
     opinions, size = context.ledger.opinions, context.ledger.subjects
+    if not len(rows):
+        return np.zeros(0, bool)
     others = np.flatnonzero(context.grounded & np.isin(opinions.subject, opinions.subject[rows]))
     others = others[(opinions.percent[others] >= _FAVOURABLE) & (context.youth[others] > _YOUNG)]
     given, told = (pairs(opinions.subject[one], opinions.rater[one], context.ledger.accounts) for one in (rows, others))

@@ -113,33 +113,36 @@ class WashPayments(Detector):
         self._by: dict[int, Ints] = {}
         funder = _own_funder(context)[np.maximum(ledger.payer, 0)]
         steps = _sorted(_two_steps(context, self.within))
-        out, self._share = np.zeros(len(ledger.payer), bool), np.zeros(len(ledger.payer))
+        out, self._share = np.zeros(len(ledger.payer), bool), np.zeros(len(ledger.payer), np.float32)
         holder = _holder(ledger)
         for receiver, other in ((ledger.payee, ledger.payee >= 0), (holder, (holder >= 0) & (holder != ledger.payee))):
-            shares = []
+            farther = np.zeros(len(ledger.payer), np.float32)
             for moves, payer in ((direct, ledger.payer), (direct, funder), (steps, ledger.payer)):
-                found, share = self._after(moves, (receiver, payer), other & (payer >= 0) & (receiver != payer), ledger)
-                out |= found
-                shares.append(share)
-            self._share += shares[0] + np.maximum(shares[1], shares[2])  # two steps may lead through the funder
+                rows, share = self._after(moves, (receiver, payer), other & (payer >= 0) & (receiver != payer), ledger)
+                out[rows] = True
+                if moves is direct and payer is ledger.payer:
+                    self._share[rows] += share
+                else:  # two steps may lead through the funder
+                    farther[rows] = np.maximum(farther[rows], share)
+            self._share += farther
         self._answers = _equal_payments(ledger)
-        self._share = np.where(self._answers >= 0, 1.0, np.minimum(self._share, 1.0))
+        np.minimum(self._share, 1.0, out=self._share)
+        self._share[self._answers >= 0] = 1.0
         return out | (self._answers >= 0)
 
-    def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Flags, Floats]:
-        """Mark the payments that a move between the ends follows within the time, and return the share that each is.
+    def _after(self, moves: _Moves, ends: tuple[Ints, Ints], usable: Flags, ledger: Ledger) -> tuple[Ints, Floats]:
+        """Return the payments that a move between the ends follows within the time, and the share that each is.
 
         A move returns at least a tenth of the payment, and not much more than all that was paid between the two. If all
         of that comes back, each payment counts, but small ones only by their part of the money. Else a payment counts
         by the share of the money that comes back, and by the moves for each payment. So one refund is one return, and
         small rewards for purchases are hardly any.
         """
-        found, part = np.zeros(len(usable), bool), np.zeros(len(usable))
         rows = np.flatnonzero(usable)
         source, target = (end[rows] for end in ends)
         rows = rows[contained_pairs(source, target, moves.keys, ledger.accounts)]
         if not len(rows):
-            return found, part
+            return rows, np.zeros(0)
         wanted, number = np.unique(pairs(ends[0][rows], ends[1][rows], ledger.accounts), return_inverse=True)
         paid = np.bincount(number, weights=ledger.amount[rows])
         low, high = (np.searchsorted(moves.keys, wanted, side=side) for side in ("left", "right"))
@@ -159,11 +162,9 @@ class WashPayments(Detector):
         )
         rows, share, places = rows[first >= 0], share[first >= 0], places[first[first >= 0]]
         soon = moves.times[places] - ledger.paid_at[rows] <= self.within
-        found[rows[soon]] = True
-        part[rows[soon]] = share[soon]
         for row, place in zip(rows[soon].tolist(), places[soon].tolist(), strict=True):
             self._by.setdefault(row, moves.transfers[place])
-        return found, part
+        return rows[soon], share[soon]
 
     def _expected(self, context: Context) -> Floats:
         """Return the number of payments of each agent that would be followed by such a transfer at random."""
@@ -231,7 +232,9 @@ def _refunded(ledger: Ledger, returned: Flags) -> Flags:
         returned: Marks the payments whose money returns.
     """
     opinions, size = ledger.opinions, ledger.accounts
-    said = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & np.isfinite(opinions.percent))
+    pays = np.zeros(size, bool)
+    pays[ledger.payer[returned]] = True
+    said = np.flatnonzero((opinions.kind == Kind.FEEDBACK) & pays[opinions.rater] & np.isfinite(opinions.percent))
     about = pairs(ledger.subject_agent[opinions.subject[said]], opinions.rater[said], size)
     low = opinions.percent[said] < _LOW
     complaints, count = np.unique(about[low], return_counts=True)
