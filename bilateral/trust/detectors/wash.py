@@ -99,11 +99,13 @@ class WashPayments(Detector):
         back = np.flatnonzero(returns)
         parts = np.split(back[np.argsort(agent[back], kind="stable")], np.cumsum(count[candidates])[:-1])
         q_values = adjusted(excess(whole[candidates], expected[candidates]), int((expected > 0).sum()))
-        return [
+        findings = [
             self._finding(context, int(candidates[place]), parts[place], float(q_values[place]), expected)
             for place in np.argsort(q_values)[: self.limit]
             if q_values[place] < self.level
         ]
+        del self._by, self._share, self._answers  # they are as long as the payments
+        return findings
 
     def _returned(self, context: Context) -> Flags:
         """Mark the payments whose money returns in one step, in two, or as an equal payment."""
