@@ -20,6 +20,7 @@ from bilateral.trust.arrays import (
     group_counts,
     group_sums,
     pairs,
+    stretches,
 )
 from bilateral.trust.judgements import (
     Judgements,
@@ -81,6 +82,7 @@ def features(context: Context, said: Judgements, parts: dict[str, Floats]) -> It
         yield f"mean {name} of praise", mean_by(values[said.praise], said.rated[said.praise], size)
     yield from _untraced(said, size)
     yield from _gaps(context, said)
+    yield from _surprises(said, size)
     yield from _business(context, said)
     yield from _spans(context)
     yield from _shared(context)
@@ -89,7 +91,7 @@ def features(context: Context, said: Judgements, parts: dict[str, Floats]) -> It
 
 def _signs(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
     """Yield the signs of opinions."""
-    ledger, opinions, rows = context.ledger, context.ledger.opinions, said.rows
+    opinions, rows = context.ledger.opinions, said.rows
     yield "distance", said.distance
     yield "height", said.height
     yield "distance at its time", _distance_at_its_time(context, said)
@@ -101,12 +103,18 @@ def _signs(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
     yield "freshness", single(-np.log(np.maximum(context.freshness[rows], 1e-6)))
     yield "risk", single(-np.log(np.maximum(context.risk[rows], 1e-6)))
     yield "age", _hours(opinions.ts[rows] - context.kin.born[said.rater])
-    agent = ledger.subject_agent[said.subject]
-    began = np.where(agent >= 0, ledger.registered[np.maximum(agent, 0)], context.kin.born[said.rated])
-    yield "novelty", _hours(opinions.ts[rows] - began)
-    yield "popularity", single(np.log(np.maximum(context.judged[said.subject], 1)))
+    yield "novelty", _hours(opinions.ts[rows] - _began(context)[said.subject])
+    yield "popularity", single(np.log(np.maximum(context.judged, 1)))[said.subject]
     yield "pause", _pauses(said.subject, opinions.ts[rows])
     yield "proof", single(opinions.payment[rows] >= 0)
+
+
+def _began(context: Context) -> Floats:
+    """Return the time at which each subject appeared: its agent, or its account."""
+    ledger = context.ledger
+    agent = ledger.subject_agent
+    registered = ledger.registered[np.maximum(agent, 0)] if ledger.agents else np.zeros(len(agent))
+    return np.where(agent >= 0, registered, context.kin.born[ledger.subject_account])
 
 
 def _hours(seconds: Floats) -> Floats:
@@ -133,12 +141,15 @@ def _grounded_distance(context: Context, said: Judgements) -> Floats:
 
 def _distance_at_its_time(context: Context, said: Judgements) -> Floats:
     """Return how far opinions lie above the nearest in time about the same subject. An agent may have turned."""
-    usual, place = context.mean[said.kind], np.arange(len(said.rows))
-    percent = np.asarray(said.height + usual, np.float64)
-    total = np.concatenate([[0.0], np.cumsum(percent)])
-    low = np.maximum(np.searchsorted(said.subject, said.subject, side="left"), place - _NEAREST)
-    high = np.minimum(np.searchsorted(said.subject, said.subject, side="right"), place + _NEAREST + 1)
-    return single(percent - (total[high] - total[low] - percent + usual) / (high - low))
+    distance = np.empty(len(said.rows), np.float32)
+    for stretch in stretches(said.subject):
+        subject, usual = said.subject[stretch], context.mean[said.kind[stretch]]
+        percent, place = np.asarray(said.height[stretch] + usual, np.float64), np.arange(len(subject))
+        total = np.concatenate([[0.0], np.cumsum(percent)])
+        low = np.maximum(np.searchsorted(subject, subject, side="left"), place - _NEAREST)
+        high = np.minimum(np.searchsorted(subject, subject, side="right"), place + _NEAREST + 1)
+        distance[stretch] = percent - (total[high] - total[low] - percent + usual) / (high - low)
+    return distance
 
 
 def _money(context: Context, said: Judgements) -> tuple[Flags, Flags]:
@@ -192,6 +203,10 @@ def _gaps(context: Context, said: Judgements) -> Iterator[tuple[str, Floats]]:
     yield "spread as rated", spread
     yield "spread as rated, seen by raters", top_by(np.nan_to_num(spread[said.rated]) * said.praise, said.rater, size)
     yield "spread as rater", _spread(percent, said.rater, size)
+
+
+def _surprises(said: Judgements, size: int) -> Iterator[tuple[str, Floats]]:
+    """Yield how far the opinions of an account lie from its usual distance to what others say."""
     surprise = said.distance - except_own(said.distance, said.rater, size, 0.0)
     yield "top surprise as rater", top_by(surprise, said.rater, size)
     yield "least surprise as rater", -top_by(-surprise, said.rater, size)
