@@ -129,11 +129,12 @@ def acceptance(figures: dict[str, Any]) -> list[str]:
     parts = [ours[kind] for kind in ("seen", "watched", "latest")]
     shared = [name for name in parts[0] if all(name in one for one in parts)]
     known = {name: list(chain.from_iterable(part[name] for part in parts)) for name in shared}
-    for told, rows in ((KNOWN, known), *((told, ours[kind]) for kind, told in _MENDED)):
-        if told != KNOWN:
-            table.ranked(told, rows)
-        table.flagged(told, rows)
-        table.scored(told, rows)
+    table.flagged(KNOWN, known)
+    table.scored(KNOWN, known)
+    for kind, told in _MENDED:
+        table.ranked(told, ours[kind])
+        table.flagged(told, ours[kind])
+        table.scored(told, ours[kind])
     _real(table, figures.get("real", {}))
     for size, asked_time, asked_memory in (("1000000", 30, 2), ("10000000", 300, 4)):
         if size in figures.get("speed", {}):

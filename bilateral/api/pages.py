@@ -102,7 +102,7 @@ def indexed_chain(service: Service, network: str) -> int:
         network: The name, such as `base`.
 
     Raises:
-        ChainNotIndexedError: There is no such chain, or it is not indexed.
+        ChainNotIndexedError: The path names no chain that is indexed.
     """
     chain_id, registries = chain_of(network), service.registries()
     if chain_id is None or chain_id not in registries.by_chain:

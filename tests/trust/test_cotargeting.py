@@ -99,8 +99,8 @@ def test_accounts_of_one_purse_that_neither_pay_nor_say_what_is_usual_weigh_most
 
 def test_few_payments_to_ones_own_agent_do_not_hide_accounts_of_one_purse(market):
     star(market, value=78)
+    market.agent(200, "payee", ts=40.0)
     for number in range(60):
-        market.agent(200 + number, "payee", ts=40.0) if not number else None
         market.payment(f"client{number}", "payee", 200, 1.0, 4000.0)
         market.feedback(f"client{number}", 200, 80, 4500.0)
     for sybil in RING:

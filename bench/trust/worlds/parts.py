@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bench.trust.worlds.attacks import target
 from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)
@@ -198,3 +204,18 @@ def _payment(world: World, plan: Plan, member: Account, agent: Agent, when: floa
         world.transfer(agent.owner, plan.pool, amount * 0.98, when + draw.uniform(HOUR, 5 * DAY))
         world.transfer(plan.pool, member, amount * draw.uniform(0.5, 1.5), when - draw.uniform(HOUR, 5 * DAY))
     return proof
+
+
+def usual_servers(world: World, one: Account, mean: float) -> Iterator[Agent]:
+    """Yield agents that an account may use as honest clients do: mostly of its community, the popular ones most.
+
+    Args:
+        world: The world.
+        one: The account.
+        mean: The mean number of agents.
+    """
+    popularity = np.array([agent.popularity for agent in world.servers])
+    near = popularity * np.array([agent.community == one.community for agent in world.servers])
+    for _ in range(world.random.poisson(mean)):
+        weight = near if world.happens(0.7) else popularity
+        yield world.servers[world.random.choice(len(weight), p=weight / weight.sum())]

@@ -244,7 +244,8 @@ def _moving(context: Context, rows: Ints) -> Flags:
     others = np.flatnonzero(context.grounded & np.isin(opinions.subject, opinions.subject[rows]))
     others = others[(opinions.percent[others] >= _FAVOURABLE) & (context.youth[others] > _YOUNG)]
     given, told = (pairs(opinions.subject[one], opinions.rater[one], context.ledger.accounts) for one in (rows, others))
-    subject, percent = opinions.subject[others[~np.isin(told, given)]], opinions.percent[others[~np.isin(told, given)]]
+    others = others[~np.isin(told, given)]
+    subject, percent = opinions.subject[others], opinions.percent[others]
     count = np.bincount(subject, minlength=size)
     usual = group_sums(percent.astype(np.float64), subject, size) / np.maximum(count, 1)
     praise = np.nan_to_num(opinions.percent[rows].astype(np.float64), nan=100.0)

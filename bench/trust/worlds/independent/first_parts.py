@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, TypeVar
 
-import numpy as np
-
+from bench.trust.worlds.parts import usual_servers
 from bench.trust.worlds.world import DAY, HOUR, START, Account, Agent, Attack, World
 
 if TYPE_CHECKING:
@@ -192,11 +191,7 @@ def cover(world: World, one: Account, mean: float, stop: float | None = None) ->
         mean: The mean number of uses.
         stop: The latest time; the world's end if None.
     """
-    popularity = np.array([agent.popularity for agent in world.servers])
-    near = popularity * np.array([agent.community == one.community for agent in world.servers])
-    for _ in range(world.random.poisson(mean)):
-        weight = near if world.happens(0.7) else popularity
-        agent = world.servers[world.random.choice(len(weight), p=weight / weight.sum())]
+    for agent in usual_servers(world, one, mean):
         if agent.owner is not one:
             latest = max(stop or world.end, earliest(world, one, agent) + DAY)
             meet(world, one, agent, world.time(max(one.born, agent.ts) + 600, latest))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from bench.trust.worlds.parts import usual_servers
 from bench.trust.worlds.world import DAY, HOUR, Account, Agent, Attack, World
 
 if TYPE_CHECKING:
@@ -169,11 +170,7 @@ def live(world: World, one: Account, mean: float, stop: float | None = None) -> 
         stop: The latest time; the world's end if None.
     """
     draw, stop = world.random, world.end if stop is None else stop
-    popularity = np.array([agent.popularity for agent in world.servers])
-    near = np.array([agent.community == one.community for agent in world.servers]) * popularity
-    for _ in range(draw.poisson(mean)):
-        weight = near if world.happens(0.7) else popularity
-        agent = world.servers[draw.choice(len(weight), p=weight / weight.sum())]
+    for agent in usual_servers(world, one, mean):
         start = max(one.born, agent.ts) + 600
         if start < stop:
             world.meet(one, agent, world.time(start, stop))
