@@ -373,12 +373,11 @@ def _wei(amount: str | None, unit: int, option: str) -> int | None:
 
 
 def _cost(handle: Handle[Any]) -> str:
-    """Return the highest cost of a transaction: its gas limit at its highest fee."""
+    """Return the highest cost of a transaction: its gas limit at its highest fee, and its value."""
+    from bilateral.client.operations.fees import most  # noqa: PLC0415  # slow to import
+
     transaction = handle.transaction
-    fee = int(transaction.get("maxFeePerGas") or transaction.get("gasPrice") or 0)
-    return (
-        f"{ether(int(transaction['gas']) * fee)} {symbol_of(int(transaction['chainId']))} ({handle.gas} gas estimated)"
-    )
+    return f"{ether(most(transaction))} {symbol_of(int(transaction['chainId']))} ({handle.gas} gas estimated)"
 
 
 def _host_of(url: str) -> str:

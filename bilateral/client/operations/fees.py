@@ -78,12 +78,13 @@ def replacing(state: ClientState, former: Mapping[str, Any], now: Mapping[str, i
 
 
 def most(transaction: Mapping[str, Any]) -> int:
-    """Return the wei that a transaction costs at most.
+    """Return the wei that a transaction costs at most: its gas limit at its highest fee, and its value.
 
     Args:
-        transaction: The transaction with its gas limit and fees.
+        transaction: The transaction with its gas limit, fees and value.
     """
-    return int(transaction["gas"] * transaction.get("maxFeePerGas", transaction.get("gasPrice", 0)))
+    price = transaction.get("maxFeePerGas", transaction.get("gasPrice", 0))
+    return int(transaction["gas"] * price + transaction.get("value", 0))
 
 
 def require_cost(state: ClientState, transaction: Mapping[str, Any]) -> None:

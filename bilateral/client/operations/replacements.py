@@ -6,9 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from eth_utils.address import to_checksum_address
-
-from bilateral.client.operations import fees, lookups, registries, transactions
+from bilateral.client.operations import fees, lookups, rebuilding, registries, transactions
 from bilateral.contracts import Registry
 from bilateral.errors import (
     InvalidArgumentError,
@@ -40,20 +38,7 @@ def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
     answer = yield Rpc("eth_getTransactionByHash", (hash_,))
     if answer is None:
         raise TransactionDroppedError("is unknown to the node", hash_)
-    found = answers.record(answer)
-    if answers.data(found.get("hash")) != bytes.fromhex(hash_[2:]):
-        answers.malformed("the transaction of that hash")
-    if answers.data(found.get("from")) != bytes.fromhex(sender[2:]):
-        raise InvalidArgumentError(f"another account than the signer {sender} sent transaction {hash_}")
-    if found.get("to") is None:
-        raise InvalidArgumentError(f"transaction {hash_} creates a contract: only calls can be replaced")
-    prices = ("maxFeePerGas", "maxPriorityFeePerGas") if found.get("maxFeePerGas") is not None else ("gasPrice",)
-    transaction: dict[str, Any] = {
-        "chainId": deployment.chain_id,
-        "to": to_checksum_address(answers.data(found.get("to"))),
-        "data": "0x" + answers.data(found.get("input")).hex(),
-    }
-    transaction |= {name: answers.quantity(found.get(name)) for name in ("value", "gas", "nonce", *prices)}
+    transaction = rebuilding.require_transaction(answer, hash_, sender, deployment.chain_id)
     return transactions.Sent(
         Registry.IDENTITY, transaction, transaction["gas"], lambda _: True, hash=hash_, nonce=transaction["nonce"]
     )

@@ -51,7 +51,8 @@ class Client(
             by `set_agent_wallet`, whose simulation needs it.
         max_fee_per_gas: The largest fee per gas to sign, in wei. By default 500 gwei, and for the tip alone ten times
             the recent median base fee, or 50 gwei if that is more. Beyond it, a write raises `FeeLimitError`.
-        max_cost: The largest cost of one transaction to sign, in wei: gas limit times fee per gas. By default no limit.
+        max_cost: The largest cost of one transaction to sign, in wei: gas limit times fee per gas, plus its value. By
+            default no limit.
         request_timeout: Seconds for one request to the node, from its first byte to the last byte of the answer, its
             retries included. A provider has time-outs of its own.
         poll_interval: Seconds between two questions whether a transaction is in a block.
@@ -77,7 +78,9 @@ class Client(
             A handle to wait for it, speed it up or cancel it. Its `wait` returns True once a block has it.
 
         Raises:
-            InvalidArgumentError: The hash is malformed, or another account sent the transaction.
+            InvalidArgumentError: The hash is malformed, another account sent the transaction, or it is of another chain
+                or type.
+            MalformedNodeAnswerError: The node's fields and signature have another hash.
             TransactionDroppedError: The node does not know the transaction.
         """
         return self._write(replacements.find(self._state, transaction_hash))

@@ -8,7 +8,6 @@ from bilateral.client.operations.fees import DEFAULT_MAX_FEE_PER_GAS, TIP_FLOOR
 from bilateral.errors import (
     FeeLimitError,
     InvalidArgumentError,
-    MalformedNodeAnswerError,
     NotSentError,
     TransactionReplacedError,
 )
@@ -149,19 +148,6 @@ def test_a_dry_run_finds_a_transaction_and_replaces_nothing(connect, newcomer, a
     assert (found.speed_up().hash, found.cancel().hash) == (None, None)
     held()
     assert sent.wait().value == 7
-
-
-def test_a_node_that_returns_another_transaction_is_not_believed(connect, node, newcomer, agent):
-    client = connect(newcomer, to=node.url)
-    sent = str(client.give_feedback(agent, 7).hash)
-
-    def other(_, forward):
-        answer = forward()
-        return answer | {"result": answer["result"] | {"hash": "0x" + "07" * 32}}
-
-    node.interference["eth_getTransactionByHash"] = other
-    with pytest.raises(MalformedNodeAnswerError, match="the transaction of that hash"):
-        client.find_transaction(sent)
 
 
 def test_a_transaction_in_a_block_is_not_cancelled(connect, newcomer, agent):
