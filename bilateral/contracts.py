@@ -349,6 +349,18 @@ def attribute_of(registry: Registry) -> str:
     return _ATTRIBUTES[registry]
 
 
+def max_tip_of(chain_id: int) -> int:
+    """Return the largest tip per gas that a client signs by default on a chain, in wei, by the packaged address book.
+
+    Args:
+        chain_id: EIP-155 id of the chain.
+    """
+    from bilateral.deployment_records import MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
+
+    record = address_book().get(chain_id)
+    return (MAX_TIP_GWEI if record is None else record.max_tip_gwei) * 10**9
+
+
 def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployment | None:
     """Return the deployment on a chain from the package.
 

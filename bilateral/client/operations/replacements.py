@@ -51,7 +51,8 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     if (yield from lookups.receipt(sent.hash)) is not None:
         return sent
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
-    transaction = sent.transaction | fees.replacing(state, sent.transaction, price)
+    chain_id = int(sent.transaction["chainId"])
+    transaction = sent.transaction | fees.replacing(state, chain_id, sent.transaction, price)
     faster = replace(sent, transaction=transaction, hash=None, raw=None, earlier=(sent.hash, *sent.earlier))
     try:
         found: Sent[T] = yield Exclusive(_send(state, faster, sent.hash))
@@ -72,8 +73,9 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
     call = {"from": sender, "to": sender, "data": "0x"}
     gas = answers.quantity((yield Rpc("eth_estimateGas", (call,))))
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
-    empty = {"chainId": sent.transaction["chainId"], "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
-    empty |= {"nonce": sent.transaction["nonce"]} | fees.replacing(state, sent.transaction, price)
+    chain_id = int(sent.transaction["chainId"])
+    empty = {"chainId": chain_id, "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
+    empty |= {"nonce": sent.transaction["nonce"]} | fees.replacing(state, chain_id, sent.transaction, price)
     nothing = transactions.Sent(sent.registry, empty, gas, lambda _: True)
     found: Sent[bool] = yield Exclusive(_send(state, nothing, sent.hash))
     return found

@@ -49,8 +49,9 @@ class Client(
             stored: where that would publish it, a placeholder stands for its URI. Messages are signed all the
             same: by `authorize_feedback` and `sign_feedback`, which send nothing anyway, and as a new wallet's consent
             by `set_agent_wallet`, whose simulation needs it.
-        max_fee_per_gas: The largest fee per gas to sign, in wei. By default 500 gwei, and for the tip alone ten times
-            the recent median base fee, or 50 gwei if that is more. Beyond it, a write raises `FeeLimitError`.
+        max_fee_per_gas: The largest fee per gas to sign, in wei. By default 500 gwei, and for the tip alone, or for
+            a gas price without base fee, the chain's limit in the address book. Beyond it, a write raises
+            `FeeLimitError`.
         max_cost: The largest cost of one transaction to sign, in wei: gas limit times fee per gas, plus its value. By
             default no limit.
         request_timeout: Seconds for one request to the node, from its first byte to the last byte of the answer, its
