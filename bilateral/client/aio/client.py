@@ -41,6 +41,9 @@ class AsyncClient(
             `sign_transaction` and `sign_message`. A client without a signer only reads.
         deployment: The addresses of the registries, or the name of a packaged deployment: `canonical` or `bilateral`.
             By default the canonical registries of the node's chain, or else this project's packaged record.
+        chain_id: The only chain for which to sign, and to read. By default that of the deployment. Without a
+            `Deployment`, the node's word decides, and the first write logs the chain and its name (logger
+            `bilateral.client`).
         store: The store of documents; by default each becomes its own `data:` URI.
         loader: Loads documents; by default as careful as `Loader()`.
         dry_run: True if writes only try: every check is made, the transaction is simulated and its gas estimated, but

@@ -54,7 +54,7 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
     expiry: datetime | None,
 ) -> Operation[FeedbackAuthorization]:
     """See `Client.authorize_feedback`."""
-    deployment = yield from registries.connect(state)
+    deployment = yield from registries.connect_to_sign(state)
     agent, client = registries.agent_of(deployment, agent_id), checksummed(client_address)
     signer = registries.require_signer(state)
     owner = yield from agents.owner_of(state, agent)

@@ -34,7 +34,7 @@ def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
         raise InvalidArgumentError(f"{quoted(transaction_hash)} is not 0x and 64 hexadecimal digits")
     hash_ = transaction_hash.lower()
     sender = registries.require_address(state)
-    deployment = yield from registries.connect(state)
+    deployment = yield from registries.connect_to_sign(state)
     answer = yield Rpc("eth_getTransactionByHash", (hash_,))
     if answer is None:
         raise TransactionDroppedError("is unknown to the node", hash_)
