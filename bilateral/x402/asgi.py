@@ -24,7 +24,7 @@ from bilateral.x402.exchange import CURRENT, Afterwards, Exchange
 from bilateral.x402.streaming import asgi_streams
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from x402 import x402ResourceServer
@@ -133,62 +133,73 @@ class _Capture:
         if exchange is None or not exchange.is_paid:
             await self._app(scope, receive, send)
             return
-        response = _Buffered(self._adapter)
+        response = _Buffered(send, exchange, self._adapter, is_head=scope["method"] == "HEAD")
         try:
-            await response.take(self._app(scope, receive, response))
-            if response.start is None:
-                return
-            start, body = response.start, response.body.joined
-            seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
-            exchange.response = b"" if scope["method"] == "HEAD" else seen
-        except Refusal as refusal:
-            exchange.response = refusal.body
-            await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
-            return
-        await send(start)
-        await send({"type": "http.response.body", "body": body})
+            await self._app(scope, receive, response)
+        except Exception:
+            if not response.is_refused:
+                raise
+        await response.end()
 
 
 class _Buffered:
-    """Takes a response instead of the client, and stops one that cannot be signed: a stream may have no end."""
+    """Takes a response, and passes it on at its last message: the application may go on with background tasks.
 
-    def __init__(self, adapter: HttpAdapter) -> None:
-        self.start: Message | None = None
-        self.body = _Body()
-        self._adapter = adapter
-        self._refusal: Refusal | None = None
+    It stops a response that cannot be signed, because a stream may have no end.
+    """
+
+    def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, *, is_head: bool) -> None:
+        self._send, self._exchange, self._adapter, self._is_head = send, exchange, adapter, is_head
+        self._start: Message | None = None
+        self._body = _Body()
+        self._is_ended = False
+        self.is_refused = False
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.start = message
-            self._stop_at(lambda: self._adapter.refuse_stream(_texts(message["headers"])))
-        elif message["type"] == "http.response.body":
-            self.body.add(message.get("body", b""))
-            if self.body.size > self._adapter.limit:
-                self.body = _Body()
-                self._stop_at(lambda: self._adapter.response_body(b"", {}, is_too_large=True))
+        if self._is_ended:
+            return
+        try:
+            if message["type"] == "http.response.start":
+                self._start = message
+                self._adapter.refuse_stream(_texts(message["headers"]))
+            elif message["type"] == "http.response.body" and self._start is not None:
+                self._body.add(message.get("body", b""))
+                if self._body.size > self._adapter.limit:
+                    self._adapter.response_body(b"", {}, is_too_large=True)
+                if not message.get("more_body"):
+                    await self._pass_on(self._start)
+        except Refusal as refusal:
+            await self._refuse(refusal)
+            raise  # stops the application
 
-    async def take(self, running: Awaitable[None]) -> None:
-        """Wait for the application.
+    async def end(self) -> None:
+        """Pass on a response whose last message is missing. The application has ended."""
+        if self._is_ended or self._start is None:
+            return
+        try:
+            await self._pass_on(self._start)
+        except Refusal as refusal:
+            await self._refuse(refusal)
+
+    async def _pass_on(self, start: Message) -> None:
+        """Send the whole response.
 
         Raises:
-            Refusal: The response cannot be signed.
+            Refusal: It cannot be signed.
         """
-        try:
-            await running
-        except Exception:
-            if self._refusal is None:
-                raise
-        if self._refusal is not None:
-            raise self._refusal
+        body = self._body.joined
+        seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
+        self._exchange.response = b"" if self._is_head else seen
+        self._is_ended = True
+        await self._send(start)
+        await self._send({"type": "http.response.body", "body": body})
 
-    def _stop_at(self, check: Callable[[], object]) -> None:
-        """Make a check, and note its refusal. Raising it in the application's `send` stops the application."""
-        try:
-            check()
-        except Refusal as refusal:
-            self._refusal = refusal
-            raise
+    async def _refuse(self, refusal: Refusal) -> None:
+        """Send a refusal instead of the response."""
+        self._is_ended = self.is_refused = True
+        self._body = _Body()
+        self._exchange.response = refusal.body
+        await _answer(self._send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
 
 
 class _Body:

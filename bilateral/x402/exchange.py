@@ -39,6 +39,7 @@ class Exchange:
         is_on_loop: True if an event loop serves the request, which slow work must not block.
         is_settled: True once the payment is settled.
         afterwards: Work for the time after the answer was sent, if the payment is settled then.
+        closings: Work of a WSGI application for the time after the answer was sent.
     """
 
     request: bytes = b""
@@ -51,6 +52,7 @@ class Exchange:
     is_on_loop: bool = False
     is_settled: bool = False
     afterwards: list[Callable[[], object]] = field(default_factory=list)
+    closings: list[Callable[[], object]] = field(default_factory=list)
 
     @property
     def is_large(self) -> bool:

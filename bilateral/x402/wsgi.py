@@ -81,6 +81,7 @@ class _Response:
     def __init__(self) -> None:
         self.status = ""
         self.headers: Headers = []
+        self.close: Callable[[], object] = lambda: None
         self._written: list[bytes] = []
 
     def __call__(self, status: str, headers: Headers, _error: Any = None) -> Callable[[bytes], None]:
@@ -88,7 +89,7 @@ class _Response:
         return self._written.append
 
     def body(self, chunks: Iterable[bytes], adapter: HttpAdapter | None = None) -> bytes:
-        """Read the whole body.
+        """Read the whole body. The caller calls `close` once the answer is sent.
 
         Args:
             chunks: The application's answer.
@@ -99,6 +100,7 @@ class _Response:
         """
         pieces: list[bytes] = []
         size = 0
+        self.close = getattr(chunks, "close", self.close)
         try:
             if adapter is not None:
                 adapter.refuse_stream(self.texts)
@@ -109,10 +111,9 @@ class _Response:
                 size += len(chunk)
                 if adapter is not None and size > adapter.limit:
                     adapter.response_body(b"", {}, is_too_large=True)
-        finally:
-            close = getattr(chunks, "close", None)
-            if close is not None:
-                close()
+        except BaseException:
+            self.close()
+            raise
         pieces = [*self._written, *pieces]
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)  # a single piece is never copied
 
@@ -139,6 +140,7 @@ class _Capture:
         except Refusal as refusal:
             exchange.response = refusal.body
             return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+        exchange.closings.append(response.close)  # the SDK never closes an answer
         start_response(response.status, response.headers)
         return [body]
 
@@ -185,6 +187,8 @@ class _Outer:
             body = response.body(self._app(environ, response))
         except BaseException:
             self._adapter.count_unsigned(exchange)
+            for close in exchange.closings:
+                close()
             raise
         finally:
             CURRENT.reset(token)
@@ -195,7 +199,7 @@ class _Outer:
         headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers)
         self._adapter.keep(payment, exchange, (status, headers, body))
         answer = _answer(start_response, status, response.headers, body)
-        return ClosingIterator(answer, exchange.run_afterwards) if exchange.afterwards else answer
+        return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])
 
     def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:
         """Add the proof to the header of a settlement that came before the application ran."""

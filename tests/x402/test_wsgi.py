@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+from threading import Event
 
 import httpx
 import pytest
@@ -15,6 +16,7 @@ from bilateral.x402.adapters import MAX_PAYMENT_HEADER
 from bilateral.x402.wsgi import protect_flask
 from tests.x402.world import (
     MALFORMED_HEADERS,
+    PRICE,
     SIGNING_KEY,
     assert_proves,
     payment_for,
@@ -56,6 +58,12 @@ def open_shop(facilitator, token, seller, agent, deployment):
         @app.get("/chunks")
         def chunks():
             return Response(iter([b"one ", b"two"]), mimetype="text/plain")
+
+        @app.get("/working")
+        def working():
+            answer = Response("snow")
+            answer.call_on_close(app.close)
+            return answer
 
         @app.get("/missing")
         def missing():
@@ -116,6 +124,17 @@ def test_answer_that_cannot_be_signed_is_not_paid_for(shop, buyer, token, path, 
     response = pay(shop, path, buyer)
     assert (response.status_code, response.json()) == (500, {"error": reason})
     assert token.functions.balanceOf(buyer.address).call() == 10**9
+
+
+def test_work_after_the_answer_does_not_delay_the_settlement(shop, buyer, token):
+    answered, done = Event(), Event()
+    shop.close = lambda: done.set() if answered.wait(120) else None
+    response = pay(shop, "/working", buyer)
+    assert not done.is_set()
+    assert_proves(response, b"snow")
+    assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE
+    answered.set()
+    assert done.wait(120)
 
 
 def test_error_is_not_paid_for(shop, buyer, token):
