@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+from functools import partial
 from threading import Event
 
 import httpx
@@ -27,6 +28,13 @@ from tests.x402.world import (
 )
 
 LIMIT = 100_000
+
+
+def close_later(app):
+    """Answer a request, and leave work for the time after the answer."""
+    answer = Response("snow")
+    answer.call_on_close(app.close)
+    return answer
 
 
 @pytest.fixture
@@ -59,11 +67,7 @@ def open_shop(facilitator, token, seller, agent, deployment):
         def chunks():
             return Response(iter([b"one ", b"two"]), mimetype="text/plain")
 
-        @app.get("/working")
-        def working():
-            answer = Response("snow")
-            answer.call_on_close(app.close)
-            return answer
+        app.add_url_rule("/working", "working", partial(close_later, app))
 
         @app.get("/missing")
         def missing():
