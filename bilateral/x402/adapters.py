@@ -107,7 +107,7 @@ class HttpAdapter:
         """Check length and form of `PAYMENT-SIGNATURE`, before anything else is read.
 
         Raises:
-            Refusal: It is too long, no payment of version 2 in JSON and base 64, or has a name twice.
+            Refusal: It is too long, malformed, not a payment of version 2, or has a name twice.
         """
         if len(header) > MAX_PAYMENT_HEADER:
             raise Refusal(431, "payment_header_too_long")
