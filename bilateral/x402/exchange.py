@@ -81,7 +81,7 @@ class Exchange:
     is_on_loop: bool = False
     is_settled: bool = False
     afterwards: list[Callable[[], object]] = field(default_factory=list)
-    closings: list[Callable[[], object]] = field(default_factory=list)
+    closings: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def identity(self) -> bytes:

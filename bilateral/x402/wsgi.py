@@ -81,7 +81,7 @@ class _Response:
     def __init__(self) -> None:
         self.status = ""
         self.headers: Headers = []
-        self.close: Callable[[], object] = lambda: None
+        self.close: Callable[[], None] = lambda: None
         self._written: list[bytes] = []
 
     def __call__(self, status: str, headers: Headers, _error: Any = None) -> Callable[[bytes], None]:
