@@ -210,8 +210,8 @@ class StoredReservations(Reservations):
             DatabaseUnavailableError: The database cannot be written.
         """
         if self._gives_up(key, holder):
-        with named_database_errors(), self._engine.begin() as connection:
-            connection.execute(delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
+            with named_database_errors(), self._engine.begin() as connection:
+                connection.execute(delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
 
     def settle(self, key: bytes, holder: object) -> None:
         """Mark an authorization as used, if this request holds it.
