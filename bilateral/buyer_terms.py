@@ -299,6 +299,9 @@ class TierCredential(TypedMessage):
         valid_until: The last second, in Unix time; at most a day later.
         policy: The hash of the scoring policy's name, see `policy_hash`.
         tier: The tier of the buyer behind the holder.
+        scope: The place where it is used, see `bilateral.buyers.credentials.gate_scope` and `agent_scope`.
+        pseudonym: The buyer in that scope on the UTC day of `issued_at`, the same for all its holders. Count customers
+            by it.
     """
 
     holder: str
@@ -306,6 +309,8 @@ class TierCredential(TypedMessage):
     valid_until: int
     policy: bytes
     tier: BuyerTier
+    scope: bytes
+    pseudonym: bytes
 
     domain_name: ClassVar = "BuyerReputationRegistry"
     solidity_types: ClassVar = {
@@ -314,18 +319,22 @@ class TierCredential(TypedMessage):
         "validUntil": "uint64",
         "policy": "bytes32",
         "tier": "uint8",
+        "scope": "bytes32",
+        "pseudonym": "bytes32",
     }
 
     def __post_init__(self) -> None:
         """Check the values, and bring the address into checksum form."""
         object.__setattr__(self, "holder", checksummed(self.holder))
-        _require_hash("policy", self.policy)
+        for name in ("policy", "scope", "pseudonym"):
+            _require_hash(name, getattr(self, name))
         _require_bits(self, issued_at=64, valid_until=64)
 
     @property
     def arguments(self) -> tuple[Any, ...]:
         """The credential as the contract takes it: the fields in order, the tier as a number."""
-        return (self.holder, self.issued_at, self.valid_until, self.policy, self.tier.level)
+        terms = (self.holder, self.issued_at, self.valid_until, self.policy, self.tier.level)
+        return (*terms, self.scope, self.pseudonym)
 
 
 def _require_bits(terms: object, **fields: int) -> None:

@@ -1,11 +1,18 @@
-"""Credentials that prove a buyer's tier from another address, signed by the attestor (EIP-712)."""
+"""Credentials that prove a buyer's tier from another address, signed by the attestor (EIP-712).
+
+The attestor knows which buyer a holder is. A pseudonym is its word alone: nobody else can tell whose it is.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
 
 from bilateral.buyer_terms import MAX_CREDENTIAL_LIFETIME, BuyerTier, TierCredential
+from bilateral.buyers.errors import CredentialRefusedError
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import checksummed
 from bilateral.signatures import Domain, recover_signer, signer_errors
@@ -14,16 +21,51 @@ if TYPE_CHECKING:
     from bilateral.client import Client
     from bilateral.client.inputs import TransactionSigner
 
+DAY_SECONDS: Final = 86_400
 
-def issue_credential(
-    holder: str, tier: BuyerTier, policy: bytes, *, lifetime: int = 3_600, at: int | None = None
+_SCOPE: Final = "bilateral-tier"
+
+
+def gate_scope(chain_id: int, gate: str) -> bytes:
+    """Return the scope of credentials for a contract that inherits `BuyerTierGated`: its `getTierScope`.
+
+    Args:
+        chain_id: EIP-155 id of its chain.
+        gate: Its address.
+    """
+    return keccak(encode(["string", "uint256", "address"], [_SCOPE, chain_id, checksummed(gate)]))
+
+
+def agent_scope(chain_id: int, identity_registry: str, agent_id: int) -> bytes:
+    """Return the scope of credentials for a seller that checks them itself, such as over HTTP.
+
+    Args:
+        chain_id: EIP-155 id of the seller's chain.
+        identity_registry: Its identity registry.
+        agent_id: The seller.
+    """
+    kinds = ["string", "uint256", "address", "uint256"]
+    return keccak(encode(kinds, [_SCOPE, chain_id, checksummed(identity_registry), agent_id]))
+
+
+def issue_credential(  # noqa: PLR0913  # the fields of a credential
+    holder: str,
+    tier: BuyerTier,
+    policy: bytes,
+    *,
+    scope: bytes,
+    pseudonym: bytes,
+    lifetime: int = 3_600,
+    at: int | None = None,
 ) -> TierCredential:
-    """Make a credential that is not signed yet.
+    """Make a credential that is not signed yet. It ends with the UTC day, because pseudonyms change then.
 
     Args:
         holder: The address that may use it. A fresh one does not show the buyer's main wallet.
         tier: The tier of the buyer.
         policy: The hash of the scoring policy's name.
+        scope: The place where it is used: a `gate_scope` or an `agent_scope`.
+        pseudonym: The buyer in that scope today. It must be the same for all holders of the buyer.
         lifetime: Seconds for which it is valid, at most a day.
         at: The first second in which it is valid, in Unix time; by default now.
 
@@ -33,7 +75,8 @@ def issue_credential(
     if not 0 < lifetime <= MAX_CREDENTIAL_LIFETIME:
         raise InvalidArgumentError(f"lifetime {lifetime} is out of range 1..{MAX_CREDENTIAL_LIFETIME} seconds")
     begin = int(time.time()) if at is None else at
-    return TierCredential(checksummed(holder), begin, begin + lifetime, policy, tier)
+    last = min(begin + lifetime, begin - begin % DAY_SECONDS + DAY_SECONDS - 1)
+    return TierCredential(checksummed(holder), begin, last, policy, tier, scope, pseudonym)
 
 
 def sign_credential(credential: TierCredential, domain: Domain, attestor: TransactionSigner) -> bytes:
@@ -64,6 +107,43 @@ def is_valid_at(credential: TierCredential, at: int) -> bool:
     """
     lifetime = credential.valid_until - credential.issued_at
     return credential.issued_at <= at <= credential.valid_until and lifetime <= MAX_CREDENTIAL_LIFETIME
+
+
+def require_use(  # noqa: PLR0913  # what a gate compares
+    credential: TierCredential, holder: str, *, policy: bytes, scope: bytes, minimum: BuyerTier, at: int | None = None
+) -> None:
+    """Check that a credential is of an account, for this use today. It does not check the signature.
+
+    `BuyerTierGated` makes the same checks in the same order. Count customers by `credential.pseudonym`.
+
+    Args:
+        credential: The credential.
+        holder: The account that presents it.
+        policy: The hash of the scoring policy whose tiers count.
+        scope: The place where it is used.
+        minimum: The lowest tier that passes.
+        at: The time, in Unix time; by default now.
+
+    Raises:
+        CredentialRefusedError: The credential is of another holder, policy, scope or UTC day, or its tier is too low.
+            The error's `reason` says which.
+    """
+    today = (int(time.time()) if at is None else at) // DAY_SECONDS
+    day, presented_by = credential.issued_at // DAY_SECONDS, checksummed(holder)
+    if credential.holder != presented_by:
+        raise CredentialRefusedError("credential_of_another", "holder", credential.holder, presented_by)
+    if credential.policy != policy:
+        raise CredentialRefusedError("policy_mismatch", "policy", _hex(credential.policy), _hex(policy))
+    if credential.scope != scope:
+        raise CredentialRefusedError("scope_mismatch", "scope", _hex(credential.scope), _hex(scope))
+    if day != today:
+        raise CredentialRefusedError("epoch_over", "day", day, today)
+    if credential.tier.level < minimum.level:
+        raise CredentialRefusedError("tier_too_low", "tier", credential.tier.value, minimum.value)
+
+
+def _hex(word: bytes) -> str:
+    return "0x" + word.hex()
 
 
 def verify_credential(

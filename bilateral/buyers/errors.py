@@ -31,6 +31,28 @@ class BuyerRefusalError(Exception):
         self.members = members
 
 
+class CredentialRefusedError(BilateralError):
+    """A credential is not for this use.
+
+    Attributes:
+        reason: `credential_of_another`, `policy_mismatch`, `scope_mismatch`, `epoch_over` or `tier_too_low`.
+        field: The field of the credential that does not fit.
+        value: Its value.
+        expected: The expected value, or the lowest one.
+    """
+
+    reason = "credential_refused"
+
+    def __init__(self, reason: str, field: str, value: object, expected: object) -> None:
+        """Compose the message from the field and both values."""
+        wanted = f"{expected} or higher" if reason == "tier_too_low" else expected
+        super().__init__(f"the credential's {field} is {value}, not {wanted}: ask for another credential")
+        self.reason = reason
+        self.field = field
+        self.value = value
+        self.expected = expected
+
+
 class BuyerServiceRefusedError(BilateralError):
     """A service refuses a request.
 

@@ -176,6 +176,7 @@ class CredentialRequest(TypedMessage):
         buyer: The buyer whose tier counts.
         holder: The address that the credential is for.
         policy: The scoring policy.
+        scope: The place where the credential is used.
         chain_id: The chain of the payments.
         expires_at: The last second of the request, in Unix time.
     """
@@ -183,6 +184,7 @@ class CredentialRequest(TypedMessage):
     buyer: ChecksumAddress
     holder: ChecksumAddress
     policy: str
+    scope: bytes
     chain_id: int
     expires_at: int
 
@@ -191,6 +193,7 @@ class CredentialRequest(TypedMessage):
         "buyer": "address",
         "holder": "address",
         "policy": "string",
+        "scope": "bytes32",
         "chainId": "uint256",
         "expiresAt": "uint64",
     }

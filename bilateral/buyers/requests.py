@@ -166,6 +166,7 @@ class CredentialBody(BaseModel):
     holder: _Address
     chainId: Annotated[int, Field(gt=0, lt=2**63, strict=True)]
     policy: Annotated[str, Field(max_length=64)] | None = None
+    scope: Annotated[str, Field(pattern=_HASH)]
     expiresAt: Annotated[int, Field(gt=0, lt=2**53, strict=True)]
     signature: _Signature
 
@@ -179,7 +180,7 @@ class CredentialBody(BaseModel):
         """
         account: Any = buyer
         other: Any = holder
-        return CredentialRequest(account, other, policy, self.chainId, self.expiresAt)
+        return CredentialRequest(account, other, policy, bytes.fromhex(self.scope[2:]), self.chainId, self.expiresAt)
 
 
 class EnrichmentBody(BaseModel):

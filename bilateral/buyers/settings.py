@@ -15,6 +15,7 @@ class BuyerSettings:
 
     Attributes:
         policy: The scoring policy of answers that name none.
+        credential_policies: The scoring policies by which it issues credentials of tiers; `policy` alone if empty.
         nodes: The URL of a node of each chain, by the chain's id in digits. A node checks signatures of contracts
             (ERC-1271), and payments that the index does not have yet.
         disputes: True if sellers may file disputes.
@@ -27,6 +28,7 @@ class BuyerSettings:
     """
 
     policy: str = BRP.name
+    credential_policies: tuple[str, ...] = ()
     nodes: dict[str, str] = field(default_factory=dict)
     disputes: bool = False
     requires_signature: bool = False
@@ -38,6 +40,7 @@ class BuyerSettings:
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot work."""
-        policy_of(self.policy)
+        for name in (self.policy, *self.credential_policies):
+            policy_of(name)
         if unknown := [it for it in self.nodes if not it.isdecimal()]:
             raise InvalidArgumentError(f"buyers.nodes: {unknown[0]!r} is not the id of a chain")

@@ -25,6 +25,10 @@ Buyer = Annotated[str, typer.Argument(metavar="BUYER", help="The account that pa
 PaymentTransaction = Annotated[
     str, typer.Argument(metavar="TRANSACTION", help="The hash of the payment's transaction.", show_default=False)
 ]
+Gate = Annotated[
+    str | None,
+    typer.Option("--gate", metavar="ADDRESS", help="The contract where it is used, which inherits BuyerTierGated."),
+]
 Terms = Annotated[
     Path,
     typer.Argument(
@@ -192,10 +196,10 @@ def verify(invocation: Invocation, state: Terms) -> None:
 @command(
     app,
     "issue",
-    f"bilateral buyer issue {_ADDRESS} --tier trusted --account attestor > credential.json",
+    f"bilateral buyer issue {_ADDRESS} --tier trusted --gate {_ADDRESS} --pseudonym 0x5c1f… --account attestor",
     signs=True,
 )
-def issue(
+def issue(  # noqa: PLR0913, PLR0917  # as many as the user has options
     invocation: Invocation,
     holder: Annotated[
         str, typer.Argument(metavar="HOLDER", help="The address that may use it; best a fresh one.", show_default=False)
@@ -203,42 +207,76 @@ def issue(
     tier: Annotated[
         str, typer.Option("--tier", metavar="TIER", help="new, verified, trusted or premium.", show_default=False)
     ],
+    pseudonym: Annotated[
+        str,
+        typer.Option(
+            "--pseudonym",
+            metavar="WORD",
+            help="32 bytes that stand for the buyer at this gate today: the same for all its holders.",
+            show_default=False,
+        ),
+    ],
+    gate: Gate = None,
+    scope: Annotated[
+        str | None,
+        typer.Option("--scope", metavar="WORD", help="The place of its use, 32 bytes, instead of --gate."),
+    ] = None,
     policy: Annotated[str, typer.Option("--policy", metavar="NAME", help="The policy that gave the tier.")] = "brp-1.0",
     lifetime: Annotated[
         int, typer.Option("--lifetime", metavar="SECONDS", help="The seconds for which it is valid, at most a day.")
     ] = 3600,
 ) -> None:
-    """Sign a tier credential, as the attestor. Write the credential, and send nothing."""
+    """Sign a tier credential, as the attestor. Write the credential, and send nothing. It ends with the UTC day."""
     from bilateral.buyer_terms import BuyerTier, policy_hash  # noqa: PLC0415  # slow to import
-    from bilateral.buyers.credentials import issue_credential, sign_credential  # noqa: PLC0415
-    from bilateral.cli.terms import fields_of  # noqa: PLC0415
+    from bilateral.buyers.credentials import gate_scope, issue_credential, sign_credential  # noqa: PLC0415
+    from bilateral.cli.terms import bytes_of, fields_of  # noqa: PLC0415
     from bilateral.client.operations import registries  # noqa: PLC0415
     from bilateral.contracts import Registry  # noqa: PLC0415
     from bilateral.signatures import Domain  # noqa: PLC0415
 
     if tier not in list(BuyerTier):
         raise InvalidArgumentError(f"a tier is one of {', '.join(BuyerTier)}, not {tier}")
+    if (gate is None) is (scope is None):
+        raise InvalidArgumentError("name the place where the credential is used, by --gate or by --scope")
     with invocation.signing() as client:
         deployment = client.get_deployment()
         begin = int(client._run(registries.block_time()).timestamp())  # the registry compares with this clock
-        made = issue_credential(holder, BuyerTier(tier), policy_hash(policy), lifetime=lifetime, at=begin)
+        use = {
+            "scope": bytes_of(scope, "--scope") if gate is None else gate_scope(deployment.chain_id, gate),
+            "pseudonym": bytes_of(pseudonym, "--pseudonym"),
+        }
+        made = issue_credential(holder, BuyerTier(tier), policy_hash(policy), **use, lifetime=lifetime, at=begin)
         domain = Domain(deployment.chain_id, deployment.address_of(Registry.BUYERS))  # type: ignore[arg-type]
         signature = sign_credential(made, domain, invocation.signer)
     invocation.output.raw(json.dumps({"credential": fields_of(made), "signature": "0x" + signature.hex()}))
 
 
-@command(app, "credential", "bilateral buyer credential credential.json")
-def credential(invocation: Invocation, signed: Terms) -> None:
-    """Check a tier credential: signed by the attestor, and valid now."""
-    from bilateral.buyer_terms import TierCredential  # noqa: PLC0415  # slow to import
+@command(app, "credential", f"bilateral buyer credential credential.json --gate {_ADDRESS}")
+def credential(
+    invocation: Invocation,
+    signed: Terms,
+    gate: Gate = None,
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="NAME", help="The policy of the gate, compared with --gate.")
+    ] = "brp-1.0",
+) -> None:
+    """Check a tier credential: signed by the attestor, valid now, and, with --gate, for that gate today."""
+    from bilateral.buyer_terms import BuyerTier, TierCredential, policy_hash  # noqa: PLC0415  # slow to import
+    from bilateral.buyers.credentials import gate_scope, require_use  # noqa: PLC0415
     from bilateral.cli.terms import bytes_of, object_of, term_of  # noqa: PLC0415
+    from bilateral.client.operations import registries  # noqa: PLC0415
 
     said = object_of(invocation.read_file(signed), "credential", "signature")
     claimed = term_of(said["credential"], TierCredential, "credential")
     signature = bytes_of(said["signature"], "signature")
     with invocation.reading() as client:
+        if gate is not None:
+            expected = {"policy": policy_hash(policy), "scope": gate_scope(client.get_deployment().chain_id, gate)}
+            now = int(client._run(registries.block_time()).timestamp())  # the gate compares with this clock
+            require_use(claimed, claimed.holder, **expected, minimum=BuyerTier.NEW, at=now)
         is_valid = client.verify_credential(claimed, signature)
-    invocation.output.result({"holder": claimed.holder, "tier": claimed.tier, "is_valid": is_valid})
+    fields = {"holder": claimed.holder, "tier": claimed.tier, "pseudonym": "0x" + claimed.pseudonym.hex()}
+    invocation.output.result({**fields, "is_valid": is_valid})
     if not is_valid:
         raise typer.Exit(1)
 

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from bilateral import errors
-from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError
+from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError, CredentialRefusedError
 from bilateral.checks.errors import CheckError
 from bilateral.errors import BilateralError
 from bilateral.index import errors as index_errors
@@ -143,6 +143,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
         ExitCode.REFUSED,
         (
             BuyerServiceRefusedError,
+            CredentialRefusedError,
             errors.FeeLimitError,
             errors.InsufficientFundsError,
             errors.IndexMismatchError,

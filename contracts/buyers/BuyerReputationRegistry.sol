@@ -36,7 +36,8 @@ contract BuyerReputationRegistry is
     uint256 private constant MAX_CREDENTIAL_LIFETIME = 1 days;
 
     bytes32 private constant CREDENTIAL_TYPEHASH = keccak256(
-        "TierCredential(address holder,uint64 issuedAt,uint64 validUntil,bytes32 policy,uint8 tier)"
+        // solhint-disable-next-line max-line-length
+        "TierCredential(address holder,uint64 issuedAt,uint64 validUntil,bytes32 policy,uint8 tier,bytes32 scope,bytes32 pseudonym)"
     );
 
     /// @dev Reverts with "bad identity", and like the constructors of its bases.

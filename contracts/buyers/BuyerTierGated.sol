@@ -10,7 +10,12 @@ import {BuyerTier} from "../libraries/BuyerScore.sol";
 
 /// @title Base of services for buyers of a tier
 /// @notice For contracts of others: inherit it, and guard a function with `onlyBuyerTier` or `onlyTierHolder`.
-/// @dev WARNING: a tier is cheap for a buyer that pays a friend's agent and gets the money back. docs/buyers.md says
+/// @dev WARNING: count holders of credentials by `credential.pseudonym`, never by `msg.sender`: one buyer may have
+/// several holders, and one pseudonym a day.
+///
+/// WARNING: `onlyBuyerTier` asks the registry, whose own policy is `brp-1.0`, and not the gate's policy.
+///
+/// WARNING: a tier is cheap for a buyer that pays a friend's agent and gets the money back. docs/buyers.md says
 /// what each tier costs to fake. Do not guard with it what is worth more.
 ///
 /// Sample:
@@ -21,6 +26,12 @@ abstract contract BuyerTierGated is IBuyerTierGate {
     /// @dev The registry of the buyers.
     address internal immutable BUYERS;
 
+    /// @dev The hash of the name of the scoring policy whose tiers count in credentials.
+    bytes32 internal immutable POLICY;
+
+    /// @dev The scope of the gate's credentials: one for another gate or chain does not pass.
+    bytes32 internal immutable SCOPE;
+
     /// @dev Requires that a buyer has a tier, by both records. Reverts with `TierTooLow`.
     /// @param buyer The buyer.
     /// @param minimum The lowest tier that passes.
@@ -30,8 +41,9 @@ abstract contract BuyerTierGated is IBuyerTierGate {
         _;
     }
 
-    /// @dev Requires that the caller holds a valid credential of a tier. Reverts, in this order, with
-    /// `CredentialOfAnother`, `TierTooLow` and `CredentialNotValid`.
+    /// @dev Requires that the caller holds a valid credential of a tier, for this gate, by its policy and of this UTC
+    /// day. Reverts, in this order, with `CredentialOfAnother`, `PolicyMismatch`, `ScopeMismatch`, `EpochOver`,
+    /// `TierTooLow` and `CredentialNotValid`.
     /// @param credential The credential.
     /// @param signature The attestor's signature.
     /// @param minimum The lowest tier that passes.
@@ -40,7 +52,7 @@ abstract contract BuyerTierGated is IBuyerTierGate {
         bytes calldata signature,
         BuyerTier minimum
     ) {
-        require(credential.holder == msg.sender, CredentialOfAnother(credential.holder, msg.sender));
+        _requireUse(credential);
         require(credential.tier >= minimum, TierTooLow(msg.sender, credential.tier, minimum));
         bool isValid = IBuyerCredentials(BUYERS).verifyCredential(credential, signature);
         require(isValid, CredentialNotValid(msg.sender));
@@ -49,7 +61,8 @@ abstract contract BuyerTierGated is IBuyerTierGate {
 
     /// @dev Reverts with `NotABuyerRegistry`.
     /// @param registry The registry of the buyers.
-    constructor(address registry) {
+    /// @param policy The keccak-256 hash of the name of the scoring policy whose tiers count in credentials.
+    constructor(address registry, bytes32 policy) {
         require(
             ERC165Checker.supportsInterface(registry, type(IBuyerRecords).interfaceId) &&
                 ERC165Checker.supportsInterface(registry, type(IBuyerCredentials).interfaceId) &&
@@ -57,10 +70,31 @@ abstract contract BuyerTierGated is IBuyerTierGate {
             NotABuyerRegistry(registry)
         );
         BUYERS = registry;
+        POLICY = policy;
+        SCOPE = keccak256(abi.encode("bilateral-tier", block.chainid, address(this)));
     }
 
     /// @inheritdoc IBuyerTierGate
     function getBuyerRegistry() external view returns (address registry) {
         return BUYERS;
+    }
+
+    /// @inheritdoc IBuyerTierGate
+    function getTierPolicy() external view returns (bytes32 policy) {
+        return POLICY;
+    }
+
+    /// @inheritdoc IBuyerTierGate
+    function getTierScope() external view returns (bytes32 scope) {
+        return SCOPE;
+    }
+
+    /// @dev Requires that a credential is the caller's, and for this gate today.
+    function _requireUse(IBuyerCredentials.TierCredential calldata credential) private view {
+        require(credential.holder == msg.sender, CredentialOfAnother(credential.holder, msg.sender));
+        require(credential.policy == POLICY, PolicyMismatch(credential.policy, POLICY));
+        require(credential.scope == SCOPE, ScopeMismatch(credential.scope, SCOPE));
+        (uint256 day, uint256 today) = (credential.issuedAt / 1 days, block.timestamp / 1 days);
+        require(day == today, EpochOver(day, today));
     }
 }

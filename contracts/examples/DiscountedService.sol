@@ -11,21 +11,28 @@ contract DiscountedService is BuyerTierGated {
     /// @notice The number of calls by account.
     mapping(address account => uint256 count) public served;
 
+    /// @notice The number of calls by holders of credentials, by the pseudonym of the buyer behind them.
+    mapping(bytes32 pseudonym => uint256 count) public servedHolders;
+
+    /// @notice The number of pseudonyms that were served.
+    uint256 public pseudonyms;
+
     /// @param registry The registry of the buyers.
-    constructor(address registry) BuyerTierGated(registry) {}
+    /// @param policy The keccak-256 hash of the name of the scoring policy whose tiers count in credentials.
+    constructor(address registry, bytes32 policy) BuyerTierGated(registry, policy) {}
 
     /// @notice Serves the caller if it is a trusted buyer.
     function serve() external onlyBuyerTier(msg.sender, BuyerTier.Trusted) {
         ++served[msg.sender];
     }
 
-    /// @notice Serves the caller if it holds a credential of a trusted buyer.
+    /// @notice Serves the caller if it holds a credential of a trusted buyer. All holders of a buyer are one customer.
     /// @param credential The credential.
     /// @param signature The attestor's signature.
     function serveHolder(
         IBuyerCredentials.TierCredential calldata credential,
         bytes calldata signature
     ) external onlyTierHolder(credential, signature, BuyerTier.Trusted) {
-        ++served[msg.sender];
+        if (servedHolders[credential.pseudonym]++ == 0) ++pseudonyms;
     }
 }

@@ -22,6 +22,21 @@ interface IBuyerTierGate {
     /// @param caller The caller.
     error CredentialOfAnother(address holder, address caller);
 
+    /// @notice The credential's tier is by another scoring policy than the gate's.
+    /// @param policy The hash of the credential's policy.
+    /// @param expected The hash of the gate's policy.
+    error PolicyMismatch(bytes32 policy, bytes32 expected);
+
+    /// @notice The credential is for another gate, or for another use.
+    /// @param scope The credential's scope.
+    /// @param expected The gate's scope.
+    error ScopeMismatch(bytes32 scope, bytes32 expected);
+
+    /// @notice The credential is of another UTC day. A buyer has another pseudonym each day.
+    /// @param day The day of `issuedAt`, in days since the beginning of Unix time.
+    /// @param today The day of the block.
+    error EpochOver(uint256 day, uint256 today);
+
     /// @notice The attestor did not sign the credential, or it is not valid now.
     /// @param holder The holder.
     error CredentialNotValid(address holder);
@@ -29,4 +44,12 @@ interface IBuyerTierGate {
     /// @notice Returns the registry of the buyers.
     /// @return registry The address of the registry.
     function getBuyerRegistry() external view returns (address registry);
+
+    /// @notice Returns the scoring policy of the credentials that the gate accepts.
+    /// @return policy The keccak-256 hash of its name.
+    function getTierPolicy() external view returns (bytes32 policy);
+
+    /// @notice Returns the scope of the credentials that the gate accepts.
+    /// @return scope The keccak-256 hash of `abi.encode("bilateral-tier", chainId, gate)`.
+    function getTierScope() external view returns (bytes32 scope);
 }

@@ -22,7 +22,8 @@ abstract contract ReputationGated is IReputationGate {
 
     /// @dev Requires that a server rated a client at least `minimum`. Reverts with `ClientDeclined` for a lower rating,
     /// and with `ClientNotRated` without a rating.
-    /// @param clientId The client. Zero means "no agent" and never passes.
+    /// @param clientId The client. Zero means "no agent" and never passes, although deployed registries have an agent 0,
+    /// which somebody may have rated.
     /// @param serverId The server whose rating counts.
     /// @param minimum The lowest rating that passes.
     /// @param trustNewcomers True if a client without a rating passes.
@@ -54,8 +55,9 @@ abstract contract ReputationGated is IReputationGate {
         uint8 minimum,
         bool trustNewcomers
     ) private view {
+        require(clientId != 0, ClientNotRated(clientId, serverId));
         (bool hasRating, uint8 rating) = RATINGS.getClientRating(clientId, serverId);
         if (hasRating) require(rating >= minimum, ClientDeclined(clientId, serverId, rating, minimum));
-        else require(clientId != 0 && trustNewcomers, ClientNotRated(clientId, serverId));
+        else require(trustNewcomers, ClientNotRated(clientId, serverId));
     }
 }

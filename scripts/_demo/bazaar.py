@@ -26,6 +26,7 @@ from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
 from bilateral.buyer_terms import BuyerTier, TierCredential
 from bilateral.buyers.anchoring import anchor_states
+from bilateral.buyers.credentials import gate_scope
 from bilateral.buyers.messages import CredentialRequest, content_hash
 from bilateral.buyers.policies import BRP
 from bilateral.buyers.requests import EnrichmentBody
@@ -160,20 +161,23 @@ class Bazaar:
         found: dict[str, Any] = answer.json()
         return found
 
-    def credential(self, role: str, holder: str) -> tuple[TierCredential, bytes]:
-        """Ask the service for a credential of an account's tier for another address, as the account signs."""
+    def credential(self, role: str, holder: str, gate: ContractInstance) -> tuple[TierCredential, bytes]:
+        """Ask the service for a credential of an account's tier for another address at a gate, as the account signs."""
         buyer: Any = self.stage.account(role).address
         fresh: Any = self.stage.account(holder).address
         expires_at = int(time.time()) + _SECONDS
-        wish = CredentialRequest(buyer, fresh, BRP.name, self.stage.chain_id, expires_at)
+        scope = gate_scope(self.stage.chain_id, gate.address)
+        wish = CredentialRequest(buyer, fresh, BRP.name, scope, self.stage.chain_id, expires_at)
         signature = bytes(self.key(role).sign_message(wish.signable(domain_of(self.stage.chain_id))).signature)
         body = {"holder": fresh, "chainId": self.stage.chain_id, "policy": BRP.name, "expiresAt": expires_at}
+        body["scope"] = f"0x{scope.hex()}"
         url = f"{self.service}/api/buyer/{buyer}/credential"
         answer = requests.post(url, json={**body, "signature": f"0x{signature.hex()}"}, timeout=_SECONDS)
         answer.raise_for_status()
         found: dict[str, Any] = answer.json()["message"]
-        times, policy = (found["issuedAt"], found["validUntil"]), bytes.fromhex(found["policy"][2:])
-        credential = TierCredential(found["holder"], *times, policy, BuyerTier.of_level(found["tier"]))
+        policy, scope, pseudonym = (bytes.fromhex(found[name][2:]) for name in ("policy", "scope", "pseudonym"))
+        terms = (found["holder"], found["issuedAt"], found["validUntil"], policy, BuyerTier.of_level(found["tier"]))
+        credential = TierCredential(*terms, scope, pseudonym)
         return credential, bytes.fromhex(answer.json()["signature"][2:])
 
     def offer(self, role: str, agent: int) -> dict[str, Any]:

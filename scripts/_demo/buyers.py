@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import ape
 import requests
 
-from bilateral.buyer_terms import BuyerTier
+from bilateral.buyer_terms import BuyerTier, policy_hash
 from bilateral.buyers.policies import BRP, INDEPENDENT
 from scripts._demo.bazaar import DOLLAR, PRICE, Bazaar, price_in, required_in
 from scripts._x402 import serving
@@ -173,7 +173,7 @@ def _anchor(bazaar: Bazaar) -> None:
 def _show_credential(bazaar: Bazaar) -> None:
     """Let a fresh address prove the buyer's tier."""
     stage = bazaar.stage
-    service = stage.account("deployer").deploy(ape.project.DiscountedService, bazaar.registry)
+    service = stage.account("deployer").deploy(ape.project.DiscountedService, bazaar.registry, policy_hash(BRP.name))
     stage.introduce("DiscountedService", service)
     fresh, stranger = stage.account("fresh address"), stage.account("stranger")
     with stage.step("A contract serves trusted buyers. The buyer is one.") as step:
@@ -185,11 +185,17 @@ def _show_credential(bazaar: Bazaar) -> None:
     ):
         service.serve(sender=fresh)
     with stage.step("The service signs a credential for the fresh address, which hides the buyer's account.") as step:
-        credential, signature = bazaar.credential(_BUYER, "fresh address")
+        credential, signature = bazaar.credential(_BUYER, "fresh address", service)
         step.check("tier", credential.tier.value, BuyerTier.TRUSTED.value)
         service.serveHolder(credential.arguments, signature, sender=fresh)
-        step.check("served", service.served(fresh), 1)
+        step.check("served", service.servedHolders(credential.pseudonym), 1)
         step.check("payments of the fresh address", bazaar.settled("fresh address")[0], 0)
+    with stage.step("The buyer takes a second address. The contract counts both as one customer.") as step:
+        second = stage.account("second address")
+        own, its_signature = bazaar.credential(_BUYER, "second address", service)
+        service.serveHolder(own.arguments, its_signature, sender=second)
+        step.check("served", service.servedHolders(own.pseudonym), 2)
+        step.check("customers", service.pseudonyms(), 1)
     with stage.refused(service.CredentialOfAnother, "A stranger copied the credential.", holder=fresh, caller=stranger):
         service.serveHolder(credential.arguments, signature, sender=stranger)
 

@@ -22,12 +22,16 @@ BASE_CHAIN = 8453
 
 TRUSTED = 2
 POLICY = keccak(text="brp-1.0")
+SCOPE = keccak(text="a place")
+PSEUDONYM = keccak(text="a buyer in that place today")
 CREDENTIAL_FIELDS = [
     {"name": "holder", "type": "address"},
     {"name": "issuedAt", "type": "uint64"},
     {"name": "validUntil", "type": "uint64"},
     {"name": "policy", "type": "bytes32"},
     {"name": "tier", "type": "uint8"},
+    {"name": "scope", "type": "bytes32"},
+    {"name": "pseudonym", "type": "bytes32"},
 ]
 
 

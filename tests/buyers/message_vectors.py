@@ -57,12 +57,12 @@ CASES = {
         [BUYER, text_hash("an id"), text_hash("I paid in time"), CHAIN],
     ),
     "CredentialRequest": (
-        "address buyer,address holder,string policy,uint256 chainId,uint64 expiresAt",
-        [BUYER, HOLDER, POLICY, CHAIN, 1_773_000_600],
+        "address buyer,address holder,string policy,bytes32 scope,uint256 chainId,uint64 expiresAt",
+        [BUYER, HOLDER, POLICY, text_hash("a scope"), CHAIN, 1_773_000_600],
     ),
     "TierCredential": (
-        "address holder,uint64 issuedAt,uint64 validUntil,bytes32 policy,uint8 tier",
-        [HOLDER, 1_773_000_000, 1_773_003_600, text_hash(POLICY), 2],
+        "address holder,uint64 issuedAt,uint64 validUntil,bytes32 policy,uint8 tier,bytes32 scope,bytes32 pseudonym",
+        [HOLDER, 1_773_000_000, 1_773_003_600, text_hash(POLICY), 2, text_hash("a scope"), text_hash("a pseudonym")],
     ),
 }
 TEXTS = {
@@ -71,7 +71,8 @@ TEXTS = {
     "BuyerDispute": {"reasonHash": "charged back"},
     "AgentEnrichment": {"contentHash": BODY},
     "BuyerReply": {"messageId": "an id", "textHash": "I paid in time"},
-    "TierCredential": {"policy": POLICY},
+    "CredentialRequest": {"scope": "a scope"},
+    "TierCredential": {"policy": POLICY, "scope": "a scope", "pseudonym": "a pseudonym"},
 }
 DOMAINS = {"CredentialRequest": ("BilateralBuyers", NOBODY), "TierCredential": ("BuyerReputationRegistry", REGISTRY)}
 

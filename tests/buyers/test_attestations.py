@@ -85,6 +85,22 @@ def test_same_transaction_hash_on_another_chain_is_another_payment(registry, att
     assert payments_of(registry, client)[0] == 2
 
 
+@pytest.mark.parametrize("bit", [8, 31, 32, 63, 64, 127, 128, 160, 255])
+@pytest.mark.parametrize("part", ["chain", "hash"])
+def test_every_bit_of_a_chains_id_and_of_a_hash_tells_payments_apart(registry, attestor, client, part, bit):
+    word = payment_word(client, 1, PAID_AT, 3)
+    other_hash = (int.from_bytes(ONE) ^ 1 << bit).to_bytes(32)
+    other = (BASE_CHAIN ^ 1 << bit, ONE) if part == "chain" else (BASE_CHAIN, other_hash)
+    registry.recordManyPayments(other[0], [(other[1], word)], sender=attestor)
+    assert registry.hasPayment(other[1], 3, other[0])
+    assert not registry.hasPayment(ONE, 3, BASE_CHAIN)
+    registry.recordManyPayments(BASE_CHAIN, [(ONE, word)], sender=attestor)
+    assert payments_of(registry, client)[0] == 2
+    for chain_id, hashed in (other, (BASE_CHAIN, ONE)):
+        with ape.reverts(registry.PaymentAlreadyRecorded, chainId=chain_id, txHash=hashed, position=3):
+            registry.recordManyPayments(chain_id, [(hashed, word)], sender=attestor)
+
+
 def test_payments_of_one_transaction_count_once_each(registry, attestor, client, other_client):
     batch = [(ONE, payment_word(client, 10, PAID_AT, 0)), (ONE, payment_word(other_client, 20, PAID_AT, 254))]
     registry.recordManyPayments(BASE_CHAIN, batch, sender=attestor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.buyers.conftest import POLICY, TRUSTED
+from tests.buyers.conftest import POLICY, PSEUDONYM, SCOPE, TRUSTED
 
 DAY = 86_400
 
@@ -17,7 +17,7 @@ def now(chain):
 @pytest.fixture
 def credential(stranger, now):
     """A credential of an hour for a fresh address."""
-    return (stranger.address, now, now + 3_600, POLICY, TRUSTED)
+    return (stranger.address, now, now + 3_600, POLICY, TRUSTED, SCOPE, PSEUDONYM)
 
 
 def test_credential_of_the_attestor_is_valid(registry, attestor, sign, credential):
@@ -30,10 +30,10 @@ def test_credential_of_anybody_else_is_not(registry, anchorer, stranger, sign, c
     assert not registry.verifyCredential(credential, b"")
 
 
-@pytest.mark.parametrize("field", range(5))
+@pytest.mark.parametrize("field", range(7))
 def test_credential_with_another_field_is_not_valid(registry, attestor, client, sign, credential, field):
     changed = list(credential)
-    changed[field] = [client.address, credential[1] - 1, credential[2] - 1, bytes(32), 3][field]
+    changed[field] = [client.address, credential[1] - 1, credential[2] - 1, bytes(32), 3, bytes(32), bytes(32)][field]
     assert not registry.verifyCredential(tuple(changed), sign(attestor, credential))
     assert registry.verifyCredential(tuple(changed), sign(attestor, changed))
 

@@ -51,6 +51,16 @@ def test_token_that_keeps_a_fee_is_refused(listed, funded, attempt, owner, in_pa
     assert token.balanceOf(owner) == 10**13
 
 
+@TWO_OVERLOADS
+def test_payment_that_is_one_unit_short_is_refused_and_a_whole_one_recorded(listed, funded, attempt, client, in_parts):
+    token = funded("TokenKeepsFee")  # a hundredth, rounded down
+    registry = listed(token)
+    with ape.reverts(registry.PaymentFellShort, token=token.address, amount=100, arrived=99):
+        attempt(token, registry, in_parts=in_parts, amount=100)
+    assert attempt(token, registry, in_parts=in_parts, amount=99).return_value is True
+    assert settled_record(registry, client)[:2] == (1, 99)
+
+
 def test_payment_to_oneself_in_a_token_with_a_fee_tells_that_nothing_arrived(listed, funded, attempt, owner):
     token = funded("TokenKeepsFee")
     registry = listed(token)

@@ -135,11 +135,36 @@ def test_a_root_is_anchored_and_a_state_verified(buyer, bilateral, with_buyers, 
 
 
 def test_a_credential_is_issued_and_checked(bilateral, with_buyers, attestor, client):
+    gate, word = new_address(), "0x" + "5c" * 32
     for key, code in ((attestor, 0), (client, 1)):  # only the attestor's counts
-        made = bilateral("buyer", "issue", new_address(), "--tier", "trusted", key=key, **with_buyers)
+        issue = ("buyer", "issue", new_address(), "--tier", "trusted", "--gate", gate, "--pseudonym", word)
+        made = bilateral(*issue, key=key, **with_buyers)
         assert made.code == 0, made.err
-        ran = bilateral("buyer", "credential", "-", "--json", stdin=made.out, **with_buyers)
-        assert (ran.code, ran.json["tier"], ran.json["is_valid"]) == (code, "trusted", code == 0)
+        for options in ((), ("--gate", gate)):
+            ran = bilateral("buyer", "credential", "-", "--json", *options, stdin=made.out, **with_buyers)
+            assert (ran.code, ran.json["tier"], ran.json["is_valid"]) == (code, "trusted", code == 0)
+            assert ran.json["pseudonym"] == word
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [(("--gate", new_address()), "scope_mismatch"), (("--policy", "independent-1.0"), "policy_mismatch")],
+    ids=["gate", "policy"],
+)
+def test_a_credential_for_another_gate_or_policy_is_refused(bilateral, with_buyers, attestor, options, reason):
+    gate = new_address()
+    issue = ("buyer", "issue", new_address(), "--tier", "new", "--gate", gate, "--pseudonym", "0x" + "5c" * 32)
+    made = bilateral(*issue, key=attestor, **with_buyers)
+    own = options if options[0] == "--gate" else (*options, "--gate", gate)
+    ran = bilateral("buyer", "credential", "-", "--json", *own, stdin=made.out, **with_buyers)
+    assert (ran.code, json.loads(ran.err)["reason"]) == (4, reason)
+
+
+@pytest.mark.parametrize("place", [(), ("--gate", new_address(), "--scope", "0x" + "5c" * 32)])
+def test_a_credential_names_one_place(bilateral, with_buyers, attestor, place):
+    issue = ("buyer", "issue", new_address(), "--tier", "new", "--pseudonym", "0x" + "5c" * 32)
+    ran = bilateral(*issue, *place, "--json", key=attestor, **with_buyers)
+    assert (ran.code, "by --gate or by --scope" in ran.err) == (3, True)
 
 
 def test_a_role_is_handed_over_in_two_steps(buyer, attestor, client):

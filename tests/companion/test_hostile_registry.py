@@ -169,6 +169,22 @@ def test_refusal_with_data_means_no_agent(turncoat, companion_of, ask, deployer,
         assert ask(companion, encoded(*call), owner) == ("error", PAUSED), "the reason is passed on"
 
 
+@pytest.mark.parametrize("answers", ["a refusal", "the zero address"])
+def test_wallet_of_an_agent_without_an_owner_does_not_speak(
+    turncoat, companion_of, deployer, owner, wallet_key, agent, answers
+):
+    """A registry may keep the wallet of a burned agent."""
+    kind, data = ("IdentityReverts", PAUSED) if answers == "a refusal" else ("IdentityReturnsJunk", bytes(32))
+    registry = turncoat(kind)
+    companion = companion_of(registry)
+    registry.turn(OWNER_OF, data, sender=deployer)
+    assert companion.getAgentWallet(agent) == wallet_key
+    assert companion.agentOf(wallet_key) == companion.agentOf(owner) == 0
+    assert companion.resolveRating(wallet_key, agent) == (0, False)
+    with ape.reverts(companion.AgentNotFound):
+        companion.resolveByAddress(wallet_key)
+
+
 def test_refusal_about_the_wallet_alone_leaves_the_owner_speaking(
     turncoat, companion_of, deployer, owner, wallet_key, agent
 ):

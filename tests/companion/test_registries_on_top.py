@@ -76,6 +76,20 @@ def test_rating_that_names_the_expected_owner_is_refused_after_a_transfer(
     ratings.rateClientAs(client_agent, 35, speaking, other_owner, sender=owner)
 
 
+@pytest.mark.parametrize("rating", [0, 69, 70, 100])
+@pytest.mark.parametrize("trusts_newcomers", [True, False])
+@pytest.mark.parametrize("caller", ["stranger", "owner of agent 0"])
+def test_rating_of_agent_zero_opens_the_gate_for_nobody(
+    project, deployer, companion, ratings, speaking, agent_zero, owner, stranger, rating, trusts_newcomers, caller
+):
+    ratings.rateClient(agent_zero, rating, sender=owner)
+    gate = deployer.deploy(project.GatedService, ratings, companion, speaking, trusts_newcomers)
+    account = stranger if caller == "stranger" else deployer
+    with ape.reverts(gate.ClientNotRated, clientId=0, serverId=speaking):
+        gate.serve(sender=account)
+    assert gate.served(0) == 0
+
+
 def test_gate_declines_a_badly_rated_client(companion, ratings, gate, speaking, client_agent, owner, client, agent):
     companion.setPrimaryAgent(client_agent, sender=client)
     gate.serve(sender=client)

@@ -80,3 +80,63 @@ def test_registries_work_on_top_of_it(project, deployer, companion, token, agent
         ratings.giveFeedback(agent, 87, 0, "starred", "", "", "", bytes(32), sender=owner)
     with ape.reverts(token.ERC721NonexistentToken, tokenId=UNKNOWN):
         ratings.giveFeedback(UNKNOWN, 87, 0, "starred", "", "", "", bytes(32), sender=client)
+
+
+LARGE = [10**15 + 1, 2**32 + 1, 2**64 + 1, 2**128 + 1, 2**255 + 1]
+
+
+@pytest.fixture(scope="module")
+def registries(project, deployer, companion):
+    """The registries that store something by agent: of feedback and ratings, and of validations."""
+    return [
+        deployer.deploy(getattr(project, name), companion)
+        for name in ("BidirectionalReputationRegistry", "ValidationRegistry")
+    ]
+
+
+@pytest.mark.parametrize("agent_id", LARGE)
+def test_wallet_and_owner_alone_accept_feedback_for_a_large_id(
+    registries, token, owner, wallet_key, stranger, client, agent_id
+):
+    ratings, _ = registries
+    token.mint(agent_id, sender=owner)
+    for number in (3, 4, 5):
+        token.mint(number, sender=client)
+    token.setAgentWallet(agent_id, wallet_key, sender=owner)
+    for account in (stranger, client):
+        with ape.reverts(ratings.UnauthorizedFeedback):
+            ratings.acceptFeedback(3, agent_id, sender=account)
+    ratings.acceptFeedback(3, agent_id, sender=wallet_key)
+    ratings.acceptFeedback(4, agent_id, sender=owner)
+    assert [ratings.isFeedbackAuthorized(number, agent_id)[0] for number in (3, 4, 5)] == [True, True, False]
+    token.setAgentWallet(agent_id, ZERO_ADDRESS, sender=owner)
+    with ape.reverts(ratings.UnauthorizedFeedback):
+        ratings.acceptFeedback(5, agent_id, sender=wallet_key)
+
+
+@pytest.mark.parametrize("agent_id", LARGE)
+def test_records_of_ids_that_differ_in_high_bits_alone_are_apart(
+    companion, registries, token, owner, other_owner, client, stranger, agent_id
+):
+    ratings, validation = registries
+    token.mint(1, sender=owner)
+    token.mint(agent_id, sender=other_owner)
+    token.mint(7, sender=client)
+    for account, number in ((owner, 1), (other_owner, agent_id), (client, 7)):
+        companion.setPrimaryAgent(number, sender=account)
+    ratings.giveFeedback(agent_id, 87, 0, "", "", "", "", bytes(32), sender=stranger)
+    ratings.rateClient(7, 35, sender=other_owner)
+    ratings.rateClient(agent_id, 45, sender=client)
+    ratings.acceptFeedback(7, agent_id, sender=other_owner)
+    if agent_id < 2**64:
+        validation.validationRequest(stranger, agent_id, "ipfs://request", b"\x07" * 32, sender=other_owner)
+    else:  # it refuses larger ids, and cuts none
+        with ape.reverts(validation.SafeCastOverflowedUintDowncast, bits=64, value=agent_id):
+            validation.validationRequest(stranger, agent_id, "ipfs://request", b"\x07" * 32, sender=other_owner)
+    assert [ratings.getLastIndex(number, stranger) for number in (1, agent_id)] == [0, 1]
+    assert [tuple(ratings.getClientRating(7, number)) for number in (1, agent_id)] == [(False, 0), (True, 35)]
+    assert [tuple(ratings.getClientRating(number, 7)) for number in (1, agent_id)] == [(False, 0), (True, 45)]
+    assert [ratings.isFeedbackAuthorized(7, number)[0] for number in (1, agent_id)] == [False, True]
+    assert [len(validation.getAgentValidations(number)) for number in (1, agent_id)] == [0, int(agent_id < 2**64)]
+    with ape.reverts("Self-feedback not allowed"):
+        ratings.giveFeedback(agent_id, 87, 0, "", "", "", "", bytes(32), sender=other_owner)

@@ -141,6 +141,7 @@ def test_state_of_buyers_is_anchored_and_a_leaf_is_verified_on_chain(run):
 def test_fresh_address_uses_a_credential(run):
     used = "tier trusted · served 1 · payments of the fresh address 0"
     assert checks_of(run.stdout, "The service signs a credential for the fresh address") == used
+    assert checks_of(run.stdout, "The buyer takes a second address.") == "served 2 · customers 1"
     assert "CredentialOfAnother(holder=fresh address, caller=stranger)" in run.stdout
 
 

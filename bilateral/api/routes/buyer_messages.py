@@ -18,6 +18,7 @@ from bilateral.api.buyers import described_body, json_body, problem_of_refusal
 from bilateral.api.problems import ProblemError
 from bilateral.buyers.acceptance import BuyerMessages, Taken
 from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.buyers.pseudonyms import Pseudonyms
 from bilateral.buyers.records import buyer_id, encode, parse_buyer
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReplyBody, ReviewBody
 from bilateral.buyers.results import ResultSigner
@@ -65,6 +66,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings = service.settings.buyers
     engine = open_database(service.settings.database)
     app.state.buyer_messages = BuyerMessages(engine, settings)
+    app.state.buyer_pseudonyms = Pseudonyms(engine)
     app.state.buyer_counter = Counter(
         "bilateral_buyer_messages", "Messages about buyers.", ("kind", "outcome"), registry=service.metrics.registry
     )

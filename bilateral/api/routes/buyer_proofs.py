@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bilateral.api.service import Service
     from bilateral.buyer_terms import BuyerState, TierCredential
     from bilateral.buyers.anchors import StateTree
+    from bilateral.buyers.pseudonyms import Pseudonyms
 
 router = APIRouter(tags=["buyers"])
 
@@ -195,9 +196,13 @@ def _fields_of(state: BuyerState) -> dict[str, Any]:
     return {**values, "volume": str(state.volume), "policy": "0x" + state.policy.hex()}
 
 
-@router.post("/api/buyer/{address}/credential", **described_body(CredentialBody, Credential, 403, 404))
+@router.post("/api/buyer/{address}/credential", **described_body(CredentialBody, Credential, 403, 404, 429))
 async def issue(request: Request, address: _Buyer) -> Response:
-    """Issue a credential of a buyer's tier for another address, as the buyer signs (EIP-712). It holds for an hour."""
+    """Issue a credential of a buyer's tier for another address, as the buyer signs (EIP-712).
+
+    It holds for an hour, and not beyond the UTC day. `scope` names the place of its use, where all holders of the buyer
+    have one `pseudonym` a day: eight holders at most.
+    """
     value = await json_body(request)
     try:
         credential = await to_thread.run_sync(_issue, request, parse_buyer(address)[1], value)
@@ -210,13 +215,18 @@ def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
     """Check the wish of a buyer, and sign a credential of its tier.
 
     Raises:
-        BuyerRefusalError: The request is malformed, expired, or not signed by the buyer.
+        BuyerRefusalError: The request is malformed, expired, not signed by the buyer, or of a policy by which this
+            service issues nothing; or the buyer has too many holders.
         ProblemError: The service has no key, or its key is not the attestor's.
     """
     service, signer, now = service_of(request), signer_of(request), int(time.time())
     settings = service.settings.buyers
     body = parse_body(CredentialBody, value)
     policy = policy_of(body.policy or settings.policy).name
+    issued_by = settings.credential_policies or (settings.policy,)
+    if policy not in issued_by:
+        detail = f"this service issues credentials by {', '.join(issued_by)}, not by {policy}"
+        raise BuyerRefusalError(HTTPStatus.FORBIDDEN, "policy_not_issued", detail)
     holder = address_of(body.holder, "holder")
     if not 0 <= body.expiresAt - now <= _REQUEST_SECONDS:
         detail = f"expiresAt must be within the next {_REQUEST_SECONDS} seconds"
@@ -226,8 +236,12 @@ def _issue(request: Request, buyer: str, value: dict[str, Any]) -> Credential:
     with service.reader.connect() as connection:
         standing = read_buyer(connection, buyer, body.chainId, policy, now=now)
         registry = _attested_by(service, connection, body.chainId, signer.address)
+    scope = bytes.fromhex(body.scope[2:])
+    pseudonyms: Pseudonyms = request.app.state.buyer_pseudonyms
+    pseudonym = pseudonyms.admit(buyer, holder, scope, now)
+    tier = tier_of(standing.weighed.metrics)
     credential = issue_credential(
-        holder, tier_of(standing.weighed.metrics), policy_hash(policy), lifetime=_LIFETIME, at=now
+        holder, tier, policy_hash(policy), scope=scope, pseudonym=pseudonym, lifetime=_LIFETIME, at=now
     )
     checked: Any = registry
     return _signed(credential, Domain(body.chainId, checked), signer, policy)
@@ -259,7 +273,7 @@ def _signed(credential: TierCredential, domain: Domain, signer: Any, policy: str
         },
         kind,
         {kind: [{"name": name, "type": it} for name, it in credential.solidity_types.items()]},
-        {**values, "policy": "0x" + credential.policy.hex()},
+        {name: "0x" + it.hex() if isinstance(it, bytes) else it for name, it in values.items()},
         signer.address,
         "0x" + signer.sign_message(credential.signable(domain)).hex(),
         policy,

@@ -193,6 +193,23 @@ agent_enrichment: Final = Table(
     PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id", "service_name"),
 )
 
+credential_secret: Final = Table(
+    "credential_secret",
+    metadata,
+    Column("day", BigInteger, primary_key=True, autoincrement=False),
+    Column("secret", HASH, nullable=False),
+)
+
+credential_holder: Final = Table(
+    "credential_holder",
+    metadata,
+    Column("day", BigInteger, nullable=False),
+    Column("pseudonym", HASH, nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("mark", HASH, nullable=False),
+    PrimaryKeyConstraint("day", "pseudonym", "place"),
+)
+
 buyer_anchor: Final = Table(
     "buyer_anchor",
     metadata,

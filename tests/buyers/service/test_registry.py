@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 
@@ -21,14 +20,12 @@ from bilateral.buyer_terms import (
     BuyerState,
     BuyerTier,
     PaymentRecord,
-    TierCredential,
     policy_hash,
 )
 from bilateral.buyers.anchoring import anchor_states
 from bilateral.buyers.anchors import verify_state
-from bilateral.buyers.messages import CredentialRequest, content_hash
+from bilateral.buyers.messages import content_hash
 from bilateral.buyers.requests import EnrichmentBody, FeedbackBody, ReviewBody
-from bilateral.buyers.results import domain_of
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AgentId
@@ -225,64 +222,6 @@ def test_killed_process_loses_and_doubles_no_anchor(market, engine, database, po
         of_buyer = buyer_state.c.epoch == epoch, buyer_state.c.buyer == BUYER.address
         states = select(buyer_state.c.policy).where(*of_buyer).order_by(buyer_state.c.policy)
         assert connection.execute(states).scalars().all() == list(POLICIES)
-
-
-def wish(market, holder, *, signer=BUYER, seconds=300, **changes):
-    """Return the signed wish of a buyer for a credential."""
-    body = {"holder": holder, "chainId": CHAIN, "policy": "brp-1.0", "expiresAt": int(time.time()) + seconds}
-    message = CredentialRequest(BUYER.address, holder, "brp-1.0", CHAIN, body["expiresAt"])
-    signature = signer.sign_message(message.signable(domain_of(CHAIN))).signature
-    return {**body, "signature": "0x" + bytes(signature).hex(), **changes}
-
-
-def test_credential_for_a_fresh_address_is_valid_on_chain(service, market):
-    fresh = Account.create().address
-    answer = service.post(f"/api/buyer/{BUYER.address}/credential", json=wish(market, fresh)).json()
-    message = answer["message"]
-    assert (message["holder"], message["tier"]) == (fresh, BuyerTier.VERIFIED.level)
-    assert answer["domain"]["verifyingContract"] == market.deployment.buyers
-    assert BUYER.address[2:].lower() not in str(answer).lower()
-    credential = TierCredential(
-        fresh, message["issuedAt"], message["validUntil"], as_bytes(message["policy"]), BuyerTier.VERIFIED
-    )
-    client = market.connect()
-    client.verify_credential(credential, as_bytes(answer["signature"]))  # the chain's clock decides
-    market.web3.provider.make_request("evm_mine", [max(message["issuedAt"], latest(market)) + 1])
-    assert client.verify_credential(credential, as_bytes(answer["signature"]))
-
-
-def latest(market):
-    return market.web3.eth.get_block("latest")["timestamp"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "status", "code"),
-    [
-        ({"signer": SELLER}, 401, "invalid_signature"),
-        ({"seconds": -60}, 422, "expired_request"),
-        ({"seconds": 900}, 422, "expired_request"),
-        ({"policy": "independent-1.0"}, 401, "invalid_signature"),
-        ({"policy": "unknown"}, 400, "invalid_argument"),
-        ({"holder": SELLER.address}, 401, "invalid_signature"),
-        ({"holder": "0x12"}, 422, "invalid_body"),
-    ],
-    ids=["another signer", "late", "far ahead", "another policy", "an unknown policy", "another holder", "no address"],
-)
-def test_wish_for_a_credential_is_refused(service, market, changes, status, code):
-    options = {name: changes[name] for name in ("signer", "seconds") if name in changes}
-    others = {name: value for name, value in changes.items() if name not in options}
-    body = {**wish(market, Account.create().address, **options), **others}
-    response = service.post(f"/api/buyer/{BUYER.address}/credential", json=body)
-    assert (response.status_code, response.json()["code"]) == (status, code)
-
-
-def test_service_that_is_not_the_attestor_issues_nothing(settings, market):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("BUYERS_KEY", os.urandom(32).hex())
-        with served(settings) as url:
-            body = wish(market, Account.create().address)
-            response = httpx.post(f"{url}/api/buyer/{BUYER.address}/credential", json=body)
-    assert (response.status_code, response.json()["code"]) == (404, "not_attestor")
 
 
 def feedback(market, transaction, payer, payee=SELLER.address):

@@ -248,7 +248,9 @@ def test_the_anchorer_posts_a_root_and_anybody_verifies_a_state(connect, anchore
 
 def test_a_credential_is_verified(connect, web3, deployment, attestor, buyer):
     now = web3.eth.get_block("latest")["timestamp"]
-    credential = TierCredential(buyer.address, now, now + 3_600, policy_hash("brp-1.0"), BuyerTier.TRUSTED)
+    credential = TierCredential(
+        buyer.address, now, now + 3_600, policy_hash("brp-1.0"), BuyerTier.TRUSTED, bytes(32), bytes(32)
+    )
     abi = plain(web3, Registry.BUYERS, deployment.buyers)
     digest = abi.functions.credentialDigest(credential.arguments).call()
     signature = bytes(Account._sign_hash(digest, attestor.key).signature)
@@ -315,14 +317,15 @@ def test_a_payment_is_read_from_its_word():
     assert AttestedPayment.from_word(payment.word) == payment
 
 
-@pytest.mark.parametrize("field", ["nonce", "policy"])
+@pytest.mark.parametrize("field", ["nonce", "policy", "scope", "pseudonym"])
 def test_a_hash_has_32_bytes(field):
     address = "0x" + "11" * 20
     with pytest.raises(InvalidArgumentError, match=f"{field} must be 32 bytes"):
         if field == "nonce":
             SignedPayment(address, address, 1, 0, 1, b"short", b"", address)
         else:
-            TierCredential(address, 0, 1, b"short", BuyerTier.NEW)
+            words = {"policy": bytes(32), "scope": bytes(32), "pseudonym": bytes(32)} | {field: b"short"}
+            TierCredential(address, 0, 1, tier=BuyerTier.NEW, **words)
 
 
 def test_a_signature_with_a_small_recovery_id_is_passed_as_tokens_want_it():

@@ -76,7 +76,7 @@ NEEDED = {
     "nominee": ADDRESS,
     "buyer_state": BuyerState(ADDRESS, 1, 1, BuyerTier.NEW, *[0] * 9, WORD, 0),
     "proof": [WORD],
-    "credential": TierCredential(ADDRESS, 1, 1, WORD, BuyerTier.NEW),
+    "credential": TierCredential(ADDRESS, 1, 1, WORD, BuyerTier.NEW, WORD, WORD),
 }
 """An argument for each parameter without a default."""
 

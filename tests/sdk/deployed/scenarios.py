@@ -532,7 +532,7 @@ def verify_buyer(world):
 
 @scenario
 def verify_credential(world):
-    credential = TierCredential(new_address(), 0, 1, policy_hash("brp-1.0"), BuyerTier.TRUSTED)
+    credential = TierCredential(new_address(), 0, 1, policy_hash("brp-1.0"), BuyerTier.TRUSTED, bytes(32), bytes(32))
     assert not world.owner.verify_credential(credential, bytes(65))
 
 

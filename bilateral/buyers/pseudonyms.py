@@ -1,0 +1,142 @@
+"""Pseudonyms of buyers in credentials: one for each buyer, scope and UTC day, whatever the number of its holders.
+
+A pseudonym is HMAC-SHA-256 of buyer, scope and day by a secret of that day. The secret is random, shared by all workers
+through the database, and deleted two days later: nobody can then tell which buyer a pseudonym was.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from eth_utils.address import to_canonical_address
+from sqlalchemy import delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from bilateral.buyers.credentials import DAY_SECONDS
+from bilateral.buyers.errors import BuyerRefusalError
+from bilateral.index.tables.payments import credential_holder, credential_secret
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+MAX_HOLDERS: Final = 8
+"""Holders of one buyer in one scope and day. A buyer with a new address for each of some calls needs several."""
+
+_KEPT_DAYS: Final = 2
+"""Today's secret and yesterday's are kept: the clocks of two workers differ at midnight."""
+
+_SECRET_BYTES: Final = 32
+
+
+@dataclass(frozen=True)
+class _Note:
+    """A holder, as it is noted."""
+
+    day: int
+    pseudonym: bytes
+    mark: bytes
+
+
+class Pseudonyms:
+    """Gives buyers their pseudonyms, and counts their holders.
+
+    Args:
+        engine: The database.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        """See the class."""
+        self._engine = engine
+
+    def admit(self, buyer: str, holder: str, scope: bytes, now: int) -> bytes:
+        """Return the pseudonym of a buyer, after noting a holder. The same holder again is not counted twice.
+
+        Args:
+            buyer: The buyer, in checksum form.
+            holder: The holder, in checksum form.
+            scope: The place where the credential is used.
+            now: The time, in Unix time.
+
+        Raises:
+            BuyerRefusalError: The buyer has had `MAX_HOLDERS` other holders in this scope today.
+        """
+        day = now // DAY_SECONDS
+        secret = self._secret_of(day)
+        pseudonym = pseudonym_of(secret, buyer, scope, day)
+        note = _Note(day, pseudonym, _mac(secret, b"holder" + pseudonym + to_canonical_address(holder)))
+        while (is_noted := self._note(note)) is None:
+            pass  # another request took the place that was free; there are few
+        if not is_noted:
+            raise _too_many_holders(now)
+        return pseudonym
+
+    def _note(self, note: _Note) -> bool | None:
+        """Note a holder. Return False if all places are taken, and None if another request took the free one."""
+        table = credential_holder
+        of_buyer = table.c.day == note.day, table.c.pseudonym == note.pseudonym
+        try:
+            with self._engine.begin() as connection:
+                marks = connection.execute(select(table.c.mark).where(*of_buyer)).scalars().all()
+                if note.mark in map(bytes, marks):
+                    return True
+                if len(marks) >= MAX_HOLDERS:
+                    return False
+                connection.execute(insert(table).values(**vars(note), place=len(marks)))
+        except IntegrityError:
+            return None
+        return True
+
+    def _secret_of(self, day: int) -> bytes:
+        """Return the secret of a day, made by whichever worker needs it first."""
+        with self._engine.connect() as connection:
+            secret = _read_secret(connection, day)
+        if secret is not None:
+            return secret
+        try:
+            with self._engine.begin() as connection:
+                for table in (credential_secret, credential_holder):
+                    connection.execute(delete(table).where(table.c.day <= day - _KEPT_DAYS))
+                values = {"day": day, "secret": secrets.token_bytes(_SECRET_BYTES)}
+                connection.execute(insert(credential_secret).values(values))
+        except IntegrityError:
+            pass  # another worker made it
+        with self._engine.connect() as connection:
+            return _read_secret(connection, day) or b""
+
+
+def pseudonym_of(secret: bytes, buyer: str, scope: bytes, day: int) -> bytes:
+    """Return the pseudonym of a buyer: HMAC-SHA-256 of its 20 bytes, the scope's 32 and the day's 8.
+
+    Args:
+        secret: The secret of the day.
+        buyer: The buyer.
+        scope: The place where the credential is used.
+        day: The UTC day, in days since the beginning of Unix time.
+    """
+    return _mac(secret, to_canonical_address(buyer) + scope + day.to_bytes(8))
+
+
+def _read_secret(connection: Connection, day: int) -> bytes | None:
+    query = select(credential_secret.c.secret).where(credential_secret.c.day == day)
+    secret = connection.execute(query).scalar_one_or_none()
+    return None if secret is None else bytes(secret)
+
+
+def _mac(secret: bytes, message: bytes) -> bytes:
+    if len(secret) != _SECRET_BYTES:
+        raise RuntimeError("the secret of the day is missing: it was deleted while it was read")
+    return hmac.digest(secret, message, "sha256")
+
+
+def _too_many_holders(now: int) -> BuyerRefusalError:
+    """Return the refusal of one holder too many."""
+    left = DAY_SECONDS - now % DAY_SECONDS
+    detail = (
+        f"the buyer has had {MAX_HOLDERS} holders in this scope today, the limit: use one of them, or wait until the "
+        "next UTC day"
+    )
+    return BuyerRefusalError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_holders", detail, retry_seconds=left)
