@@ -2,20 +2,69 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import subprocess
 from contextlib import contextmanager
 from uuid import uuid4
 
 import pgserver
+import psycopg
+import pytest
 from pgserver import postgres_server
 from sqlalchemy import NullPool, create_engine, make_url, text
 
-_START = postgres_server.pg_ctl
-postgres_server.pg_ctl = lambda *arguments, **options: _START(*arguments, **options | {"timeout": 120})
-"""The package gives a server ten seconds to start: too few while all workers of a run compute."""
+from scripts._anvil import ended_after_us
 
 VARIABLE = "BILATERAL_TEST_POSTGRESQL"
 """The variable that names a server, such as `postgresql://postgres@localhost/postgres`."""
+
+LOG_LINES = 60
+"""The last lines of a server's log that a report shows: a crash and the recovery after it take about thirty."""
+
+_PG_CTL = postgres_server.pg_ctl
+_PG_CTL_SECONDS = 120
+"""The package gives a server ten seconds to start: too few while all workers of a run compute."""
+
+_RUNNING = {}
+"""The servers that this process started, by their folders."""
+
+
+def log_of(folder):
+    """Return the path of a server's log. It is beside the data, and outlives them."""
+    return folder.with_name(f"{folder.name}.log")
+
+
+def _pg_ctl(arguments, pgdata=None, **options):
+    """Run `pg_ctl`, and let a server that it starts write its log beside its data."""
+    if "-l" in arguments:
+        log = log_of(pgdata)
+        log.touch()
+        log.chmod(0o666)  # under root, the server runs as another user
+        at = arguments.index("-l") + 1
+        arguments = [*arguments[:at], str(log), *arguments[at + 1 :]]
+    return _PG_CTL(arguments, pgdata=pgdata, **options | {"timeout": _PG_CTL_SECONDS})
+
+
+postgres_server.pg_ctl = _pg_ctl
+
+
+@contextmanager
+def running_server(folder, cleanup_mode="delete"):
+    """Run a server that nobody else stops, and yield it.
+
+    The package also stops a server among Python's exit functions. Ape calls these at SIGTERM and SIGINT. For pytest the
+    exit that follows is the failure of one test: it goes on, and all later tests would lack their server.
+    """
+    server = pgserver.get_server(folder, cleanup_mode=cleanup_mode)
+    atexit.unregister(server._cleanup)
+    _RUNNING[server.pgdata] = server
+    try:
+        with ended_after_us(server.get_postmaster_info().process):  # as the exit functions would
+            yield server
+    finally:
+        del _RUNNING[server.pgdata]
+        server.cleanup()
 
 
 @contextmanager
@@ -27,12 +76,9 @@ def running_postgres(folder):
     """
     named = os.environ.get(VARIABLE)
     if not named:
-        server = pgserver.get_server(folder, cleanup_mode="delete")
-        try:
+        with running_server(folder) as server:
             forget_power_cuts(server.get_uri())
             yield server.get_uri()
-        finally:
-            server.cleanup()
         return
     database = f"bilateral_test_{uuid4().hex}"
     administer(named, f"CREATE DATABASE {database}")
@@ -40,6 +86,43 @@ def running_postgres(folder):
         yield make_url(named).set(database=database).render_as_string(hide_password=False)
     finally:
         administer(named, f"DROP DATABASE {database} WITH (FORCE)")
+
+
+def dead_servers():
+    """Start the servers again that went down, and return the last words of each by its folder."""
+    return {folder: _revived(server) for folder, server in _RUNNING.items() if not _answers(server)}
+
+
+def _answers(server):
+    """Return True if a server takes a connection, or refuses it with words of its own."""
+    try:
+        psycopg.connect(server.get_uri(), connect_timeout=30).close()
+    except psycopg.OperationalError as problem:
+        return "FATAL" in str(problem) and "shutting down" not in str(problem)
+    return True
+
+
+def _revived(server):
+    """Start a server again, and return the tail of its log as it was before."""
+    process = server.get_postmaster_info().process
+    state = "runs" if process.is_running() else "has ended"
+    log = log_of(server.pgdata)
+    lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:] if log.exists() else ["(no log)"]
+    try:
+        server.ensure_postgres_running()
+    except (OSError, subprocess.SubprocessError) as problem:
+        lines.append(f"(it does not start again: {problem})")
+    return "\n".join([f"process {process.pid} {state}", *lines])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Show the log of a server that went down during a test that failed, and start it again for the next tests."""
+    report = yield
+    if call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception):
+        for folder, words in dead_servers().items():
+            report.sections.append((f"PostgreSQL in {folder} went down", words))
+    return report
 
 
 def forget_power_cuts(url):

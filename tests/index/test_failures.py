@@ -6,9 +6,8 @@ import json
 import resource
 import sqlite3
 import subprocess
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
-import pgserver
 import pytest
 from sqlalchemy import make_url, text, update
 
@@ -20,6 +19,7 @@ from bilateral.index.migrate import upgrade_within
 from tests.index.conftest import CHAIN_ID
 from tests.index.schemas import empty_schema
 from tests.index.test_commands import COMMAND, bilateral, database, grown, record  # noqa: F401  # fixtures
+from tests.postgres import running_server
 from tests.sdk.servers import HttpServer
 
 pytestmark = pytest.mark.usefixtures("grown")
@@ -123,11 +123,11 @@ def postgres_on(folder, largest_file=resource.RLIM_INFINITY):
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, before[1]))  # the server inherits it
-    try:
-        server = pgserver.get_server(folder, cleanup_mode="stop")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    with server:
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(running_server(folder, cleanup_mode="stop"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
         yield server.get_uri()
 
 

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
 
 from tests.index.schemas import empty_schema
-from tests.postgres import VARIABLE, running_postgres, with_driver
+from tests.postgres import VARIABLE, dead_servers, running_postgres, running_server, with_driver
+
+ENDED_BY_A_SIGNAL = """
+import atexit, os, pathlib, signal, sys
+from tests.postgres import dead_servers, running_server
+
+def handle(*_):  # as Ape does
+    atexit._run_exitfuncs()
+    sys.exit(143)
+
+signal.signal(signal.SIGTERM, handle)
+with running_server(pathlib.Path(sys.argv[1])):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    except SystemExit:
+        print(dead_servers())  # as pytest goes on
+"""
 
 
 def asked(url, query):
@@ -39,3 +60,23 @@ def test_a_transaction_that_a_test_left_open_fails_the_next_one_instead_of_stopp
         with pytest.raises(OperationalError, match="lock timeout"):
             empty_schema(postgres_template, lock_timeout="50ms")
     engine.dispose()
+
+
+def test_server_outlives_a_signal_after_which_pytest_goes_on(tmp_path):
+    command = [sys.executable, "-c", ENDED_BY_A_SIGNAL, str(tmp_path / "server")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)  # noqa: S603  # ours
+    assert done.stdout == "{}\n", done.stderr
+
+
+def test_server_that_went_down_shows_its_log_and_runs_again(tmp_path, monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with running_server(tmp_path / "server") as server, running_server(tmp_path / "other") as other:
+        process = server.get_postmaster_info().process
+        os.kill(process.pid, signal.SIGQUIT)
+        process.wait(60)
+        ((folder, words),) = dead_servers().items()
+        assert folder == tmp_path / "server"
+        assert f"process {process.pid} has ended" in words
+        assert "received immediate shutdown request" in words
+        assert asked(server.get_uri(), "SELECT 1") == asked(other.get_uri(), "SELECT 1") == [1]
+        assert dead_servers() == {}
