@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import subprocess
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from uuid import uuid4
 
 import pgserver
@@ -22,36 +25,31 @@ VARIABLE = "BILATERAL_TEST_POSTGRESQL"
 LOG_LINES = 60
 """The last lines of a server's log that a report shows: a crash and the recovery after it take about thirty."""
 
-_PG_CTL = postgres_server.pg_ctl
-_PG_CTL_SECONDS = 120
+_START = postgres_server.pg_ctl
+postgres_server.pg_ctl = lambda *arguments, **options: _START(*arguments, **options | {"timeout": 120})
 """The package gives a server ten seconds to start: too few while all workers of a run compute."""
 
 _RUNNING = {}
 """The servers that this process started, by their folders."""
 
 
-def log_of(folder):
-    """Return the path of a server's log. It is beside the data, and outlives them."""
-    return folder.with_name(f"{folder.name}.log")
+@contextmanager
+def server_folder():
+    """Make a folder that a server may use, and yield its path.
 
-
-def _pg_ctl(arguments, pgdata=None, **options):
-    """Run `pg_ctl`, and let a server that it starts write its log beside its data."""
-    if "-l" in arguments:
-        log = log_of(pgdata)
-        log.touch()
-        log.chmod(0o666)  # under root, the server runs as another user
-        at = arguments.index("-l") + 1
-        arguments = [*arguments[:at], str(log), *arguments[at + 1 :]]
-    return _PG_CTL(arguments, pgdata=pgdata, **options | {"timeout": _PG_CTL_SECONDS})
-
-
-postgres_server.pg_ctl = _pg_ctl
+    It is none of pytest's. Under root a server is another user, and pytest closes its folders to others at the start of
+    each session. The next checkpoint, minutes later, then stopped a server ("PANIC: could not open pg_control").
+    """
+    folder = tempfile.mkdtemp(prefix="postgres-")
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder)
 
 
 @contextmanager
 def running_server(folder, cleanup_mode="delete"):
-    """Run a server that nobody else stops, and yield it.
+    """Run a server that nobody else stops, and yield it. Its folder is in one of `server_folder`.
 
     The package also stops a server among Python's exit functions. Ape calls these at SIGTERM and SIGINT. For pytest the
     exit that follows is the failure of one test: it goes on, and all later tests would lack their server.
@@ -68,15 +66,11 @@ def running_server(folder, cleanup_mode="delete"):
 
 
 @contextmanager
-def running_postgres(folder):
-    """Run a PostgreSQL, and give its URL.
-
-    Args:
-        folder: A folder for a server that is started. Without the variable, each call starts one.
-    """
+def running_postgres():
+    """Run a PostgreSQL, and give its URL. Without the variable, each call starts a server."""
     named = os.environ.get(VARIABLE)
     if not named:
-        with running_server(folder) as server:
+        with server_folder() as folder, running_server(folder / "data") as server:
             forget_power_cuts(server.get_uri())
             yield server.get_uri()
         return
@@ -106,8 +100,7 @@ def _revived(server):
     """Start a server again, and return the tail of its log as it was before."""
     process = server.get_postmaster_info().process
     state = "runs" if process.is_running() else "has ended"
-    log = log_of(server.pgdata)
-    lines = log.read_text(errors="replace").splitlines()[-LOG_LINES:] if log.exists() else ["(no log)"]
+    lines = server.log.read_text(errors="replace").splitlines()[-LOG_LINES:]
     try:
         server.ensure_postgres_running()
     except (OSError, subprocess.SubprocessError) as problem:

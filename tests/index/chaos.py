@@ -31,7 +31,7 @@ from scripts._anvil import running_anvil
 from tests.index.comparison import assert_equals_model, derived_rows, open_with_registries
 from tests.index.proxy import Answer, Proxy, range_of, refusal
 from tests.index.schemas import make_schema
-from tests.postgres import running_server
+from tests.postgres import running_postgres
 
 CHAIN_ID = 31337
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
@@ -68,7 +68,8 @@ def span(parameters):
 
 def followers_of(engine, *urls):
     sources = [Source(Endpoint(url, timeout=60), list(REGISTRIES), wait=lambda _: True) for url in urls]
-    return Follower(ChainStore(engine, CHAIN_ID), Pool(CHAIN_ID, sources), REGISTRIES, first_block=0)
+    store, pool = ChainStore(engine, CHAIN_ID), Pool(CHAIN_ID, sources)
+    return Follower(store, pool, REGISTRIES, first_block=0, trusts_reorganisation=True)  # blocks go at any depth here
 
 
 def let_few_events_be_many():
@@ -259,12 +260,12 @@ def main():
     options = parser.parse_args()
     code = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder, running_server(Path(folder) / "server") as server:
+    with running_postgres() as url:
         happened = play(
             options.steps,
             options.seed,
             code,
-            server.get_uri(),
+            url,
             lambda done, _: print(f"{done:,} of {options.steps:,} steps, {time.monotonic() - began:.0f} s", flush=True),
         )
     for what, times in sorted(happened.items()):

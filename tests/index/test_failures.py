@@ -19,7 +19,7 @@ from bilateral.index.migrate import upgrade_within
 from tests.index.conftest import CHAIN_ID
 from tests.index.schemas import empty_schema
 from tests.index.test_commands import COMMAND, bilateral, database, grown, record  # noqa: F401  # fixtures
-from tests.postgres import running_server
+from tests.postgres import running_server, server_folder
 from tests.sdk.servers import HttpServer
 
 pytestmark = pytest.mark.usefixtures("grown")
@@ -131,6 +131,12 @@ def postgres_on(folder, largest_file=resource.RLIM_INFINITY):
         yield server.get_uri()
 
 
+@pytest.fixture
+def data():
+    with server_folder() as folder:
+        yield folder / "data"
+
+
 def fill(url):
     """Make the file of a table larger than the limit, by rows that are deleted again."""
     engine = connect_engine(url)
@@ -153,18 +159,18 @@ def fill(url):
 
 
 def test_a_full_disk_of_postgresql_ends_the_run_and_the_next_one_completes_it(
-    run, is_whole, event_chain, generator, tmp_path
+    run, is_whole, event_chain, generator, data
 ):
-    with postgres_on(tmp_path / "server") as url:
+    with postgres_on(data) as url:
         assert run(into=url)[0] == 0
         fill(url)
     event_chain.mine(generator.logs(300))
-    with postgres_on(tmp_path / "server", LARGEST_FILE) as url:
+    with postgres_on(data, LARGEST_FILE) as url:
         code, told = run(into=url)
         assert code == 11
         assert "the disk of the database is full, or does not work: free some space, and start again" in told
         assert "could not extend file" in told
-    with postgres_on(tmp_path / "server") as url:
+    with postgres_on(data) as url:
         is_whole(url)
 
 

@@ -22,17 +22,16 @@ from bilateral.index.store import Batch, Block, ChainStore
 from tests.index.comparison import open_with_registries
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.test_extraction import entries
-from tests.postgres import running_server, with_driver
+from tests.postgres import running_server, server_folder, with_driver
 
 START = Block(6, bytes(32), 0)
 PROGRAMS = Path(pgserver.__file__).parent / "pginstall" / "bin"
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory):
+def servers():
     """The URLs of a server and of its replica, which follows it by streaming."""
-    folder = tmp_path_factory.mktemp("replicated")
-    with running_server(folder / "primary") as primary:
+    with server_folder() as folder, running_server(folder / "primary") as primary:
         copy = folder / "replica"
         copy.mkdir(mode=0o700)
         user = primary.system_user  # the server does not run as root
