@@ -16,7 +16,7 @@ from bilateral.errors import MalformedNodeAnswerError
 from bilateral.errors.client import NODE_FAILURES
 from bilateral.index.ahead import Ahead
 from bilateral.index.bloom import Announcements
-from bilateral.index.errors import ChainChangedError, EndpointLiesError, EndpointRefusesError
+from bilateral.index.errors import ChainChangedError, EndpointLiesError, EndpointRefusesError, FinalizedBlockError
 from bilateral.index.extraction import Extraction
 from bilateral.index.store import JOURNAL_BLOCKS, Batch, Block
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from bilateral.index.pool import Pool
     from bilateral.index.source import Header, Source
 
-ENDPOINT_FAILURES: Final = (*NODE_FAILURES, EndpointRefusesError, EndpointLiesError)
+ENDPOINT_FAILURES: Final = (*NODE_FAILURES, EndpointRefusesError, EndpointLiesError, FinalizedBlockError)
 """Errors after which another endpoint may do better."""
 
 _SAMPLE: Final = 4
