@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import select
 
 from bench.load import CONNECTIONS, Load, floor, measure, served
-from bilateral.index import schema
-from bilateral.index.readers import Reader
+from bilateral.index.tables import schema
+from bilateral.query.readers import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable

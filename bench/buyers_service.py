@@ -29,16 +29,16 @@ from bench.index.runs import measured
 from bench.load import load, processor_seconds
 from bilateral.contracts import Deployment, Registry
 from bilateral.identifiers import checksummed
-from bilateral.index.database import open_database
-from bilateral.index.endpoint import Endpoint
-from bilateral.index.payments.schema import payment
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.worker import PaymentFollower
-from bilateral.index.pool import Pool
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
-from bilateral.index.source import Source
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.payments import payment
 from scripts._anvil import running_anvil
 
 if TYPE_CHECKING:

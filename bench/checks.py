@@ -20,8 +20,8 @@ from bench.load import measure, served
 from bench.world.build import build
 from bench.world.people import World
 from bilateral.events import NewFeedback
-from bilateral.index import schema
-from bilateral.index.database import open_database
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

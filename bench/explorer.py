@@ -31,7 +31,7 @@ from bench.api import agents
 from bench.popular import RATINGS, popular_world
 from bench.world.build import build
 from bench.world.people import World
-from bilateral.index.database import open_database
+from bilateral.index.store.database import open_database
 from scripts._browser import running_browser
 
 if TYPE_CHECKING:

@@ -23,13 +23,12 @@ from sqlalchemy import func, select
 from bench.world.build import build
 from bench.world.copies import repeat
 from bench.world.people import World
-from bilateral.index import schema
-from bilateral.index.database import open_database
-from bilateral.index.files import schema as files
-from bilateral.index.queries.search import search_agents
-from bilateral.index.queries.search_filters import AgentSearch, Gate
-from bilateral.index.queries.search_leaders import leaderboard
-from bilateral.index.readers import Reader
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import files, schema
+from bilateral.query.readers import Reader
+from bilateral.query.search.agents import search_agents
+from bilateral.query.search.filters import AgentSearch, Gate
+from bilateral.query.search.leaders import leaderboard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,6 +20,7 @@ LEVELS = (
     {WORDS},
     {"events", "documents", "node", "trust"},
     {"client", "index"},
+    {"query"},
     {"checks", "buyers"},
     {"x402"},
     {"api", "explorer"},

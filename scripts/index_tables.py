@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import BigInteger, Boolean, Float, Integer, LargeBinary, String, inspect
 
-from bilateral.index import schema
-from bilateral.index.activity import agent_activity
-from bilateral.index.columns import WideInteger
-from bilateral.index.database import open_database
-from bilateral.index.payments import schema as payments
+from bilateral.index.derive.activity import agent_activity
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import payments, schema
+from bilateral.index.tables.columns import WideInteger
 from scripts._build import ROOT
 
 if TYPE_CHECKING:

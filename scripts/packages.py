@@ -43,4 +43,4 @@ def table() -> Table:
 
 
 if __name__ == "__main__":
-    Console(width=160).print(table())
+    Console(width=180).print(table())

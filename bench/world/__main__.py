@@ -15,7 +15,7 @@ import time
 from bench.world.build import build
 from bench.world.copies import repeat
 from bench.world.people import World
-from bilateral.index.database import open_database
+from bilateral.index.store.database import open_database
 
 
 def main() -> None:

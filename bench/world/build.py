@@ -26,11 +26,11 @@ from bilateral.events import (
     ValidationResponse,
     ValidatorRated,
 )
-from bilateral.index import schema
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.interpreter import tuned_interpreter
-from bilateral.index.rows import rows_of
-from bilateral.index.store import Batch, Block, ChainStore
+from bilateral.index.store.chain_store import Batch, Block, ChainStore
+from bilateral.index.store.rows import rows_of
+from bilateral.index.tables import schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy import text
 
 from bench.world.build import BLOCK_SECONDS
-from bilateral.index import schema
-from bilateral.index.activity import agent_activity
-from bilateral.index.files import schema as files
-from bilateral.index.search import schema as search
+from bilateral.index.derive.activity import agent_activity
+from bilateral.index.tables import files, schema, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.buyers.errors import BuyerRefusalError
-    from bilateral.index.queries.registries import Registries
+    from bilateral.query.registries import Registries
 
 _MOST_DEPTH: Final = 16
 

@@ -12,14 +12,14 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from bilateral.api.recent import Recent
-from bilateral.index.queries.chains import chains
+from bilateral.query.chains import chains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from bilateral.index.readers import Reader
+    from bilateral.query.readers import Reader
 
 MULTIPROCESS_FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable with the folder in which several processes share their figures."""

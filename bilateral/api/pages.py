@@ -15,7 +15,7 @@ from bilateral.errors import BilateralError
 from bilateral.explorer import rendering
 from bilateral.explorer.networks import chain_of
 from bilateral.index.errors import ChainNotIndexedError
-from bilateral.index.queries.chains import chains
+from bilateral.query.chains import chains
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fastapi import Request
 
     from bilateral.api.service import Service
-    from bilateral.index.queries.chains import ChainProgress
+    from bilateral.query.chains import ChainProgress
 
 _HTML: Final = "text/html; charset=utf-8"
 _MOST_DIGITS: Final = 78

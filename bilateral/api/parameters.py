@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from bilateral.api.answers import Format
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.queries.pages import MAX_LIMIT
+from bilateral.query.pages import MAX_LIMIT
 from bilateral.text import quoted
 
 _STRICT: Final = "/v1/"

@@ -93,7 +93,7 @@ def serve(
 
 def _prepare_database(settings: ApiSettings, *, creates: bool) -> None:
     """Create the tables of a new database, if chains will fill it; refuse one of another version."""
-    from bilateral.index.database import open_database  # noqa: PLC0415  # slow to import
+    from bilateral.index.store.database import open_database  # noqa: PLC0415  # slow to import
 
     open_database(settings.database, creates=creates).dispose()
 
@@ -207,8 +207,8 @@ class _Follower:
         self._thread.join()
 
     def _run(self) -> None:
-        from bilateral.index.database import open_database  # noqa: PLC0415  # slow to import
         from bilateral.index.process import follow_chains  # noqa: PLC0415
+        from bilateral.index.store.database import open_database  # noqa: PLC0415  # slow to import
 
         try:
             engine = open_database(self._settings.database)

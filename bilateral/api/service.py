@@ -11,12 +11,12 @@ from anyio import to_thread
 from bilateral.api.metrics import Metrics
 from bilateral.api.recent import Recent
 from bilateral.explorer.network import RecentNetworks
-from bilateral.index.database import default_url
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
-from bilateral.index.queries.chains import chains
-from bilateral.index.queries.registries import AgentKey, Registries, agent_key, read_registries
-from bilateral.index.readers import Reader
-from bilateral.index.single_statements import SingleStatements
+from bilateral.index.store.database import default_url
+from bilateral.query.chains import chains
+from bilateral.query.readers import Reader
+from bilateral.query.registries import AgentKey, Registries, agent_key, read_registries
+from bilateral.query.single_statements import SingleStatements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -71,7 +71,7 @@ class Service:
         self._registries_until = 0.0
 
     def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
-        """Run a query of `bilateral.index.queries`, in a route that is not `async`.
+        """Run a query of `bilateral.query`, in a route that is not `async`.
 
         Args:
             query: The query. Its first argument is the connection.
@@ -117,7 +117,7 @@ class Service:
         """Parse an agent's id in any published form.
 
         Args:
-            text: The id, such as `8453:247`. See `agent_key` of `bilateral.index.queries.registries`.
+            text: The id, such as `8453:247`. See `agent_key` of `bilateral.query.registries`.
 
         Raises:
             MalformedIdentifierError: The text has none of the forms.

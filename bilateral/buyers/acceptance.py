@@ -25,14 +25,8 @@ from bilateral.buyers.requests import (
     parse_body,
 )
 from bilateral.identifiers import checksummed
-from bilateral.index.payments.schema import (
-    agent_enrichment,
-    agent_review,
-    buyer_dispute,
-    buyer_feedback,
-    buyer_reply,
-)
-from bilateral.index.queries.registries import AgentKey, agent_key, read_registries
+from bilateral.index.tables.payments import agent_enrichment, agent_review, buyer_dispute, buyer_feedback, buyer_reply
+from bilateral.query.registries import AgentKey, agent_key, read_registries
 from bilateral.signatures import Domain, recover_signer
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from bilateral.buyers.records import Standing, read_cursors, read_standing
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.payments.schema import buyer_anchor, buyer_state, payment
+from bilateral.index.tables.payments import buyer_anchor, buyer_state, payment
 from bilateral.reverts import ContractRevertError
 
 if TYPE_CHECKING:

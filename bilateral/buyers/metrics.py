@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, String, bindparam, case, column, func, litera
 
 from bilateral.buyers.score import half_up
 from bilateral.index.payments.accounts import Wallets
-from bilateral.index.payments.schema import (
+from bilateral.index.tables.payments import (
     agent_account,
     agent_review,
     buyer_dispute,
@@ -19,8 +19,8 @@ from bilateral.index.payments.schema import (
     payment,
     payment_return,
 )
-from bilateral.index.queries.prepared import Prepared
-from bilateral.index.readers import require_patience
+from bilateral.query.prepared import Prepared
+from bilateral.query.readers import require_patience
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

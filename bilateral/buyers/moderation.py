@@ -12,7 +12,7 @@ from sqlalchemy import delete, select, update
 
 from bilateral.buyers.records import iso
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.payments.schema import agent_review, buyer_dispute, buyer_feedback, buyer_reply
+from bilateral.index.tables.payments import agent_review, buyer_dispute, buyer_feedback, buyer_reply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

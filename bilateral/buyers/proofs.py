@@ -13,12 +13,12 @@ from bilateral.buyers.errors import BuyerRefusalError
 from bilateral.errors import BilateralError
 from bilateral.events import ApprovalForAll
 from bilateral.identifiers import checksummed
-from bilateral.index import schema
-from bilateral.index.endpoint import Endpoint
+from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.payments.accounts import Wallets
-from bilateral.index.payments.schema import payment, payment_cursor
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.payments.transfers import TOPICS, TRANSFER_TOPIC, USED_TOPIC
+from bilateral.index.tables import schema
+from bilateral.index.tables.payments import payment, payment_cursor
 from bilateral.signatures import Domain, recover_signer
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import AgentKey
+    from bilateral.query.registries import AgentKey
     from bilateral.signatures import TypedMessage
 
 _MAGIC: Final = bytes.fromhex("1626ba7e")

@@ -18,8 +18,8 @@ from bilateral.buyers.policies import Reason, ScoringPolicy, Weighed, weigh
 from bilateral.buyers.score import DOLLAR, break_down, tier_of
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import AccountId, checksummed
-from bilateral.index.payments.schema import agent_review, payment, payment_cursor
-from bilateral.index.queries.prepared import Prepared
+from bilateral.index.tables.payments import agent_review, payment, payment_cursor
+from bilateral.query.prepared import Prepared
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -16,9 +16,9 @@ from sqlalchemy import bindparam, select
 from bilateral.buyer_terms import AttestedPayment, BuyerRole
 from bilateral.buyers.records import Number, dollars, iso, rounded
 from bilateral.events import Anchored, FeedbackAttested, PaymentAttested, PaymentSettled, ReviewsAttested, RoleTaken
-from bilateral.index import schema
-from bilateral.index.payments.schema import buyer_anchor
-from bilateral.index.queries.prepared import Prepared, at_most
+from bilateral.index.tables import schema
+from bilateral.index.tables.payments import buyer_anchor
+from bilateral.query.prepared import Prepared, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

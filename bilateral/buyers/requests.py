@@ -31,7 +31,7 @@ from bilateral.errors import MalformedIdentifierError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from bilateral.index.queries.registries import AgentKey
+    from bilateral.query.registries import AgentKey
 
 M = TypeVar("M", bound=BaseModel)
 S = TypeVar("S", bound=ScoredPayment)

@@ -12,8 +12,8 @@ from sqlalchemy import and_, select, tuple_
 
 from bilateral.buyers.discounts import NOT_OFFERED, BuyerIncentives, Discount, Verdict, discount_for
 from bilateral.buyers.proofs import operators_of
-from bilateral.index import schema
-from bilateral.index.payments.schema import agent_enrichment
+from bilateral.index.tables import schema
+from bilateral.index.tables.payments import agent_enrichment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.buyers.records import Standing
-    from bilateral.index.queries.registries import AgentKey
+    from bilateral.query.registries import AgentKey
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bilateral.checks.server import Payment, check_server
     from bilateral.checks.stored import stored_findings
     from bilateral.checks.verdicts import Check, Code, EventEvidence, FileEvidence, Reason, Severity, Verdict
-    from bilateral.index.database import snapshot
+    from bilateral.index.store.database import snapshot
 
 __all__ = [
     "BlockNotHeldError",
@@ -97,7 +97,7 @@ _MODULES: Final = {
     "check_client": "bilateral.checks.client",
     "check_server": "bilateral.checks.server",
     "read_policy": "bilateral.checks.policy",
-    "snapshot": "bilateral.index.database",
+    "snapshot": "bilateral.index.store.database",
     "stored_findings": "bilateral.checks.stored",
 }
 """The module of each name. Modules are imported when a name is asked for, because the database is slow to import."""

@@ -26,9 +26,9 @@ from bilateral.events import (
     Transfer,
     URIUpdated,
 )
-from bilateral.index import schema
-from bilateral.index.queries.prepared import Prepared, at_most, one_of, size_for, spread
-from bilateral.index.queries.unindexed import newest_first
+from bilateral.index.tables import schema
+from bilateral.index.tables.unindexed import newest_first
+from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -26,8 +26,8 @@ from bilateral.checks.standing import (
 )
 from bilateral.checks.verdicts import Code
 from bilateral.identifiers import AgentId, GlobalAgentId, checksummed
-from bilateral.index.queries.prepared import spread
-from bilateral.index.summaries import DECIMALS
+from bilateral.index.derive.summaries import DECIMALS
+from bilateral.query.prepared import spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

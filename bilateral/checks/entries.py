@@ -13,10 +13,10 @@ from bilateral.bounds import scale_of_tag, share_of_scale
 from bilateral.checks.errors import HistoryTooLongError
 from bilateral.checks.moments import AUTHORIZED, OPEN_REGISTRIES, covering
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback, ValidatorRated
-from bilateral.index import schema
-from bilateral.index.queries.prepared import Prepared
-from bilateral.index.summaries import DECIMALS
-from bilateral.index.text import key_text, padded_text
+from bilateral.index.derive.summaries import DECIMALS
+from bilateral.index.store.text import key_text, padded_text
+from bilateral.index.tables import schema
+from bilateral.query.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,11 +11,11 @@ from sqlalchemy import LargeBinary, Text, bindparam, cast, func, literal_column,
 
 from bilateral.checks.errors import FileNotHeldError
 from bilateral.checks.sights import Sight, sight_of, sights
-from bilateral.index.files import schema
 from bilateral.index.files.hosts import domain_uri, file_id_of, secure_host, well_known_uri
-from bilateral.index.files.schema import Kind, State
-from bilateral.index.queries.prepared import Prepared, at_most
-from bilateral.index.queries.unindexed import newest_first, unindexed
+from bilateral.index.tables import files as schema
+from bilateral.index.tables.files import Kind, State
+from bilateral.index.tables.unindexed import newest_first, unindexed
+from bilateral.query.prepared import Prepared, at_most
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import AgentId, GlobalAgentId
-from bilateral.index.queries.registries import AGENT_FORMS
+from bilateral.query.registries import AGENT_FORMS
 
 
 @dataclass(frozen=True)

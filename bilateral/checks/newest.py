@@ -10,9 +10,9 @@ from sqlalchemy import bindparam, exists, literal_column, select, union_all
 from bilateral.checks.entries import SERVER
 from bilateral.checks.moments import covering
 from bilateral.events import ClientRated, FeedbackRevoked, NewAuthorizedFeedback, NewFeedback
-from bilateral.index import schema
-from bilateral.index.queries.prepared import Prepared, at_most, one_of, size_for, spread
-from bilateral.index.queries.unindexed import newest_first
+from bilateral.index.tables import schema
+from bilateral.index.tables.unindexed import newest_first
+from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
 
 if TYPE_CHECKING:
     from collections.abc import Collection

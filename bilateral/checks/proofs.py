@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select, tuple_
 
 from bilateral.checks.sights import sights
-from bilateral.index.files import schema
+from bilateral.index.tables import files as schema
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -18,10 +18,10 @@ from bilateral.checks.newest import given_by, newest_about
 from bilateral.checks.proofs import with_payment_proof
 from bilateral.checks.ratings import Counted, Tallies, all_tallies, counted, tallies, total
 from bilateral.events import ClientRated
-from bilateral.index import schema
-from bilateral.index.queries.prepared import size_for, spread
-from bilateral.index.queries.unindexed import newest_first
-from bilateral.index.summaries import DECIMALS
+from bilateral.index.derive.summaries import DECIMALS
+from bilateral.index.tables import schema
+from bilateral.index.tables.unindexed import newest_first
+from bilateral.query.prepared import size_for, spread
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -26,7 +26,7 @@ from bilateral.checks.standing import (
 from bilateral.checks.validations import judge_validations
 from bilateral.checks.verdicts import Code
 from bilateral.identifiers import checksummed
-from bilateral.index.files.schema import State
+from bilateral.index.tables.files import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, select
 
 from bilateral.checks.verdicts import FileEvidence
-from bilateral.index.files import schema
-from bilateral.index.files.schema import State
+from bilateral.index.tables import files as schema
+from bilateral.index.tables.files import State
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -10,10 +10,10 @@ from bilateral.checks.errors import FindingsNotHeldError
 from bilateral.checks.moments import event_names
 from bilateral.checks.seams import Finding, FoundFindings
 from bilateral.checks.verdicts import EventEvidence
-from bilateral.index import schema as events
-from bilateral.index.analysis import schema
-from bilateral.index.analysis.schema import Part
-from bilateral.index.queries.prepared import Prepared
+from bilateral.index.tables import analysis as schema
+from bilateral.index.tables import schema as events
+from bilateral.index.tables.analysis import Part
+from bilateral.query.prepared import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,9 @@ from sqlalchemy import bindparam, select
 from bilateral.checks.moments import VALIDATION, covering, evidence_of
 from bilateral.checks.verdicts import Code
 from bilateral.events import ValidationResponse
-from bilateral.index import schema
-from bilateral.index.queries.prepared import Prepared, at_most, one_of, size_for, spread
-from bilateral.index.queries.unindexed import newest_first
+from bilateral.index.tables import schema
+from bilateral.index.tables.unindexed import newest_first
+from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,9 +11,9 @@ from bilateral.index.analysis.funding import FundingCollector
 from bilateral.index.analysis.run import analyse as analyse_registry
 from bilateral.index.analysis.run import identity_registries
 from bilateral.index.analysis.stored import stored_results
-from bilateral.index.endpoint import Endpoint
-from bilateral.index.pool import Pool
-from bilateral.index.source import Source
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from bilateral.trust.reviews import Reviews, told_absent
 
 if TYPE_CHECKING:

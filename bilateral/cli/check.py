@@ -168,7 +168,7 @@ def check_client_command(  # noqa: PLR0913, PLR0917  # one a setting
 @contextmanager
 def _reading(database: str | None) -> Iterator[Connection]:
     """Open the database of an index, and lend a connection that only reads."""
-    from bilateral.index.readers import Reader  # noqa: PLC0415  # slow to import
+    from bilateral.query.readers import Reader  # noqa: PLC0415  # slow to import
 
     reader = Reader(database, seconds=_SECONDS)
     try:

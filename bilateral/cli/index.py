@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.index.endpoint import Endpoint
+    from bilateral.index.chain.endpoint import Endpoint
     from bilateral.index.settings import ChainSettings, IndexSettings
 
 app = make_group("index")
@@ -143,9 +143,9 @@ def verify(  # noqa: PLR0913, PLR0917  # one a setting
 ) -> None:
     """Read blocks again, from each node in turn, and compare them with the rows."""
     require_extra()
-    from bilateral.index.endpoint import Endpoint  # noqa: PLC0415  # slow to import
+    from bilateral.index.chain.endpoint import Endpoint  # noqa: PLC0415  # slow to import
+    from bilateral.index.chain.reading import ENDPOINT_FAILURES  # noqa: PLC0415
     from bilateral.index.errors import NoEndpointError  # noqa: PLC0415
-    from bilateral.index.reading import ENDPOINT_FAILURES  # noqa: PLC0415
 
     chain = index_settings(rpc_urls, deployments, None, None).chains[0]
     compared = []
@@ -171,7 +171,7 @@ def _compare(  # noqa: PLR0913  # the choice of blocks beside the parts
     seed: int,
 ) -> dict[str, Any]:
     """Compare the rows of a chain with the logs of one endpoint, and return what differs."""
-    from bilateral.index.source import Source  # noqa: PLC0415  # slow to import
+    from bilateral.index.chain.source import Source  # noqa: PLC0415  # slow to import
     from bilateral.index.status import chain_statuses  # noqa: PLC0415
     from bilateral.index.verify import Verifier  # noqa: PLC0415
     from bilateral.index.worker import deployments_of, registries_of  # noqa: PLC0415
@@ -207,7 +207,7 @@ def rebuild(
     """Compute the derived tables of a chain anew from its events."""
     require_extra()
     from bilateral.index.status import chain_statuses  # noqa: PLC0415  # slow to import
-    from bilateral.index.store import ChainStore  # noqa: PLC0415
+    from bilateral.index.store.chain_store import ChainStore  # noqa: PLC0415
 
     with open_index(database) as engine:
         if chain_id not in (it.chain_id for it in chain_statuses(engine)):
@@ -256,7 +256,7 @@ def analyse(  # noqa: PLR0913, PLR0917  # one a setting
 def migrate(invocation: Invocation, database: Database = None) -> None:
     """Bring the tables to the version that this package knows. Workers do not do that by themselves."""
     require_extra()
-    from bilateral.index.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
+    from bilateral.index.store.database import named_database_errors, upgrade  # noqa: PLC0415  # slow to import
 
     with named_database_errors():
         before, after = upgrade(database)
@@ -277,12 +277,7 @@ def index_settings(
     Raises:
         UsageProblemError: Both the file and options are given, or neither.
     """
-    from bilateral.index.settings import (  # noqa: PLC0415  # slow to import
-        ChainSettings,
-        IndexSettings,
-        read_deployments,
-        read_settings,
-    )
+    from bilateral.index.settings import ChainSettings, IndexSettings, read_deployments, read_settings  # noqa: PLC0415  # slow to import
 
     if settings_file is not None:
         if rpc_urls or deployments or from_block is not None:
@@ -303,7 +298,7 @@ def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
         url: The SQLAlchemy URL; the default database if None.
         creates: True to make a database that does not exist.
     """
-    from bilateral.index.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
+    from bilateral.index.store.database import named_database_errors, open_database  # noqa: PLC0415  # slow to import
 
     with named_database_errors():
         engine = open_database(url, creates=creates)

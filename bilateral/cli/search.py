@@ -17,8 +17,8 @@ from bilateral.text import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bilateral.index.queries.search import FoundAgent
-    from bilateral.index.queries.search_filters import AgentSearch, Gate
+    from bilateral.query.search.agents import FoundAgent
+    from bilateral.query.search.filters import AgentSearch, Gate
 
 _SECONDS: Final = 30.0
 """Seconds that a search may take."""
@@ -249,9 +249,9 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
 ) -> None:
     """Find agents in the index by words, by what they do, and by how they are rated."""
     require_extra()
-    from bilateral.index.queries.registries import read_registries  # noqa: PLC0415  # slow to import
-    from bilateral.index.queries.search import search_agents  # noqa: PLC0415
-    from bilateral.index.readers import Reader  # noqa: PLC0415
+    from bilateral.query.readers import Reader  # noqa: PLC0415
+    from bilateral.query.registries import read_registries  # noqa: PLC0415  # slow to import
+    from bilateral.query.search.agents import search_agents  # noqa: PLC0415
 
     given = dict(locals())
     wanted = _search(given)
@@ -273,8 +273,8 @@ def search(  # noqa: PLR0913, PLR0917  # one a filter
 
 def _search(given: dict[str, Any]) -> AgentSearch:
     """Return the search that the options describe."""
-    from bilateral.index.queries.gate_texts import capability_of, entry_of, gate_of  # noqa: PLC0415  # slow to import
-    from bilateral.index.queries.search_filters import AgentSearch, Order  # noqa: PLC0415
+    from bilateral.query.search.filters import AgentSearch, Order  # noqa: PLC0415
+    from bilateral.query.search.gate_texts import capability_of, entry_of, gate_of  # noqa: PLC0415  # slow to import
 
     names = ("owner", "wallet", "active", "x402", "rated")
     times = ("registered_from", "registered_to", "updated_from", "updated_to")
@@ -293,7 +293,7 @@ def _search(given: dict[str, Any]) -> AgentSearch:
 
 def _first_gate(given: dict[str, Any]) -> Gate | None:
     """Return the gate of the options on ratings; None if there are none."""
-    from bilateral.index.queries.search_filters import Gate, Payment, Side  # noqa: PLC0415  # slow to import
+    from bilateral.query.search.filters import Gate, Payment, Side  # noqa: PLC0415  # slow to import
 
     fields = {name: given[name] for name in _GATES if given[name] is not None}
     if not fields and not given["reviewers"]:

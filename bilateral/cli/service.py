@@ -92,7 +92,7 @@ def serve(  # noqa: PLR0913, PLR0917  # one a setting
     _require_extra()
     from bilateral.api.serve import serve as serve_api  # noqa: PLC0415  # slow to import
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
-    from bilateral.index.database import named_database_errors  # noqa: PLC0415
+    from bilateral.index.store.database import named_database_errors  # noqa: PLC0415
 
     index: IndexSettings | None = None
     if not no_index:
@@ -126,7 +126,7 @@ def mcp(
 
     from bilateral.api.mcp.server import make_server  # noqa: PLC0415
     from bilateral.api.settings import read_api_settings  # noqa: PLC0415
-    from bilateral.index.readers import Reader  # noqa: PLC0415
+    from bilateral.query.readers import Reader  # noqa: PLC0415
 
     settings = read_api_settings(settings_file, database=database)
     reader = Reader(settings.database)

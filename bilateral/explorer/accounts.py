@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
-from bilateral.index.queries.accounts import Account
-from bilateral.index.queries.accounts import account as read_account
-from bilateral.index.queries.agents import RatingSummary, summaries
-from bilateral.index.queries.authorized import AuthorizedFeedback, authorized_feedback_by
-from bilateral.index.queries.chains import ChainProgress, chains
-from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_by
-from bilateral.index.queries.findings import Finding, findings_about
-from bilateral.index.queries.names import names_of
-from bilateral.index.queries.paid import Payment, payments_by, payments_to
-from bilateral.index.queries.ratings import Direction, Rating, ratings_of
-from bilateral.index.queries.registries import agent_key
-from bilateral.index.queries.trusted import Suspect, suspect
-from bilateral.index.queries.validations import Validation, validations_by
+from bilateral.query.accounts import Account
+from bilateral.query.accounts import account as read_account
+from bilateral.query.agents import RatingSummary, summaries
+from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_by
+from bilateral.query.chains import ChainProgress, chains
+from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_by
+from bilateral.query.findings import Finding, findings_about
+from bilateral.query.names import names_of
+from bilateral.query.paid import Payment, payments_by, payments_to
+from bilateral.query.ratings import Direction, Rating, ratings_of
+from bilateral.query.registries import agent_key
+from bilateral.query.trusted import Suspect, suspect
+from bilateral.query.validations import Validation, validations_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import AgentKey, Registries
+    from bilateral.query.registries import AgentKey, Registries
 
 Row = TypeVar("Row", Feedback, AuthorizedFeedback, Rating, Payment)
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bilateral.bounds import scale_of_tag
-from bilateral.index.queries.agents import RatingSummary
-from bilateral.index.queries.paid import CLAIMED, PROVEN
+from bilateral.query.agents import RatingSummary
+from bilateral.query.paid import CLAIMED, PROVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from bilateral.index.queries.findings import TrustScore
-    from bilateral.index.queries.neighbourhood import Edge
-    from bilateral.index.queries.recent import RecentFeedback
+    from bilateral.query.findings import TrustScore
+    from bilateral.query.neighbourhood import Edge
+    from bilateral.query.recent import RecentFeedback
 
 DAYS: Final = 84
 """The days of the chart of activity."""

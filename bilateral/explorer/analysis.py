@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from bilateral.explorer.records import progress_of
-from bilateral.index.queries.chains import ChainProgress
-from bilateral.index.queries.findings import (
+from bilateral.query.chains import ChainProgress
+from bilateral.query.findings import (
     AnalysisRun,
     Cluster,
     EvidenceRow,
@@ -20,7 +20,7 @@ from bilateral.index.queries.findings import (
     findings_about,
     members,
 )
-from bilateral.index.queries.trusted import Suspect, cluster_accounts
+from bilateral.query.trusted import Suspect, cluster_accounts
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

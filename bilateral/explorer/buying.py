@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from bilateral.buyers.policies import BRP, INDEPENDENT, Reason
 from bilateral.buyers.records import profile_of, read_cursors, read_standing
-from bilateral.index.queries.values import Exact
+from bilateral.query.values import Exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.chains import ChainProgress
+    from bilateral.query.chains import ChainProgress
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bilateral.explorer.views import SideView, side_view
-from bilateral.index.queries.agents import Agent
-from bilateral.index.queries.agents import agent as read_agent
-from bilateral.index.queries.chains import ChainProgress, chains
+from bilateral.query.agents import Agent
+from bilateral.query.agents import agent as read_agent
+from bilateral.query.chains import ChainProgress, chains
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import AgentKey
+    from bilateral.query.registries import AgentKey
 
 
 @dataclass(frozen=True, slots=True)

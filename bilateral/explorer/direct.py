@@ -14,18 +14,18 @@ from bilateral.explorer.look_alikes import readings, shape
 from bilateral.explorer.networks import account_path, agent_path, chain_of, slug_of
 from bilateral.explorer.text import MAX_SHOWN
 from bilateral.identifiers import checksummed
-from bilateral.index import schema
-from bilateral.index.queries.names import names_of
-from bilateral.index.queries.records import validation_records
-from bilateral.index.queries.registries import agent_key
-from bilateral.index.queries.search import search_agents
-from bilateral.index.queries.search_filters import AgentSearch, Side, storable
-from bilateral.index.text import key_text
+from bilateral.index.store.text import key_text
+from bilateral.index.tables import schema
+from bilateral.query.names import names_of
+from bilateral.query.records import validation_records
+from bilateral.query.registries import agent_key
+from bilateral.query.search.agents import search_agents
+from bilateral.query.search.filters import AgentSearch, Side, storable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import AgentKey, Registries
+    from bilateral.query.registries import AgentKey, Registries
 
 ADDRESS_LENGTH: Final = 42
 """The characters of an address."""

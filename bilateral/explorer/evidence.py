@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from bilateral.explorer.networks import rating_path
-from bilateral.index import schema
-from bilateral.index.queries.answers import Answer, answers_to
-from bilateral.index.queries.paid import PaymentProof, proofs_of
+from bilateral.index.tables import schema
+from bilateral.query.answers import Answer, answers_to
+from bilateral.query.paid import PaymentProof, proofs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.feedback import Feedback
-    from bilateral.index.queries.registries import Registries
+    from bilateral.query.feedback import Feedback
+    from bilateral.query.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)

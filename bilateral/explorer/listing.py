@@ -11,16 +11,16 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.records import progress_of
 from bilateral.identifiers import AgentId, checksummed
-from bilateral.index.queries.agents import Agent, RatingSummary
-from bilateral.index.queries.agents import agent as read_agent
-from bilateral.index.queries.authorized import AuthorizedFeedback, authorized_feedback_of
-from bilateral.index.queries.behind import feedback_behind, speakers
-from bilateral.index.queries.chains import ChainProgress
-from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.index.queries.names import names_of
-from bilateral.index.queries.ratings import Direction, Rating, ratings_of
-from bilateral.index.queries.ratings import Side as RatedSide
-from bilateral.index.queries.search_filters import Payment, address, require_short, storable
+from bilateral.query.agents import Agent, RatingSummary
+from bilateral.query.agents import agent as read_agent
+from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.query.chains import ChainProgress
+from bilateral.query.evidence import feedback_behind, speakers
+from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
+from bilateral.query.names import names_of
+from bilateral.query.ratings import Direction, Rating, ratings_of
+from bilateral.query.ratings import Side as RatedSide
+from bilateral.query.search.filters import Payment, address, require_short, storable
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import AgentKey, Registries
+    from bilateral.query.registries import AgentKey, Registries
 
 FIELDS: Final = ("side", "tag", "client", "reviewer", "payment", "registry", "cursor")
 """The parameters of the path, in their order."""

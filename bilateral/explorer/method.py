@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bilateral.index.queries.chains import ChainProgress
+from bilateral.query.chains import ChainProgress
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Final
 
 from bilateral.explorer.records import progress_of
 from bilateral.index.interpreter import tuned_interpreter
-from bilateral.index.queries.chains import ChainProgress
-from bilateral.index.queries.findings import flagged_accounts
-from bilateral.index.queries.names import names_of
-from bilateral.index.queries.neighbourhood import neighbourhood
-from bilateral.index.queries.network import MAX_NODES, Link, newest_links
+from bilateral.query.chains import ChainProgress
+from bilateral.query.findings import flagged_accounts
+from bilateral.query.names import names_of
+from bilateral.query.neighbourhood import neighbourhood
+from bilateral.query.network import MAX_NODES, Link, newest_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import AgentKey, Registries
+    from bilateral.query.registries import AgentKey, Registries
 
 ROWS: Final = 50
 """The links of one page of the table."""

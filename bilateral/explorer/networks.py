@@ -11,7 +11,7 @@ from bilateral.deployment_records import address_book
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bilateral.index.queries.agents import RatingSummary
+    from bilateral.query.agents import RatingSummary
 
 _MAIN: Final = "mainnet"
 _TAGGED: Final = ("server", "authorized")

@@ -7,24 +7,18 @@ from typing import TYPE_CHECKING
 
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.networks import rating_path
-from bilateral.index.queries.authorized import AuthorizedFeedback
-from bilateral.index.queries.chains import ChainProgress, chains
-from bilateral.index.queries.feedback import Feedback, Response, responses_of
-from bilateral.index.queries.names import names_of
-from bilateral.index.queries.paid import proof_of
-from bilateral.index.queries.ratings import Rating
-from bilateral.index.queries.records import (
-    FileEvidence,
-    ValidationRecord,
-    file_evidence,
-    rating_at,
-    validation_records,
-)
+from bilateral.query.authorized import AuthorizedFeedback
+from bilateral.query.chains import ChainProgress, chains
+from bilateral.query.feedback import Feedback, Response, responses_of
+from bilateral.query.names import names_of
+from bilateral.query.paid import proof_of
+from bilateral.query.ratings import Rating
+from bilateral.query.records import FileEvidence, ValidationRecord, file_evidence, rating_at, validation_records
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import Registries
+    from bilateral.query.registries import Registries
 
 
 @dataclass(frozen=True, slots=True)

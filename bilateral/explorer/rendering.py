@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from bilateral.explorer.records import RatingPage, ValidationPage
     from bilateral.explorer.searching import SearchPage
     from bilateral.explorer.views import AgentPage, HomePage
-    from bilateral.index.queries.chains import ChainProgress
-    from bilateral.index.queries.latest import LatestRating
+    from bilateral.query.chains import ChainProgress
+    from bilateral.query.latest import LatestRating
 
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; font-src 'self'; img-src 'self' data:; "

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 from bilateral.errors import InvalidArgumentError
 from bilateral.explorer.direct import ADDRESS_LENGTH, Direct, directly
 from bilateral.explorer.networks import chain_of, ratings_path
-from bilateral.index.queries.chains import ChainProgress, chains
-from bilateral.index.queries.gate_texts import entry_of
-from bilateral.index.queries.search import FoundAgent, search_agents
-from bilateral.index.queries.search_filters import MAX_GATES, AgentSearch, Capability, Gate, Order, Payment, Side
+from bilateral.query.chains import ChainProgress, chains
+from bilateral.query.search.agents import FoundAgent, search_agents
+from bilateral.query.search.filters import MAX_GATES, AgentSearch, Capability, Gate, Order, Payment, Side
+from bilateral.query.search.gate_texts import entry_of
 from bilateral.text import quoted
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import Registries
+    from bilateral.query.registries import Registries
 
 T = TypeVar("T")
 

@@ -10,30 +10,30 @@ from bilateral.explorer.agent_figures import Activity, Share, TagValues, activit
 from bilateral.explorer.buying import BuyerRecord, buyer_records
 from bilateral.explorer.evidence import Evidence, evidence_of
 from bilateral.explorer.listing import authorizing
-from bilateral.index.queries.agents import Agent, RatingSummary
-from bilateral.index.queries.agents import agent as read_agent
-from bilateral.index.queries.authorized import AuthorizedFeedback, authorized_feedback_of
-from bilateral.index.queries.chains import ChainProgress, chains
-from bilateral.index.queries.changes import Change, changes_of
-from bilateral.index.queries.distribution import TENTHS, distribution
-from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.index.queries.findings import Finding, TrustScore, findings_about, trust_scores
-from bilateral.index.queries.identities import OtherIdentity, other_identities
-from bilateral.index.queries.latest import LatestRating, latest_ratings
-from bilateral.index.queries.names import names_of
-from bilateral.index.queries.neighbourhood import Edge, neighbourhood
-from bilateral.index.queries.paid import payment_states
-from bilateral.index.queries.ratings import Direction, Rating, ratings_of
-from bilateral.index.queries.recent import rating_times, recent_feedback
-from bilateral.index.queries.records import FileEvidence, registration_evidence
-from bilateral.index.queries.search_filters import Side
-from bilateral.index.queries.search_leaders import Leader, leaderboard
-from bilateral.index.queries.validations import Validation, validations_of
+from bilateral.query.agents import Agent, RatingSummary
+from bilateral.query.agents import agent as read_agent
+from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.query.chains import ChainProgress, chains
+from bilateral.query.changes import Change, changes_of
+from bilateral.query.distribution import TENTHS, distribution
+from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
+from bilateral.query.findings import Finding, TrustScore, findings_about, trust_scores
+from bilateral.query.identities import OtherIdentity, other_identities
+from bilateral.query.latest import LatestRating, latest_ratings
+from bilateral.query.names import names_of
+from bilateral.query.neighbourhood import Edge, neighbourhood
+from bilateral.query.paid import payment_states
+from bilateral.query.ratings import Direction, Rating, ratings_of
+from bilateral.query.recent import rating_times, recent_feedback
+from bilateral.query.records import FileEvidence, registration_evidence
+from bilateral.query.search.filters import Side
+from bilateral.query.search.leaders import Leader, leaderboard
+from bilateral.query.validations import Validation, validations_of
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import AgentKey, Registries
+    from bilateral.query.registries import AgentKey, Registries
 
 _ROWS: Final = 12
 _EDGES: Final = 100

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from bilateral.index import schema
 from bilateral.index.errors import FinalizedBlockError
+from bilateral.index.tables import schema
 
 if TYPE_CHECKING:
-    from bilateral.index.source import Source
-    from bilateral.index.store import Block, ChainStore
+    from bilateral.index.chain.source import Source
+    from bilateral.index.store.chain_store import Block, ChainStore
 
 
 class Finality:

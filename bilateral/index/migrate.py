@@ -9,8 +9,8 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import text
 
-from bilateral.index.lock_waits import wait_for_locks
-from bilateral.index.revisions import require_known_revision, stored_revision
+from bilateral.index.store.lock_waits import wait_for_locks
+from bilateral.index.store.revisions import require_known_revision, stored_revision
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -7,8 +7,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from bilateral.index.chain.follow import ENOUGH_LOGS
 from bilateral.index.files.worker import FileWorkers
-from bilateral.index.follow import ENOUGH_LOGS
 from bilateral.index.worker import Worker
 
 if TYPE_CHECKING:

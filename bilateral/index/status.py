@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from bilateral.index import schema
-from bilateral.index.database import snapshot
 from bilateral.index.files.references import count_files
+from bilateral.index.store.database import snapshot
+from bilateral.index.tables import schema
 from bilateral.times import moment
 
 if TYPE_CHECKING:

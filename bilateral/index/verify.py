@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import select
 
-from bilateral.index import schema
-from bilateral.index.database import snapshot
+from bilateral.index.chain.extraction import Extraction
 from bilateral.index.errors import EndpointLiesError
-from bilateral.index.extraction import Extraction
+from bilateral.index.store.database import snapshot
+from bilateral.index.tables import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine, Table
 
     from bilateral.contracts import Registry
-    from bilateral.index.logs import BlockLogs
-    from bilateral.index.rows import Row
-    from bilateral.index.source import Source
+    from bilateral.index.chain.logs import BlockLogs
+    from bilateral.index.chain.source import Source
+    from bilateral.index.store.rows import Row
 
 RANGE_BLOCKS: Final = 2_000
 """The blocks that are compared at once."""

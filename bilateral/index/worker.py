@@ -15,18 +15,18 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.contracts import Deployment, Registry, packaged_deployment
 from bilateral.errors import DeploymentRecordError, UnexpectedAnswerError, UnknownDeploymentError, WrongChainError
 from bilateral.errors.client import NODE_FAILURES
-from bilateral.index import schema
-from bilateral.index.database import is_transient, unavailable
-from bilateral.index.endpoint import Endpoint
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import ENOUGH_LOGS, Follower, Outcome, Step
+from bilateral.index.chain.limits import Limits
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import FirstBlockAheadError, NoEndpointError, OtherFirstBlockError, OtherRegistriesError
-from bilateral.index.follow import ENOUGH_LOGS, Follower, Outcome, Step
-from bilateral.index.limits import Limits
 from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.worker import PaymentFollower
-from bilateral.index.pool import Pool
-from bilateral.index.rows import rows_of
-from bilateral.index.source import Source
-from bilateral.index.store import ChainStore
+from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.store.database import is_transient, unavailable
+from bilateral.index.store.rows import rows_of
+from bilateral.index.tables import schema
 from bilateral.origin import Origin
 
 if TYPE_CHECKING:

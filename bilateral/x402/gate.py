@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from bilateral.checks import BuyerRecords, Check, Policy
     from bilateral.identifiers import GlobalAgentId
-    from bilateral.index.readers import Reader
+    from bilateral.query.readers import Reader
     from bilateral.x402.verifier import AsyncVerifier
 
 logger = logging.getLogger("bilateral.x402")
@@ -145,8 +145,8 @@ class _IndexedCheck:
     def _asked(self, connection: Connection, client: GlobalAgentId, reputation: str) -> tuple[Check, int | None]:
         """Ask the index. A connection of a reader sees one state of it."""
         from bilateral.checks import check_client, stored_findings  # noqa: PLC0415  # needs the extra `index`
-        from bilateral.index.queries.ratings import client_rating  # noqa: PLC0415
-        from bilateral.index.queries.registries import AgentKey  # noqa: PLC0415
+        from bilateral.query.ratings import client_rating  # noqa: PLC0415
+        from bilateral.query.registries import AgentKey  # noqa: PLC0415
 
         chain_id = client.registry.chain.evm_chain_id
         key = AgentKey(chain_id, client.registry.address, client.agent_id.token_id, (reputation,))

@@ -37,7 +37,7 @@ from sqlalchemy import (  # noqa: E402  # after the check
 )
 from sqlalchemy.exc import IntegrityError  # noqa: E402
 
-from bilateral.index.database import connect_engine, named_database_errors  # noqa: E402
+from bilateral.index.store.database import connect_engine, named_database_errors  # noqa: E402
 from bilateral.x402.answers import MAX_KEPT_BODY, SECONDS, KeptAnswer, KeptAnswers, size_of  # noqa: E402
 from bilateral.x402.reservations import MAX_RESERVATIONS, Reservations  # noqa: E402
 from bilateral.x402.reservations import SECONDS as RESERVED_SECONDS  # noqa: E402

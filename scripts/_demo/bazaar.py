@@ -33,11 +33,11 @@ from bilateral.buyers.results import domain_of
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.client import Client
 from bilateral.contracts import Deployment
-from bilateral.index.database import open_database
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.queries.registries import AgentKey
 from bilateral.index.settings import ChainSettings
+from bilateral.index.store.database import open_database
 from bilateral.index.worker import Worker
+from bilateral.query.registries import AgentKey
 from bilateral.signatures import Domain
 from bilateral.x402.discounts import BuyerPricing, service_lookup
 from scripts._payments import sign_payment

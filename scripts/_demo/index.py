@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select, text
 
 from bilateral.contracts import Deployment
-from bilateral.index import schema
-from bilateral.index.database import open_database
-from bilateral.index.endpoint import Endpoint
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.source import Source
 from bilateral.index.settings import ChainSettings
-from bilateral.index.source import Source
 from bilateral.index.status import chain_statuses
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import schema
 from bilateral.index.verify import Verifier
 from bilateral.index.worker import Worker, registries_of
 

@@ -17,9 +17,9 @@ from mcp import Client
 
 from bilateral.contracts import Deployment
 from bilateral.documents import Loader
-from bilateral.index.database import open_database
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.settings import ChainSettings
+from bilateral.index.store.database import open_database
 from bilateral.index.worker import Worker
 
 if TYPE_CHECKING:

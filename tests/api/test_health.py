@@ -8,8 +8,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bilateral.api.recent import Recent
-from bilateral.index.queries.chains import chains
-from bilateral.index.readers import Reader
+from bilateral.query.chains import chains
+from bilateral.query.readers import Reader
 
 
 def test_a_service_at_the_head_is_ready(api):

@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import Integer, Text, column, func, literal, select, text
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.database import open_database
 from bilateral.index.errors import (
     DatabaseUnavailableError,
     NewerSchemaError,
@@ -18,9 +17,10 @@ from bilateral.index.errors import (
     QueryTimeoutError,
     ReadersBusyError,
 )
-from bilateral.index.queries.chains import chains
-from bilateral.index.queries.prepared import Prepared
-from bilateral.index.readers import Reader
+from bilateral.index.store.database import open_database
+from bilateral.query.chains import chains
+from bilateral.query.prepared import Prepared
+from bilateral.query.readers import Reader
 
 ENDLESS = {
     "sqlite": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",

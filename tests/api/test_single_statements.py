@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from sqlalchemy import Integer, Text, bindparam, column, func, select, table, text
 
-from bilateral.index.database import open_database
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError, ReadersBusyError
-from bilateral.index.queries.prepared import Prepared
-from bilateral.index.single_statements import SingleStatements
+from bilateral.index.store.database import open_database
+from bilateral.query.prepared import Prepared
+from bilateral.query.single_statements import SingleStatements
 
 DOUBLED = Prepared(select((bindparam("number", type_=Integer) * 2).label("doubled")))
 NOTHING = Prepared(select(column("n", Integer)).select_from(func.generate_series(1, 0).alias("n")))
@@ -43,7 +43,7 @@ def run(api_postgresql):
 @pytest.fixture
 def patient(monkeypatch):
     """Give a busy server more than a second to say that it ended a statement."""
-    monkeypatch.setattr("bilateral.index.single_statements._GRACE", 60.0)
+    monkeypatch.setattr("bilateral.query.single_statements._GRACE", 60.0)
 
 
 def test_first_row_is_found_with_parameters(run):

@@ -22,9 +22,9 @@ from bilateral.contracts import Deployment
 from bilateral.documents import Limits, Loader, Network, prepare_feedback_file
 from bilateral.documents.data_uri import encode_data_uri
 from bilateral.documents.registration import REGISTRATION_TYPE
-from bilateral.index.database import open_database
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.store.database import open_database
 from scripts._anvil import running_anvil
 from tests.sdk.client.helpers import deploy
 from tests.sdk.servers import GatewayServer, HttpServer

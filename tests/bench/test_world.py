@@ -9,10 +9,9 @@ from bench.world.__main__ import main
 from bench.world.build import build
 from bench.world.copies import repeat
 from bench.world.people import World
-from bilateral.index import schema
-from bilateral.index.database import open_database
-from bilateral.index.files import schema as files
-from bilateral.index.store import ChainStore
+from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import files, schema
 from tests.index.comparison import derived_rows
 from tests.postgres import running_postgres
 

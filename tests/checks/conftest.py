@@ -7,8 +7,8 @@ import ssl
 import pytest
 
 from bilateral.documents import Limits, Loader, Network
-from bilateral.index.database import open_database
-from bilateral.index.store import ChainStore
+from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.store.database import open_database
 from tests.checks.ledger import CHAIN_ID, Ledger
 from tests.index.conftest import (  # noqa: F401  # fixtures
     database_url,

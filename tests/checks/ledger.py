@@ -8,12 +8,12 @@ from bench.index.generator import ADDRESSES, encoded
 from bilateral.checks import check_client, check_server, snapshot
 from bilateral.contracts import Registry
 from bilateral.identifiers import checksummed
-from bilateral.index.extraction import Extraction
+from bilateral.index.chain.extraction import Extraction
+from bilateral.index.chain.logs import BlockLogs, LogEntry
 from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.logs import BlockLogs, LogEntry
-from bilateral.index.store import Batch, Block
+from bilateral.index.store.chain_store import Batch, Block
 from tests.index.comparison import know_registries
 
 CHAIN_ID = 31337

@@ -11,10 +11,10 @@ from sqlalchemy import insert, select
 
 from bilateral.checks import FileNotHeldError, Payment, Policy, Severity, stored_findings
 from bilateral.documents import Limits, Loader, Network
-from bilateral.index.analysis import schema as analysis
-from bilateral.index.database import open_database
-from bilateral.index.files import schema
-from bilateral.index.store import ChainStore
+from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import analysis
+from bilateral.index.tables import files as schema
 from tests.checks.ledger import (
     CHAIN_ID,
     IDENTITY,

@@ -15,9 +15,9 @@ import pytest
 
 from bilateral.api.settings import ApiSettings
 from bilateral.contracts import Deployment
-from bilateral.index.database import open_database
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.settings import ChainSettings
+from bilateral.index.store.database import open_database
 from bilateral.index.worker import Worker
 from scripts._payments import sign_payment
 from tests.api.world import served

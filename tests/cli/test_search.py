@@ -12,10 +12,10 @@ import pytest
 
 from bench.world.build import build
 from bench.world.people import World
-from bilateral.index.database import open_database
-from bilateral.index.queries.search import search_agents
-from bilateral.index.queries.search_filters import AgentSearch
-from bilateral.index.readers import Reader
+from bilateral.index.store.database import open_database
+from bilateral.query.readers import Reader
+from bilateral.query.search.agents import search_agents
+from bilateral.query.search.filters import AgentSearch
 
 OF_AN_INDEX = [
     ["search"],

@@ -16,13 +16,12 @@ from bilateral.documents.registration import REGISTRATION_TYPE
 from bilateral.events import ClientRated, MetadataSet, NewAuthorizedFeedback, NewFeedback, Registered, Transfer
 from bilateral.events import ResponseAppended as Responded
 from bilateral.identifiers import checksummed
-from bilateral.index import schema
-from bilateral.index.analysis import schema as analysis
-from bilateral.index.database import open_database
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.payments.schema import payment, payment_cursor
-from bilateral.index.rows import rows_of
-from bilateral.index.store import Batch, Block, ChainStore
+from bilateral.index.store.chain_store import Batch, Block, ChainStore
+from bilateral.index.store.database import open_database
+from bilateral.index.store.rows import rows_of
+from bilateral.index.tables import analysis, schema
+from bilateral.index.tables.payments import payment, payment_cursor
 
 KINDS = {
     IDENTITY: Registry.IDENTITY,

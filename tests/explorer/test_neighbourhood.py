@@ -7,11 +7,11 @@ from sqlalchemy import select
 
 from bench.world.people import IDENTITY, REPUTATION
 from bilateral.events import FeedbackRevoked, NewFeedback
-from bilateral.index import schema
-from bilateral.index.database import open_database
-from bilateral.index.queries import neighbourhood as queries
-from bilateral.index.queries.neighbourhood import neighbourhood
-from bilateral.index.queries.registries import AgentKey
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import schema
+from bilateral.query import neighbourhood as queries
+from bilateral.query.neighbourhood import neighbourhood
+from bilateral.query.registries import AgentKey
 from tests.explorer.stored import BASE, NOTHING, Ledger, account
 
 OWNER = account("owner of many revoked entries")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import event
 
-from bilateral.index.database import open_database
-from bilateral.index.queries import answers, neighbourhood, paid
+from bilateral.index.store.database import open_database
+from bilateral.query import answers, neighbourhood, paid
 
 
 @pytest.mark.parametrize(

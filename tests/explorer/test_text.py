@@ -14,7 +14,7 @@ from bilateral.explorer.look_alikes import look_alikes, readings, shape
 from bilateral.explorer.neighbours import Neighbour, neighbours
 from bilateral.explorer.networks import agent_path, chain_of, slug_of, slugs
 from bilateral.explorer.text import MAX_SHOWN, dollars, figure, moment, short, visible, web_link
-from bilateral.index.queries.neighbourhood import Edge
+from bilateral.query.neighbourhood import Edge
 from tests.explorer.html import Page
 
 UNSEEN = ("\0", "\x1b", "\u200b", "\u202e", "\u2066", "\ufeff", "\u2028", "\ue000", "\U000e0041")

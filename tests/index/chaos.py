@@ -20,13 +20,15 @@ from sqlalchemy import select
 
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
-from bilateral.index import behind, event_writes, pool, schema
-from bilateral.index.endpoint import Endpoint
+from bilateral.index.chain import pool
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import Follower, Outcome
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.follow import Follower, Outcome
-from bilateral.index.pool import Pool
-from bilateral.index.source import Source
-from bilateral.index.store import JOURNAL_BLOCKS, ChainStore
+from bilateral.index.store.chain_store import JOURNAL_BLOCKS, ChainStore, event_writes
+from bilateral.index.store.chain_store import background_writes as behind
+from bilateral.index.tables import schema
 from scripts._anvil import running_anvil
 from tests.index.comparison import assert_equals_model, derived_rows, open_with_registries
 from tests.index.proxy import Answer, Proxy, range_of, refusal

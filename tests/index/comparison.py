@@ -6,10 +6,10 @@ from sqlalchemy import select
 
 from bench.index.generator import ADDRESSES
 from bilateral.contracts import Registry
-from bilateral.index import schema
-from bilateral.index.activity import agent_activity
-from bilateral.index.database import open_database
-from bilateral.index.rows import rows_of
+from bilateral.index.derive.activity import agent_activity
+from bilateral.index.store.database import open_database
+from bilateral.index.store.rows import rows_of
+from bilateral.index.tables import schema
 from tests.index.model import Model, stored_tables
 
 

@@ -13,12 +13,12 @@ from sqlalchemy import make_url, text
 from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES, Generator
 from bilateral.contracts import Deployment
-from bilateral.index.database import open_database
-from bilateral.index.endpoint import Endpoint
-from bilateral.index.follow import Follower, Outcome
-from bilateral.index.pool import Pool
-from bilateral.index.source import Source
-from bilateral.index.store import Block, ChainStore
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import Follower, Outcome
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
+from bilateral.index.store.chain_store import Block, ChainStore
+from bilateral.index.store.database import open_database
 from scripts._anvil import running_anvil
 from tests.index.comparison import open_with_registries
 from tests.index.proxy import Proxy

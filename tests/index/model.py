@@ -31,8 +31,8 @@ from bilateral.events import (
     ValidatorRated,
     decode_logs,
 )
-from bilateral.index import schema
-from bilateral.index.activity import agent_activity
+from bilateral.index.derive.activity import agent_activity
+from bilateral.index.tables import schema
 from bilateral.text import ChainText
 from bilateral.values import STANDARD_TAGS
 

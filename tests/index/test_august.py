@@ -6,7 +6,7 @@ import pytest
 
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
-from bilateral.index import schema
+from bilateral.index.tables import schema
 from tests.index.comparison import assert_exact
 
 FIRST, SECOND = "0x" + "11" * 20, "0x" + "22" * 20

@@ -15,17 +15,18 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
-from bilateral.index import behind, schema
-from bilateral.index.activity import ActivityTable
-from bilateral.index.database import connect_engine
-from bilateral.index.endpoint import Endpoint
-from bilateral.index.follow import Follower
-from bilateral.index.pool import Pool
-from bilateral.index.rows import PostgresRows, Rows
-from bilateral.index.source import Source
-from bilateral.index.store import Block, ChainStore
-from bilateral.index.summaries import SummaryTables
-from bilateral.index.writer import Writer
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import Follower
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
+from bilateral.index.derive.activity import ActivityTable
+from bilateral.index.derive.summaries import SummaryTables
+from bilateral.index.store.chain_store import Block, ChainStore
+from bilateral.index.store.chain_store import background_writes as behind
+from bilateral.index.store.database import connect_engine
+from bilateral.index.store.rows import PostgresRows, Rows
+from bilateral.index.store.writer_thread import Writer
+from bilateral.index.tables import schema
 from tests.index.comparison import assert_exact
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.test_endpoints import assert_complete
@@ -52,7 +53,7 @@ def made(monkeypatch):
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """Let no step end because it took long."""
-    monkeypatch.setattr("bilateral.index.follow._MOST_SECONDS", 600.0)
+    monkeypatch.setattr("bilateral.index.chain.follow._MOST_SECONDS", 600.0)
 
 
 def step_of(store, url):

@@ -14,9 +14,9 @@ from sqlalchemy import delete
 
 from bench.index.generator import ADDRESSES
 from bilateral.contracts import Registry
-from bilateral.index import schema
-from bilateral.index.database import open_database
-from bilateral.index.endpoint import Endpoint
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import schema
 from tests.commands import run_here
 from tests.index.proxy import Answer, Proxy, refusal
 

@@ -9,17 +9,16 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import insert, select, text, update
 
-from bilateral.index import schema
-from bilateral.index.cursor_locks import own_cursor
-from bilateral.index.database import snapshot
-from bilateral.index.files import schema as files
-from bilateral.index.files.schema import Kind, State
-from bilateral.index.files.sights import note_sights
-from bilateral.index.payments.late import FORGOTTEN, note_late_payments
-from bilateral.index.payments.schema import late_payment
+from bilateral.index.files.observations import note_sights
+from bilateral.index.payments.late_payments import FORGOTTEN, note_late_payments
 from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.store import Batch, Block
+from bilateral.index.store.chain_store import Batch, Block
+from bilateral.index.store.cursor_locks import own_cursor
+from bilateral.index.store.database import snapshot
+from bilateral.index.tables import files, schema
+from bilateral.index.tables.files import Kind, State
+from bilateral.index.tables.payments import late_payment
 from tests.index.conftest import CHAIN_ID
 from tests.index.payments.world import TOKEN
 

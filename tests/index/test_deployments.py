@@ -17,10 +17,10 @@ from bilateral.buyer_terms import AttestedPayment
 from bilateral.contracts import Registry
 from bilateral.deployment_records import BOOK
 from bilateral.events import Registered
-from bilateral.index import schema
-from bilateral.index.database import open_database
-from bilateral.index.endpoint import Endpoint
-from bilateral.index.source import Source
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.source import Source
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import schema
 from bilateral.index.verify import Verifier
 from bilateral.index.worker import registries_of
 from tests.index.test_commands import bilateral

@@ -11,11 +11,13 @@ import pytest
 from sqlalchemy import func, make_url, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from bilateral.index import behind, event_writes, follow, schema
-from bilateral.index.activity import ActivityTable
-from bilateral.index.database import connect_engine
-from bilateral.index.follow import Outcome
-from bilateral.index.store import Block, ChainStore
+from bilateral.index.chain import follow
+from bilateral.index.chain.follow import Outcome
+from bilateral.index.derive.activity import ActivityTable
+from bilateral.index.store.chain_store import Block, ChainStore, event_writes
+from bilateral.index.store.chain_store import background_writes as behind
+from bilateral.index.store.database import connect_engine
+from bilateral.index.tables import schema
 from tests.index.chaos import SPAWN, work
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID

@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import select
 
 from bilateral.contracts import Registry, selectors
-from bilateral.index import schema
-from bilateral.index.endpoint import Endpoint
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import Follower, Outcome
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.follow import Follower, Outcome
-from bilateral.index.pool import Pool
-from bilateral.index.source import Source
-from bilateral.index.store import JOURNAL_BLOCKS
+from bilateral.index.store.chain_store import JOURNAL_BLOCKS
+from bilateral.index.tables import schema
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy, first_times, range_of
@@ -230,7 +230,7 @@ def test_the_endpoint_that_lost_logs_is_blamed_also_if_it_is_the_one_for_the_sec
 def test_an_endpoint_that_loses_logs_now_and_then_is_complete_in_the_end_though_it_stands_alone(
     settled_chain, store, engine, proxy, monkeypatch
 ):
-    monkeypatch.setattr("bilateral.index.pool._BENCH_SECONDS", (0.0,))
+    monkeypatch.setattr("bilateral.index.chain.pool._BENCH_SECONDS", (0.0,))
     alone = Endpoints(store, proxy.url, first_block=settled_chain.head - 300)
     alone.sources[0].lost_logs_at = int(time.time())
     proxy.rules["eth_getLogs"] = first_times(1, without(4))
@@ -294,7 +294,7 @@ def test_an_endpoint_that_turns_to_another_chain_removes_nothing(settled_chain, 
 
 
 def test_an_endpoint_that_lies_again_waits_for_an_hour(store, settled_chain, proxy, monkeypatch):
-    monkeypatch.setattr("bilateral.index.pool._BENCH_SECONDS", (0.0,))
+    monkeypatch.setattr("bilateral.index.chain.pool._BENCH_SECONDS", (0.0,))
     endpoints = Endpoints(store, proxy.url, settled_chain.url, first_block=settled_chain.head - 100)
     proxy.rules["eth_getLogs"] = LIES["a log twice"][1]
     for _ in range(3):

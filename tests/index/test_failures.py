@@ -13,9 +13,9 @@ from sqlalchemy import make_url, text, update
 
 from bench.index.generator import ADDRESSES
 from bilateral.events import NewFeedback
-from bilateral.index import schema
-from bilateral.index.database import connect_engine, open_database
 from bilateral.index.migrate import upgrade_within
+from bilateral.index.store.database import connect_engine, open_database
+from bilateral.index.tables import schema
 from tests.index.conftest import CHAIN_ID
 from tests.index.schemas import empty_schema
 from tests.index.test_commands import COMMAND, bilateral, database, grown, record  # noqa: F401  # fixtures

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
+from bilateral.index.chain.follow import Outcome
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.follow import Outcome
 from tests.index.comparison import assert_exact, stored_keys
 from tests.index.proxy import Proxy
 
@@ -36,7 +36,7 @@ def indexed(event_chain, generator, catch_up):
 @pytest.fixture
 def behind(indexed, monkeypatch):
     """An endpoint that falls far behind."""
-    monkeypatch.setattr("bilateral.index.pool._BENCH_SECONDS", (0.05,))
+    monkeypatch.setattr("bilateral.index.chain.pool._BENCH_SECONDS", (0.05,))
     with Proxy(indexed.url) as proxy:
         fall_behind(proxy, 25)
         yield proxy

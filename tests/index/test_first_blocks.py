@@ -7,9 +7,9 @@ import threading
 import pytest
 from sqlalchemy import select
 
-from bilateral.index import schema
-from bilateral.index.database import open_database
 from bilateral.index.settings import ChainSettings
+from bilateral.index.store.database import open_database
+from bilateral.index.tables import schema
 from bilateral.index.worker import Worker
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT
 from tests.index.proxy import Proxy

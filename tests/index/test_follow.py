@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import select
 
-from bilateral.index import schema
-from bilateral.index.endpoint import Endpoint
-from bilateral.index.follow import Follower, Outcome
-from bilateral.index.pool import Pool
-from bilateral.index.source import Source
-from bilateral.index.store import JOURNAL_BLOCKS
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import Follower, Outcome
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
+from bilateral.index.store.chain_store import JOURNAL_BLOCKS
+from bilateral.index.tables import schema
 from tests.index.comparison import assert_exact, chain_keys, derived_rows, stored_keys
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 
@@ -49,8 +49,8 @@ def test_a_reorganisation_replaces_the_rows_of_its_blocks(event_chain, generator
 def test_a_reorganisation_deeper_than_the_journal_is_exact(
     event_chain, generator, engine, store, catch_up, monkeypatch
 ):
-    monkeypatch.setattr("bilateral.index.history._MOST_EVENTS", 10)  # it comes out in many parts
-    monkeypatch.setattr("bilateral.index.rows._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("bilateral.index.store.history._MOST_EVENTS", 10)  # it comes out in many parts
+    monkeypatch.setattr("bilateral.index.store.rows._ROWS_AT_ONCE", 3)
     grow(event_chain, generator, 20)
     catch_up()
     event_chain.rpc("anvil_mine", hex(JOURNAL_BLOCKS + 30))

@@ -8,16 +8,16 @@ import time
 import pytest
 from sqlalchemy import update
 
-from bilateral.index import schema
-from bilateral.index.database import open_database
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.head_notes import HeadNotes
-from bilateral.index.queries.chains import chains
-from bilateral.index.readers import Reader
 from bilateral.index.settings import ChainSettings
 from bilateral.index.status import chain_statuses
-from bilateral.index.store import Block
+from bilateral.index.store.chain_store import Block
+from bilateral.index.store.database import open_database
+from bilateral.index.store.head_progress import HeadNotes
+from bilateral.index.tables import schema
 from bilateral.index.worker import Worker
+from bilateral.query.chains import chains
+from bilateral.query.readers import Reader
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT
 from tests.index.proxy import Proxy
 from tests.index.test_limits import STOPS

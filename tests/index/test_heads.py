@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from bilateral.index.endpoint import Endpoint
-from bilateral.index.follow import Follower, Outcome
-from bilateral.index.heads import LONGEST_LAG
-from bilateral.index.pool import Pool
-from bilateral.index.source import Source
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import Follower, Outcome
+from bilateral.index.chain.head_comparison import LONGEST_LAG
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy
@@ -28,7 +28,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("bilateral.index.pool.time", clock)
+    monkeypatch.setattr("bilateral.index.chain.pool.time", clock)
     return clock
 
 

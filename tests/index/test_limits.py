@@ -14,12 +14,12 @@ import pytest
 from bench.index.generator import ADDRESSES, Log
 from bilateral.contracts import Registry
 from bilateral.errors import NodeError, NodeTimeoutError
-from bilateral.index.endpoint import Endpoint
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import Follower, Outcome
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.ranges import RangeSize
+from bilateral.index.chain.source import FIRST_BLOCKS, Source
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.follow import Follower, Outcome
-from bilateral.index.pool import Pool
-from bilateral.index.ranges import RangeSize
-from bilateral.index.source import FIRST_BLOCKS, Source
 from bilateral.node.ranges import Reaction, judge
 from tests.index.comparison import chain_keys, stored_keys
 from tests.index.conftest import CHAIN_ID, REGISTRIES
@@ -249,7 +249,7 @@ def test_the_time_that_an_endpoint_asks_for_is_waited(settled_chain, engine, pro
 def test_an_endpoint_that_asks_for_more_than_a_minute_is_left_alone_so_long(proxy, indexed, monkeypatch):
     proxy.rules["eth_getLogs"] = lambda *_: Answer(429, b"slow down", retry_after="61")
     now = 1_000.0
-    monkeypatch.setattr("bilateral.index.pool.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("bilateral.index.chain.pool.time", SimpleNamespace(monotonic=lambda: now))
     with pytest.raises(NoEndpointError, match="slow down"):
         indexed()
     now += 60.9

@@ -13,15 +13,12 @@ from sqlalchemy import insert, inspect, select, text
 import bilateral.index.migrate
 from bilateral.contracts import Registry
 from bilateral.events import EVENTS, Approval, MetadataSet, ResponseAppended
-from bilateral.index import activity, schema
-from bilateral.index.analysis import schema as analysis
-from bilateral.index.database import connect_engine
-from bilateral.index.files import schema as files
-from bilateral.index.files.schema import State
+from bilateral.index.derive import activity
 from bilateral.index.migrate import upgrade_within
-from bilateral.index.payments import schema as payments
-from bilateral.index.search import schema as search
-from bilateral.index.views import VIEWS, fingerprint
+from bilateral.index.store.database import connect_engine
+from bilateral.index.tables import analysis, files, payments, schema, search
+from bilateral.index.tables.files import State
+from bilateral.index.tables.views import VIEWS, fingerprint
 from tests.api.world import index_world
 
 

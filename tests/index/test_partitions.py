@@ -9,10 +9,10 @@ from sqlalchemy import inspect, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bench.index.generator import ADDRESSES, Generator
-from bilateral.index import schema
-from bilateral.index.extraction import Extraction
-from bilateral.index.logs import grouped
-from bilateral.index.store import Batch, Block, ChainStore
+from bilateral.index.chain.extraction import Extraction
+from bilateral.index.chain.logs import grouped
+from bilateral.index.store.chain_store import Batch, Block, ChainStore
+from bilateral.index.tables import schema
 from tests.index.test_extraction import entries
 
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}

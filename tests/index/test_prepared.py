@@ -8,12 +8,12 @@ import pytest
 from sqlalchemy import bindparam, func, literal_column, select, text
 
 from bilateral.events import NewFeedback
-from bilateral.index import schema
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
-from bilateral.index.queries.feedback import feedback_of
-from bilateral.index.queries.prepared import Prepared, at_most, one_of, size_for, spread
-from bilateral.index.queries.registries import agent_key, read_registries
-from bilateral.index.readers import Reader
+from bilateral.index.tables import schema
+from bilateral.query.feedback import feedback_of
+from bilateral.query.prepared import Prepared, at_most, one_of, size_for, spread
+from bilateral.query.readers import Reader
+from bilateral.query.registries import agent_key, read_registries
 
 FEEDBACK = schema.EVENT_TABLES[NewFeedback]
 OF_AGENT = (

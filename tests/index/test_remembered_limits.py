@@ -7,13 +7,13 @@ import time
 import pytest
 from sqlalchemy import insert, select, update
 
-from bilateral.index import schema
-from bilateral.index.endpoint import Endpoint
-from bilateral.index.follow import Follower, Outcome
-from bilateral.index.limits import Limits
-from bilateral.index.pool import Pool
-from bilateral.index.source import Source
-from bilateral.index.store import ChainStore
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import Follower, Outcome
+from bilateral.index.chain.limits import Limits
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
+from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.tables import schema
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import range_of, refusal
 

@@ -14,11 +14,11 @@ from sqlalchemy import create_engine, select, text
 from sqlalchemy.exc import DBAPIError
 
 from bench.index.generator import Generator
-from bilateral.index import schema
-from bilateral.index.extraction import Extraction
-from bilateral.index.logs import grouped
-from bilateral.index.readers import Reader
-from bilateral.index.store import Batch, Block, ChainStore
+from bilateral.index.chain.extraction import Extraction
+from bilateral.index.chain.logs import grouped
+from bilateral.index.store.chain_store import Batch, Block, ChainStore
+from bilateral.index.tables import schema
+from bilateral.query.readers import Reader
 from tests.index.comparison import open_with_registries
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.test_extraction import entries

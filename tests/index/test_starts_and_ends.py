@@ -10,11 +10,11 @@ import pytest
 
 from bench.index.generator import ADDRESSES
 from bilateral.errors import UnexpectedAnswerError, WrongChainError
-from bilateral.index.endpoint import Endpoint
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointRefusesError, NoEndpointError
-from bilateral.index.pool import Pool
 from bilateral.index.settings import ChainSettings
-from bilateral.index.source import Source
 from bilateral.index.worker import Worker, first_block_of
 from tests.index.conftest import CHAIN_ID, DEPLOYMENT, REGISTRIES
 from tests.index.proxy import Answer, Proxy, refusal

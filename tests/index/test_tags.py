@@ -6,13 +6,13 @@ import pytest
 
 from bench.world.people import AUTHORIZED, REPUTATION
 from bilateral.events import NewAuthorizedFeedback, NewFeedback
-from bilateral.index.queries import authorized
-from bilateral.index.queries.authorized import authorized_feedback_of
-from bilateral.index.queries.registries import agent_key, read_registries
-from bilateral.index.queries.search import search_agents
-from bilateral.index.queries.search_feedback import FeedbackSearch, search_feedback
-from bilateral.index.queries.search_filters import AgentSearch, Gate
-from bilateral.index.text import MAX_KEY_BYTES
+from bilateral.index.store.text import MAX_KEY_BYTES
+from bilateral.query import authorized
+from bilateral.query.authorized import authorized_feedback_of
+from bilateral.query.registries import agent_key, read_registries
+from bilateral.query.search.agents import search_agents
+from bilateral.query.search.feedback import FeedbackSearch, search_feedback
+from bilateral.query.search.filters import AgentSearch, Gate
 from tests.explorer.stored import NOTHING, Ledger, account
 
 TAGS = (b"fast", b"fast\0\0x", b"fast\xff", b"fast\xfe", "fast\ufffd".encode(), b"x" * 32, b"", b"fast?", b"fast?")

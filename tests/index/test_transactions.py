@@ -9,13 +9,13 @@ from sqlalchemy.exc import OperationalError
 
 from bench.index.generator import ADDRESSES, Log
 from bilateral.contracts import Registry
-from bilateral.index.database import connect_engine
-from bilateral.index.endpoint import Endpoint
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.follow import Follower, Outcome
+from bilateral.index.chain.pool import Pool
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.follow import Follower, Outcome
-from bilateral.index.pool import Pool
-from bilateral.index.source import Source
-from bilateral.index.store import ChainStore
+from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.store.database import connect_engine
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.proxy import Answer, Proxy, range_of, refusal
@@ -55,13 +55,13 @@ class LockedStore(Store):
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """Let no step end because it took long."""
-    monkeypatch.setattr("bilateral.index.follow._MOST_SECONDS", 600.0)
+    monkeypatch.setattr("bilateral.index.chain.follow._MOST_SECONDS", 600.0)
 
 
 @pytest.fixture
 def parts_of_ten(monkeypatch):
     """Let one range have many parts."""
-    monkeypatch.setattr("bilateral.index.reading._MAX_LOGS", 10)
+    monkeypatch.setattr("bilateral.index.chain.reading._MAX_LOGS", 10)
 
 
 def follower_of(store, *urls, **options):
@@ -112,7 +112,7 @@ def test_a_transaction_ends_at_the_number_of_logs_that_is_given(settled_chain, e
 def test_long_texts_count_three_times_towards_the_end_of_a_transaction(
     event_chain, engine, monkeypatch, characters, counts
 ):
-    monkeypatch.setattr("bilateral.index.follow._ENOUGH_BYTES", 1_280_000)
+    monkeypatch.setattr("bilateral.index.chain.follow._ENOUGH_BYTES", 1_280_000)
     for _ in range(39):
         event_chain.mine([Log(ADDRESSES[Registry.IDENTITY], (bytes(32),), bytes(characters // 2 - 1))])
     store = Store(engine)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import delete
 
-from bilateral.index import schema
-from bilateral.index.endpoint import Endpoint
-from bilateral.index.source import Source
+from bilateral.index.chain.endpoint import Endpoint
+from bilateral.index.chain.source import Source
+from bilateral.index.tables import schema
 from bilateral.index.verify import Verifier
 from tests.index.conftest import REGISTRIES
 

@@ -9,9 +9,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from bilateral.index import behind, event_writes
 from bilateral.index.errors import CursorMovedError
-from bilateral.index.store import Batch, Block
+from bilateral.index.store.chain_store import Batch, Block, event_writes
+from bilateral.index.store.chain_store import background_writes as behind
 from tests.index.chaos import MANY_LOGS, ROWS_AT_ONCE, SPAWN, Round, work
 from tests.index.comparison import assert_exact
 from tests.index.proxy import Proxy
@@ -106,7 +106,7 @@ def test_only_some_hashes_of_deep_blocks_are_kept_and_the_first_one_stays(event_
 
 @pytest.mark.parametrize("seed", [1])
 def test_forty_steps_of_chaos_leave_no_row_missing_stale_or_double(event_chain, database_url, seed, monkeypatch):
-    monkeypatch.setattr("bilateral.index.pool._BENCH_SECONDS", (0.05,))
+    monkeypatch.setattr("bilateral.index.chain.pool._BENCH_SECONDS", (0.05,))
     monkeypatch.setattr(behind, "_MANY", MANY_LOGS)
     monkeypatch.setattr(event_writes, "_ROWS_AT_ONCE", ROWS_AT_ONCE)
     monkeypatch.setattr(behind, "_RowsBehind", made := Mock(wraps=behind._RowsBehind))

@@ -16,11 +16,11 @@ from eth_account import Account
 from bilateral.api.settings import ApiSettings
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.requests import EnrichmentBody
-from bilateral.index.database import open_database
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.process import follow_chains
-from bilateral.index.queries.registries import AgentKey
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.store.database import open_database
+from bilateral.query.registries import AgentKey
 from bilateral.signatures import Domain
 from bilateral.x402.discounts import BuyerPricing, payer_of, service_lookup
 from examples.discount_seller import make_app

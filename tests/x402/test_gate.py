@@ -17,11 +17,11 @@ from bilateral.client import Client
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import ClientRated
 from bilateral.identifiers import GlobalAgentId
-from bilateral.index.database import open_database
 from bilateral.index.process import follow_chains
-from bilateral.index.readers import Reader
-from bilateral.index.schema import EVENT_TABLES
 from bilateral.index.settings import ChainSettings, IndexSettings
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.schema import EVENT_TABLES
+from bilateral.query.readers import Reader
 from bilateral.x402 import AsyncVerifier, ClientStanding, PaymentRefusedError, declare_8004_reputation, protect_client
 from bilateral.x402.exchange import CURRENT, Exchange
 from bilateral.x402.gate import rate_after_settlement, rate_client, reputable_client

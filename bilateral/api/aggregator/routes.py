@@ -21,9 +21,9 @@ from bilateral.api.problems import Problem, ProblemError, not_found
 from bilateral.api.service import service_of
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AgentId, GlobalAgentId, TransactionRef, checksummed
-from bilateral.index.database import open_database
-from bilateral.index.queries.pages import DEFAULT_LIMIT, Page, decode_cursor, encode_cursor
-from bilateral.index.sponsored import State
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.aggregator import State
+from bilateral.query.pages import DEFAULT_LIMIT, Page, decode_cursor, encode_cursor
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.records import Filter, Sponsored, Tally, list_feedback, read_feedback, tally_feedback
 from bilateral.x402.aggregator.refusals import FeedbackRefusedError

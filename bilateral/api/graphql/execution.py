@@ -39,17 +39,17 @@ from bilateral.api.graphql.roots import Known, Many, Meta, One, Root
 from bilateral.api.graphql.rules import RULES
 from bilateral.api.graphql.schema import FIRST, entity_types, graphql_schema, is_derived
 from bilateral.index.errors import LargeAnswerError
-from bilateral.index.queries.entities import Page, Selected
-from bilateral.index.queries.entities_rows import chains_of
-from bilateral.index.queries.prepared import plan_by_values
-from bilateral.index.readers import MOST_BYTES
+from bilateral.query.entities.rows import chains_of
+from bilateral.query.entities.statements import Page, Selected
+from bilateral.query.prepared import plan_by_values
+from bilateral.query.readers import MOST_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.index.queries.registries import Registries
+    from bilateral.query.registries import Registries
 
 _MAX_ERRORS: Final = 5
 

@@ -10,15 +10,15 @@ import msgspec
 from graphql import GraphQLError
 from sqlalchemy import select
 
-from bilateral.index import schema
-from bilateral.index.queries.entities import Page, Selected, read_list, read_one
+from bilateral.index.tables import schema
+from bilateral.query.entities.statements import Page, Selected, read_list, read_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection, Row
 
-    from bilateral.index.queries.entities_rows import ChainRegistries
+    from bilateral.query.entities.rows import ChainRegistries
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from pydantic import Field
 from bilateral.api.problems import problem_of
 from bilateral.errors import BilateralError
 from bilateral.index.errors import NotIndexedError
-from bilateral.index.queries.agents import Agent, agent
-from bilateral.index.queries.registries import AgentKey, agent_key, read_registries
+from bilateral.query.agents import Agent, agent
+from bilateral.query.registries import AgentKey, agent_key, read_registries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sqlalchemy import Connection
 
-    from bilateral.index.readers import Reader
+    from bilateral.query.readers import Reader
 
 READS: Final = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
 """The nature of every tool: it reads, and its answers come from strangers."""

@@ -22,8 +22,8 @@ from bilateral.buyers.policies import BRP
 from bilateral.errors import BilateralError
 from bilateral.identifiers import FeedbackId
 from bilateral.index.errors import NotIndexedError
-from bilateral.index.queries.agents import Agent
-from bilateral.index.queries.feedback import Feedback, feedback
+from bilateral.query.agents import Agent
+from bilateral.query.feedback import Feedback, feedback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
     from sqlalchemy import Connection
 
-    from bilateral.index.readers import Reader
+    from bilateral.query.readers import Reader
 
 _INSTRUCTIONS: Final = (
     "Look up AI agents of ERC-8004 registries, and their ratings in both directions: by clients of servers, and by "

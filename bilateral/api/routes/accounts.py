@@ -10,10 +10,10 @@ from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import AddressPath, ChainId, Cursor, Limit, ListFormat
 from bilateral.api.service import service_of
 from bilateral.identifiers import checksummed
-from bilateral.index.queries.accounts import Account, account
-from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_by
-from bilateral.index.queries.pages import DEFAULT_LIMIT
-from bilateral.index.queries.validations import Validation, validations_by
+from bilateral.query.accounts import Account, account
+from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_by
+from bilateral.query.pages import DEFAULT_LIMIT
+from bilateral.query.validations import Validation, validations_by
 
 router = APIRouter(prefix="/v1/accounts/{address}", tags=["accounts"])
 

@@ -14,15 +14,15 @@ from bilateral.api.service import service_of
 from bilateral.api.shortcuts import Shortcut
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
-from bilateral.index.queries.agents import Agent, agent, agent_of
-from bilateral.index.queries.authorized import AuthorizedFeedback, authorized_feedback_of
-from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
-from bilateral.index.queries.feedback import Response as FeedbackResponse
-from bilateral.index.queries.neighbourhood import MAX_EDGES, Neighbourhood, neighbourhood
-from bilateral.index.queries.pages import DEFAULT_LIMIT
-from bilateral.index.queries.ratings import Direction, Rating, Side, ratings_of
-from bilateral.index.queries.registries import agent_key
-from bilateral.index.queries.validations import Validation, validations_of
+from bilateral.query.agents import Agent, agent, agent_of
+from bilateral.query.authorized import AuthorizedFeedback, authorized_feedback_of
+from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of, responses_of
+from bilateral.query.feedback import Response as FeedbackResponse
+from bilateral.query.neighbourhood import MAX_EDGES, Neighbourhood, neighbourhood
+from bilateral.query.pages import DEFAULT_LIMIT
+from bilateral.query.ratings import Direction, Rating, Side, ratings_of
+from bilateral.query.registries import agent_key
+from bilateral.query.validations import Validation, validations_of
 
 if TYPE_CHECKING:
     from re import Match

@@ -13,7 +13,7 @@ from bilateral.api.service import service_of
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
 from bilateral.index.errors import NotIndexedError
-from bilateral.index.queries.findings import (
+from bilateral.query.findings import (
     AnalysisRun,
     Cluster,
     EvidenceRow,
@@ -28,8 +28,8 @@ from bilateral.index.queries.findings import (
     members,
     trust_scores,
 )
-from bilateral.index.queries.pages import Page
-from bilateral.index.queries.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
+from bilateral.query.pages import Page
+from bilateral.query.trusted import Suspect, TrustedClients, cluster_accounts, suspect, trusted_clients
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -18,9 +18,9 @@ from bilateral.buyers.discounts import Verdict, discounted
 from bilateral.buyers.records import Number, Standing, encode
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.sellers import Offer, best_discount, read_offers
-from bilateral.index.queries.registries import AgentKey
-from bilateral.index.queries.search import FoundAgent, search_agents
-from bilateral.index.queries.search_filters import AgentSearch, Gate
+from bilateral.query.registries import AgentKey
+from bilateral.query.search.agents import FoundAgent, search_agents
+from bilateral.query.search.filters import AgentSearch, Gate
 
 router = APIRouter(tags=["buyers"])
 

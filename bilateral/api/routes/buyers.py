@@ -37,7 +37,7 @@ from bilateral.buyers.registry import RegistryRecords, read_registry_records
 from bilateral.buyers.results import ResultSigner, result_of
 from bilateral.buyers.score import score_of, tier_of
 from bilateral.buyers.sellers import Offer, best_discount, read_offers
-from bilateral.index.queries.registries import AgentKey
+from bilateral.query.registries import AgentKey
 
 if TYPE_CHECKING:
     from re import Match
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bilateral.buyers.records import Standing
-    from bilateral.index.queries.registries import Registries
+    from bilateral.query.registries import Registries
 
 router = APIRouter(tags=["buyers"])
 

@@ -12,9 +12,9 @@ from bilateral.api.problems import not_found
 from bilateral.api.service import service_of
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import FeedbackId
-from bilateral.index.queries.feedback import Feedback, feedback, responses_of
-from bilateral.index.queries.feedback import Response as FeedbackResponse
-from bilateral.index.queries.pages import MAX_LIMIT
+from bilateral.query.feedback import Feedback, feedback, responses_of
+from bilateral.query.feedback import Response as FeedbackResponse
+from bilateral.query.pages import MAX_LIMIT
 
 router = APIRouter(prefix="/v1/feedback", tags=["feedback"])
 

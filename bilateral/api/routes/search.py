@@ -11,13 +11,13 @@ from pydantic import BaseModel, Field
 from bilateral.api.answers import Format, answer, answer_page, list_of, one_of
 from bilateral.api.parameters import ChainId, Cursor, Limit, ListFormat, Tag
 from bilateral.api.service import service_of
-from bilateral.index.queries.feedback import Feedback
-from bilateral.index.queries.gate_texts import EXAMPLE, capability_of, entry_of, gate_of
-from bilateral.index.queries.pages import DEFAULT_LIMIT, MAX_LIMIT
-from bilateral.index.queries.search import FoundAgent, search_agents
-from bilateral.index.queries.search_feedback import FeedbackSearch, search_feedback
-from bilateral.index.queries.search_filters import AgentSearch, Gate, Order, Payment, Side, query_words
-from bilateral.index.queries.search_leaders import Leader, leaderboard
+from bilateral.query.feedback import Feedback
+from bilateral.query.pages import DEFAULT_LIMIT, MAX_LIMIT
+from bilateral.query.search.agents import FoundAgent, search_agents
+from bilateral.query.search.feedback import FeedbackSearch, search_feedback
+from bilateral.query.search.filters import AgentSearch, Gate, Order, Payment, Side, query_words
+from bilateral.query.search.gate_texts import EXAMPLE, capability_of, entry_of, gate_of
+from bilateral.query.search.leaders import Leader, leaderboard
 
 router = APIRouter(tags=["search"])
 

@@ -26,12 +26,12 @@ from bilateral.explorer.network import NetworkPage, neighbourhood_page, network_
 from bilateral.explorer.networks import slug_of
 from bilateral.explorer.records import RatingPage, ValidationPage, rating_page, validation_page
 from bilateral.explorer.searching import SearchPage, filled, path_of, search_page
-from bilateral.index.queries.network import MAX_RATINGS
+from bilateral.query.network import MAX_RATINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bilateral.index.queries.registries import AgentKey
+    from bilateral.query.registries import AgentKey
 
 router = APIRouter(include_in_schema=False)
 

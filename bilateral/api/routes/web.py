@@ -28,8 +28,8 @@ from bilateral.explorer.views import (
     latest_of_all,
 )
 from bilateral.identifiers import checksummed
-from bilateral.index.queries.chains import chains
-from bilateral.index.queries.names import names_of
+from bilateral.query.chains import chains
+from bilateral.query.names import names_of
 
 router = APIRouter(include_in_schema=False)
 

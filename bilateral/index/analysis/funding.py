@@ -12,12 +12,12 @@ import msgspec
 from sqlalchemy import select
 
 from bilateral.identifiers import checksummed
-from bilateral.index import schema
 from bilateral.index.analysis.accounts import accounts_without_funding
-from bilateral.index.analysis.schema import FundingState, funding
-from bilateral.index.inserts import insert_new
-from bilateral.index.quantities import amount, quantity, word
-from bilateral.index.reading import ENDPOINT_FAILURES
+from bilateral.index.chain.quantities import amount, quantity, word
+from bilateral.index.chain.reading import ENDPOINT_FAILURES
+from bilateral.index.store.inserts import insert_new
+from bilateral.index.tables import schema
+from bilateral.index.tables.analysis import FundingState, funding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bilateral.index.analysis.storage import AnalysisKey
-    from bilateral.index.endpoint import Endpoint
-    from bilateral.index.pool import Pool
+    from bilateral.index.chain.endpoint import Endpoint
+    from bilateral.index.chain.pool import Pool
 
 _ACCOUNTS_AT_ONCE: Final = 40
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, func, insert, select, update
 
-from bilateral.index import schema as events
-from bilateral.index.analysis import schema
-from bilateral.index.analysis.schema import Part
+from bilateral.index.tables import analysis as schema
+from bilateral.index.tables import schema as events
+from bilateral.index.tables.analysis import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

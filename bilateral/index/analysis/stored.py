@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from sqlalchemy import select
 
-from bilateral.index.analysis import schema
-from bilateral.index.analysis.schema import Part
+from bilateral.index.tables import analysis as schema
+from bilateral.index.tables.analysis import Part
 from bilateral.trust.results import Results
 
 if TYPE_CHECKING:

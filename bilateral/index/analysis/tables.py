@@ -10,9 +10,9 @@ from sqlalchemy import text
 
 from bilateral.index.analysis.accounts import NOBODY, OF_REGISTRY
 from bilateral.index.analysis.proofs import Proofs
-from bilateral.index.analysis.schema import FundingState
-from bilateral.index.columns import python_integer
 from bilateral.index.payments.terms import MICROS
+from bilateral.index.tables.analysis import FundingState
+from bilateral.index.tables.columns import python_integer
 from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.documents.http import host_of
 from bilateral.errors import UnsupportedUriError
-from bilateral.index.files.schema import Kind
+from bilateral.index.tables.files import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bilateral.documents import Document, Loader, Validators
     from bilateral.errors import BilateralError
     from bilateral.index.files.reading import ReadRows
-    from bilateral.index.files.schema import Kind
+    from bilateral.index.tables.files import Kind
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

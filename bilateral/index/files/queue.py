@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import func, select, update
 
 from bilateral.documents import Validators
-from bilateral.index.database import snapshot
-from bilateral.index.files import schema
 from bilateral.index.files.domains import domain_files
 from bilateral.index.files.loading import IPFS_HOST, Failed, Loaded, Outcome
+from bilateral.index.files.observations import note_sights
 from bilateral.index.files.rows import (
     columns_of,
     delete_unused_content,
@@ -28,10 +27,11 @@ from bilateral.index.files.rows import (
     wake_hosts,
 )
 from bilateral.index.files.schedule import host_seconds, refresh_seconds, retry_seconds, spread, waited
-from bilateral.index.files.schema import Kind, State
-from bilateral.index.files.sights import note_sights
-from bilateral.index.inserts import insert_new
 from bilateral.index.search.payments import find_payments_of_file
+from bilateral.index.store.database import snapshot
+from bilateral.index.store.inserts import insert_new
+from bilateral.index.tables import files as schema
+from bilateral.index.tables.files import Kind, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

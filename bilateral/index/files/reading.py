@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from bilateral.encoding import decode_object
 from bilateral.errors import MalformedIdentifierError
 from bilateral.identifiers import AccountId
-from bilateral.index.files import schema
 from bilateral.index.files.fields import MAX_NAME, MAX_TEXT, MAX_URI, Fields, stored_text
 from bilateral.index.files.hosts import host_rows
-from bilateral.index.files.schema import Kind
-from bilateral.index.search.schema import registration_words
 from bilateral.index.search.words import words_of
+from bilateral.index.tables import files as schema
+from bilateral.index.tables.files import Kind
+from bilateral.index.tables.search import registration_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,10 +26,10 @@ from bilateral.events import (
     ValidationRequest,
     ValidationResponse,
 )
-from bilateral.index.files import schema
 from bilateral.index.files.domains import domain_files
 from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.loading import Failed, Loaded, Outcome, failure_of, host_of_file, load_file
+from bilateral.index.files.observations import note_sights
 from bilateral.index.files.rows import (
     REPLACED,
     columns_of,
@@ -39,12 +39,12 @@ from bilateral.index.files.rows import (
     wake_files,
     wake_hosts,
 )
-from bilateral.index.files.schema import Kind, State
-from bilateral.index.files.sights import note_sights
-from bilateral.index.inserts import insert_new
-from bilateral.index.schema import EVENT_TABLES, chain
 from bilateral.index.search.current import find_files
 from bilateral.index.search.payments import find_payments_of_blocks, forget_payments
+from bilateral.index.store.inserts import insert_new
+from bilateral.index.tables import files as schema
+from bilateral.index.tables.files import Kind, State
+from bilateral.index.tables.schema import EVENT_TABLES, chain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bilateral.index.files.schema import Kind
+from bilateral.index.tables.files import Kind
 
 _MINUTE: Final = 60
 _HOUR: Final = 3_600

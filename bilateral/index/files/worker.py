@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 from sqlalchemy.exc import DBAPIError
 
 from bilateral.documents import Limits, Loader, Network
-from bilateral.index.database import is_transient, unavailable
 from bilateral.index.files.loading import Failed, Loaded, Outcome, load_file
 from bilateral.index.files.queue import FileQueue, Lease
 from bilateral.index.files.references import ReferenceScan, collect
+from bilateral.index.store.database import is_transient, unavailable
 from bilateral.text import printable
 
 if TYPE_CHECKING:

@@ -10,17 +10,17 @@ from sqlalchemy import func, select, tuple_
 
 from bilateral.events import AgentRegistered, AgentStates, AgentUpdated, MetadataSet, Transfer
 from bilateral.events.agents import WALLET_KEY
-from bilateral.index import schema
-from bilateral.index.payments.schema import agent_account
-from bilateral.index.rows import picker
+from bilateral.index.store.rows import picker
+from bilateral.index.tables import schema
+from bilateral.index.tables.payments import agent_account
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.index.extraction import EventRows
-    from bilateral.index.rows import Row, Rows
+    from bilateral.index.chain.extraction import EventRows
+    from bilateral.index.store.rows import Row, Rows
 
 _AT_ONCE: Final = 500
 _EVENTS: Final = (Transfer, MetadataSet, AgentRegistered, AgentUpdated)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import delete, select, update
 
 from bilateral.events import ApprovalForAll
-from bilateral.index import schema
 from bilateral.index.errors import CursorMovedError
 from bilateral.index.payments.accounts import Wallets, store_accounts, wallets_until
-from bilateral.index.payments.late import note_forgotten_payments, note_late_payments
-from bilateral.index.payments.schema import CHAIN_TABLES, payment, payment_cursor, payment_return
-from bilateral.index.rows import rows_of
-from bilateral.index.store import JOURNAL_BLOCKS
+from bilateral.index.payments.late_payments import note_forgotten_payments, note_late_payments
+from bilateral.index.store.chain_store import JOURNAL_BLOCKS
+from bilateral.index.store.rows import rows_of
+from bilateral.index.tables import schema
+from bilateral.index.tables.payments import CHAIN_TABLES, payment, payment_cursor, payment_return
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -10,15 +10,15 @@ from eth_utils.crypto import keccak
 from bilateral.authorizations import paired_nonces, unsure_groups
 from bilateral.errors import MalformedNodeAnswerError
 from bilateral.identifiers import checksummed
+from bilateral.index.chain.logs import LogEntry, address_of, bytes_of, grouped, hash_of
+from bilateral.index.chain.source import Source
 from bilateral.index.errors import EndpointLiesError
-from bilateral.index.logs import LogEntry, address_of, bytes_of, grouped, hash_of
-from bilateral.index.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from bilateral.index.endpoint import Endpoint
-    from bilateral.index.logs import BlockLogs
+    from bilateral.index.chain.endpoint import Endpoint
+    from bilateral.index.chain.logs import BlockLogs
 
 TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 """The first topic of a transfer (ERC-20)."""

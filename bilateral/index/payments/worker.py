@@ -6,16 +6,16 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from bilateral.errors import MalformedNodeAnswerError
+from bilateral.index.chain.reading import ENDPOINT_FAILURES
 from bilateral.index.errors import ChainChangedError, CursorMovedError
 from bilateral.index.payments.transfers import TransferSource, unsure_senders, with_nonces
-from bilateral.index.reading import ENDPOINT_FAILURES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from bilateral.index.chain.pool import Pool
+    from bilateral.index.chain.source import Source
     from bilateral.index.payments.store import PaymentRange, PaymentStore
-    from bilateral.index.pool import Pool
-    from bilateral.index.source import Source
 
 _LOGGER: Final = logging.getLogger("bilateral.index")
 

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, bindparam, delete, exists, insert, or_, select
 
 from bilateral.events import Transfer, URIUpdated
-from bilateral.index import schema
-from bilateral.index.files import schema as files
-from bilateral.index.files.schema import Kind
-from bilateral.index.rows import picker
-from bilateral.index.search.schema import agent_file
+from bilateral.index.store.rows import picker
+from bilateral.index.tables import files, schema
+from bilateral.index.tables.files import Kind
+from bilateral.index.tables.search import agent_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sqlalchemy import Connection
 
-    from bilateral.index.extraction import EventRows
+    from bilateral.index.chain.extraction import EventRows
 
 AgentPlace = tuple[str, int]
 """An agent of a chain: the address of its identity registry, and its id."""

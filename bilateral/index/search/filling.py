@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import insert, select
 
-from bilateral.index import schema
-from bilateral.index.files import schema as files
 from bilateral.index.files.reading import search_words
 from bilateral.index.search.current import find_files
 from bilateral.index.search.payments import find_payments_of_chain
-from bilateral.index.search.schema import registration_words
 from bilateral.index.search.vocabulary import learn_words
+from bilateral.index.tables import files, schema
+from bilateral.index.tables.search import registration_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,12 +15,11 @@ from bilateral.bounds import scale_of_tag, share_of_scale
 from bilateral.errors import MalformedIdentifierError
 from bilateral.events import NewAuthorizedFeedback, NewFeedback
 from bilateral.identifiers import AccountId, checksummed
-from bilateral.index import schema
-from bilateral.index.files import schema as files
-from bilateral.index.files.schema import Kind, State
-from bilateral.index.search.schema import payment_claim
-from bilateral.index.text import key_text, padded_text
-from bilateral.index.units import units_of
+from bilateral.index.derive.units import units_of
+from bilateral.index.store.text import key_text, padded_text
+from bilateral.index.tables import files, schema
+from bilateral.index.tables.files import Kind, State
+from bilateral.index.tables.search import payment_claim
 from bilateral.values import MAX_DECIMALS
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import func, select
 
-from bilateral.index.inserts import insert_new
-from bilateral.index.search.schema import known_word, word_trigram
 from bilateral.index.search.words import LEARNT_LENGTHS, trigrams
+from bilateral.index.store.inserts import insert_new
+from bilateral.index.tables.search import known_word, word_trigram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

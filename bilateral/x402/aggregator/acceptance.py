@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from bilateral.index.sponsored import State, refused_feedback, sponsored_feedback
+from bilateral.index.tables.aggregator import State, refused_feedback, sponsored_feedback
 from bilateral.x402.aggregator.accounts import BudgetSpentError, add_count, lock_account, spend
 from bilateral.x402.aggregator.records import SECONDS_A_DAY, Sponsored
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from bilateral.index.sponsored import sponsor, sponsor_day
+from bilateral.index.tables.aggregator import sponsor, sponsor_day
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import func, select, update
 
-from bilateral.index.sponsored import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
+from bilateral.index.tables.aggregator import OPEN, State, sponsor, sponsored_feedback, sponsored_transaction
 from bilateral.x402.aggregator.accounts import lock_account, spend
 from bilateral.x402.aggregator.records import SECONDS_A_DAY
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bilateral.index.queries import entities, entities_fixed
-from bilateral.index.queries.entities import Page, Selected, read_list
-from bilateral.index.queries.entities_fixed import fixed, key_of
-from bilateral.index.queries.entities_rows import chains_of
+from bilateral.query.entities import fixed as entities_fixed
+from bilateral.query.entities import statements as entities
+from bilateral.query.entities.fixed import fixed, key_of
+from bilateral.query.entities.rows import chains_of
+from bilateral.query.entities.statements import Page, Selected, read_list
 from tests.api.graphql.oracle import everything
 from tests.api.world import CHAIN_ID
 

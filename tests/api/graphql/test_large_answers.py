@@ -14,10 +14,10 @@ from sqlalchemy import make_url
 from bilateral.api.graphql import execution
 from bilateral.api.graphql.execution import Checked, GraphqlRequest
 from bilateral.index.errors import LargeAnswerError
-from bilateral.index.queries import entities
-from bilateral.index.queries.entities import Page, Selected, read_list
-from bilateral.index.queries.entities_rows import chains_of
-from bilateral.index.readers import Reader
+from bilateral.query.entities import statements as entities
+from bilateral.query.entities.rows import chains_of
+from bilateral.query.entities.statements import Page, Selected, read_list
+from bilateral.query.readers import Reader
 from tests.api.world import CHAIN_ID, served
 
 MANY_TIMES = (

@@ -8,11 +8,11 @@ import pytest
 from graphql import GraphQLObjectType, get_named_type
 
 from bilateral.api.graphql.schema import PLURALS, entity_types, graphql_schema, is_derived
-from bilateral.index.queries import entities_fixed
-from bilateral.index.queries.entities import MODULES
-from bilateral.index.queries.entities_dialects import entity_dialect
-from bilateral.index.queries.entities_rows import ENTITIES, Scope, chains_of
-from bilateral.index.queries.entities_values import MatchedValue
+from bilateral.query.entities import fixed as entities_fixed
+from bilateral.query.entities.dialects import entity_dialect
+from bilateral.query.entities.rows import ENTITIES, Scope, chains_of
+from bilateral.query.entities.statements import MODULES
+from bilateral.query.entities.values import MatchedValue
 from tests.statements import noted_reads
 
 MATCHES = ("contains", "starts_with", "ends_with")

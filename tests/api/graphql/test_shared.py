@@ -7,8 +7,8 @@ import json
 import pytest
 from sqlalchemy import event
 
-from bilateral.index.queries.entities import Page, Selected, read_list
-from bilateral.index.queries.entities_rows import chains_of
+from bilateral.query.entities.rows import chains_of
+from bilateral.query.entities.statements import Page, Selected, read_list
 from tests.api.world import CHAIN_ID
 
 LEAF = Selected("feedback", "feedback", (Selected("id", "id"),), Page(first=3))

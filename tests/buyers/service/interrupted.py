@@ -17,8 +17,8 @@ from eth_account import Account
 
 from bilateral.buyers import anchoring
 from bilateral.client import Client
-from bilateral.index.database import open_database
-from bilateral.index.payments.schema import buyer_state
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.payments import buyer_state
 
 ROOT = Path(__file__).parents[3]
 POINTS = ["while it stores states", "before it sends the root", "after it sent the root"]

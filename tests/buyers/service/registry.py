@@ -13,10 +13,10 @@ from web3 import HTTPProvider, Web3
 from bilateral.buyer_terms import SignedPayment
 from bilateral.client import Client
 from bilateral.contracts import Deployment
-from bilateral.index.database import open_database
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.store.database import open_database
 from scripts._payments import payment_message
 from tests.sdk.client.helpers import abi_of, deploy
 from tests.sdk.deployed.world import MNEMONIC, person

@@ -10,9 +10,9 @@ import pytest
 
 from bilateral.buyers.requests import DisputeBody, EnrichmentBody, FeedbackBody, ReviewBody
 from bilateral.buyers.sellers import read_offers
-from bilateral.index.database import open_database
-from bilateral.index.payments.schema import agent_enrichment
-from bilateral.index.queries.registries import agent_key, read_registries
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.payments import agent_enrichment
+from bilateral.query.registries import agent_key, read_registries
 from tests.buyers.service.world import (
     ALICE,
     BOB,

@@ -14,8 +14,8 @@ from bilateral.buyers.messages import BuyerReply, text_hash
 from bilateral.buyers.moderation import decide_dispute, remove_message
 from bilateral.buyers.requests import DisputeBody, FeedbackBody
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.database import open_database
-from bilateral.index.payments.schema import buyer_feedback, buyer_reply
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.payments import buyer_feedback, buyer_reply
 from bilateral.signatures import Domain
 from tests.buyers.service.world import (
     ALICE,

@@ -9,11 +9,11 @@ from bilateral.buyers.metrics import MOST_FUNDED, Dealings, read_dealings
 from bilateral.buyers.policies import BRP, INDEPENDENT, Reason, weigh
 from bilateral.buyers.records import Standing, profile_of
 from bilateral.identifiers import checksummed
-from bilateral.index.analysis.schema import funding
-from bilateral.index.database import open_database
 from bilateral.index.errors import QueryTimeoutError
-from bilateral.index.payments.schema import agent_account, payment, payment_cursor
-from bilateral.index.readers import Reader
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.analysis import funding
+from bilateral.index.tables.payments import agent_account, payment, payment_cursor
+from bilateral.query.readers import Reader
 from tests.buyers.service.world import ALICE, BOB, CAROL, CHAIN, DAY, DOLLAR, OTHER_SELLER, SELLER, STRANGER
 from tests.index.payments.world import IDENTITY
 

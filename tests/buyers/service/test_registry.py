@@ -32,9 +32,9 @@ from bilateral.buyers.results import domain_of
 from bilateral.buyers.settings import BuyerSettings
 from bilateral.errors import InvalidArgumentError
 from bilateral.identifiers import AgentId
-from bilateral.index.database import open_database
-from bilateral.index.payments.schema import buyer_anchor, buyer_state
-from bilateral.index.queries.registries import AgentKey
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.payments import buyer_anchor, buyer_state
+from bilateral.query.registries import AgentKey
 from bilateral.signatures import Domain
 from scripts._anvil import running_anvil
 from tests.api.world import served

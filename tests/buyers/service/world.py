@@ -14,12 +14,12 @@ from bench.index.generator import encoded
 from bilateral.buyers.messages import content_hash
 from bilateral.buyers.requests import EnrichmentBody
 from bilateral.contracts import Registry
-from bilateral.index.database import open_database
-from bilateral.index.payments.schema import payment
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.process import follow_chains
-from bilateral.index.queries.registries import AgentKey
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.payments import payment
+from bilateral.query.registries import AgentKey
 from bilateral.signatures import Domain
 from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.world import IDENTITY, OTHER_TOKEN, TOKEN, Payments, transfer

@@ -20,7 +20,7 @@ from bilateral.events import (
     ValidationRequest,
     ValidationResponse,
 )
-from bilateral.index.database import open_database
+from bilateral.index.store.database import open_database
 from tests.explorer.browser.watched import MARKER
 from tests.explorer.stored import NOBODY, NOTHING, Ledger, account
 

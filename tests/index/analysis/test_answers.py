@@ -14,9 +14,9 @@ from mcp import Client
 from bilateral.api.settings import ApiSettings
 from bilateral.index.analysis.run import analyse
 from bilateral.index.analysis.tables import read_tables
-from bilateral.index.database import open_database, snapshot
-from bilateral.index.queries.registries import agent_key, read_registries
-from bilateral.index.queries.trusted import trusted_clients
+from bilateral.index.store.database import open_database, snapshot
+from bilateral.query.registries import agent_key, read_registries
+from bilateral.query.trusted import trusted_clients
 from bilateral.trust.engine import Engine
 from bilateral.trust.policy import trusted_clients as trusted_by_engine
 from bilateral.trust.results import Results

@@ -11,15 +11,15 @@ from sqlalchemy import select
 
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
-from bilateral.index.analysis import schema
 from bilateral.index.analysis.proofs import Proofs
 from bilateral.index.analysis.run import Analyst, analyse
 from bilateral.index.analysis.tables import read_tables
-from bilateral.index.database import snapshot
-from bilateral.index.payments.schema import payment, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.store.database import snapshot
+from bilateral.index.tables import analysis as schema
+from bilateral.index.tables.payments import payment, payment_return
 from bilateral.trust.engine import all_detectors
 from tests.index.analysis.conftest import DEPLOYMENT, KEY
 from tests.index.payments.world import TOKEN, Payments, account, transfer

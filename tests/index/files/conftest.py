@@ -11,13 +11,13 @@ from sqlalchemy import select
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.documents import Limits, Loader, Network
-from bilateral.index.extraction import Extraction
-from bilateral.index.files import schema
+from bilateral.index.chain.extraction import Extraction
+from bilateral.index.chain.logs import BlockLogs, LogEntry
 from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.logs import BlockLogs, LogEntry
-from bilateral.index.store import Batch, Block
+from bilateral.index.store.chain_store import Batch, Block
+from bilateral.index.tables import files as schema
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.sdk.servers import gateway, other_server, server  # noqa: F401  # fixtures
 

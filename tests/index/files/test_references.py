@@ -15,15 +15,15 @@ from sqlalchemy.event import listen, remove
 
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
-from bilateral.index.files import schema
 from bilateral.index.files.hosts import domain_uri, file_id_of
 from bilateral.index.files.references import NAMED, ReferenceScan, collect
 from bilateral.index.files.rows import is_outdated
-from bilateral.index.files.schema import Kind
 from bilateral.index.migrate import upgrade_within
-from bilateral.index.schema import EVENT_TABLES
-from bilateral.index.search.schema import payment_claim
 from bilateral.index.status import chain_statuses
+from bilateral.index.tables import files as schema
+from bilateral.index.tables.files import Kind
+from bilateral.index.tables.schema import EVENT_TABLES
+from bilateral.index.tables.search import payment_claim
 from tests.index.conftest import CHAIN_ID, OWN_TABLES
 from tests.index.files.conftest import OWNER, feedback_given, registered, registration, uri_updated
 

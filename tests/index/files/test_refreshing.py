@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bilateral.documents import document_hash
-from bilateral.index.files import schema
+from bilateral.index.tables import files as schema
 from tests.index.files.conftest import feedback_given, registered, registration, uri_updated
 from tests.sdk.servers import respond
 

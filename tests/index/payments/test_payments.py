@@ -10,9 +10,9 @@ from sqlalchemy import select
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.payments.schema import agent_account, payment, payment_cursor, payment_return
 from bilateral.index.payments.terms import PaymentTerms
 from bilateral.index.settings import read_settings
+from bilateral.index.tables.payments import agent_account, payment, payment_cursor, payment_return
 from tests.index.payments.conftest import TERMS
 from tests.index.payments.world import OTHER_TOKEN, TOKEN, account, stored, transfer, used
 

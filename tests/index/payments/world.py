@@ -8,7 +8,7 @@ from sqlalchemy import select
 from bench.index.generator import ADDRESSES, Log, encoded
 from bilateral.contracts import Registry, selectors
 from bilateral.identifiers import checksummed
-from bilateral.index.payments.schema import payment
+from bilateral.index.tables.payments import payment
 
 TOKEN = checksummed("0x" + "70" * 20)
 OTHER_TOKEN = checksummed("0x" + "71" * 20)

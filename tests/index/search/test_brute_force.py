@@ -9,8 +9,8 @@ import os
 
 import pytest
 
-from bilateral.index.queries import search_plans
-from bilateral.index.queries.search import search_agents
+from bilateral.query.search import plans as search_plans
+from bilateral.query.search.agents import search_agents
 from tests.index.search.random_searches import RandomSearches
 
 SEARCHES = int(os.environ.get("BILATERAL_SEARCHES", "40"))

@@ -13,10 +13,10 @@ from bench.index.generator import encoded
 from bench.world.people import IDENTITY, REPUTATION
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
-from bilateral.index import schema
-from bilateral.index.queries.registries import AgentKey
-from bilateral.index.queries.search_feedback import FeedbackSearch, search_feedback
-from bilateral.index.search.schema import payment_claim
+from bilateral.index.tables import schema
+from bilateral.index.tables.search import payment_claim
+from bilateral.query.registries import AgentKey
+from bilateral.query.search.feedback import FeedbackSearch, search_feedback
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import CLIENT, registered
 

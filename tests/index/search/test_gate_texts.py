@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.queries.gate_texts import EXAMPLE, capability_of, gate_of
-from bilateral.index.queries.search_filters import Capability, Gate, Payment, Side
+from bilateral.query.search.filters import Capability, Gate, Payment, Side
+from bilateral.query.search.gate_texts import EXAMPLE, capability_of, gate_of
 
 ALICE, BOB = f"0x{'11' * 20}", f"0x{'22' * 20}"
 

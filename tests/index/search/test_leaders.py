@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.queries.pages import InvalidCursorError
-from bilateral.index.queries.search_filters import Side
-from bilateral.index.queries.search_leaders import leaderboard
+from bilateral.query.pages import InvalidCursorError
+from bilateral.query.search.filters import Side
+from bilateral.query.search.leaders import leaderboard
 
 BOARDS = [("starred", Side.SERVER), ("uptime", Side.SERVER), ("", Side.CLIENT), ("", Side.VALIDATOR)]
 

@@ -10,12 +10,12 @@ from sqlalchemy import delete, select
 
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
-from bilateral.index.files import schema as files
-from bilateral.index.queries.search import search_agents
-from bilateral.index.queries.search_filters import AgentSearch, Gate, Payment
-from bilateral.index.search import schema
 from bilateral.index.search.filling import fill
-from bilateral.index.store import ChainStore
+from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.tables import files
+from bilateral.index.tables import search as schema
+from bilateral.query.search.agents import search_agents
+from bilateral.query.search.filters import AgentSearch, Gate, Payment
 from tests.index.conftest import CHAIN_ID
 from tests.index.files.conftest import CLIENT, OWNER, feedback_given, registered, registration, uri_updated
 from tests.index.files.test_refreshing import HOUR, Versioned

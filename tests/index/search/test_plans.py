@@ -7,12 +7,12 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import event, func, select, update
 
-from bilateral.index.queries import search_plans
-from bilateral.index.queries.search import search_agents
-from bilateral.index.queries.search_filters import AgentSearch, Gate, Order
-from bilateral.index.queries.search_leaders import leaderboard
-from bilateral.index.queries.search_words import Matcher, Term
-from bilateral.index.search.schema import agent_file
+from bilateral.index.tables.search import agent_file
+from bilateral.query.search import plans as search_plans
+from bilateral.query.search.agents import search_agents
+from bilateral.query.search.filters import AgentSearch, Gate, Order
+from bilateral.query.search.leaders import leaderboard
+from bilateral.query.search.words import Matcher, Term
 
 OTHER = 7_777
 """A chain without agents."""

@@ -8,9 +8,11 @@ import pytest
 from sqlalchemy import select
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.index.queries.pages import InvalidCursorError
-from bilateral.index.queries.search import search_agents
-from bilateral.index.queries.search_filters import (
+from bilateral.index.search.words import MAX_WORD, MAX_WORDS, trigrams, words_of
+from bilateral.index.tables.schema import agent
+from bilateral.query.pages import InvalidCursorError
+from bilateral.query.search.agents import search_agents
+from bilateral.query.search.filters import (
     MAX_GATES,
     MAX_LISTED,
     MAX_QUERY_WORDS,
@@ -22,8 +24,6 @@ from bilateral.index.queries.search_filters import (
     Payment,
     Side,
 )
-from bilateral.index.schema import agent
-from bilateral.index.search.words import MAX_WORD, MAX_WORDS, trigrams, words_of
 
 HOSTILE = {
     "FTS5 syntax": 'market" OR name_words : "a" NEAR(b c, 2) AND NOT d*',

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import event
 
-from bilateral.index.queries import search_plans
-from bilateral.index.queries.search import search_agents
-from bilateral.index.queries.search_filters import AgentSearch, Gate, Side
+from bilateral.query.search import plans as search_plans
+from bilateral.query.search.agents import search_agents
+from bilateral.query.search.filters import AgentSearch, Gate, Side
 
 KEY = "chain_id=? AND registry=? AND agent_id=?"
 

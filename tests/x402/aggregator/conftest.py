@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from bilateral.client import Client
-from bilateral.index.database import open_database
+from bilateral.index.store.database import open_database
 from bilateral.x402.aggregator.service import Aggregator
 from bilateral.x402.aggregator.settings import AggregatorSettings, SponsoredChain
 from tests.index.conftest import fresh_postgres, postgres  # noqa: F401  # fixtures

@@ -15,7 +15,7 @@ import uvicorn
 from bilateral.api.app import create_app
 from bilateral.api.settings import ApiSettings
 from bilateral.contracts import Registry
-from bilateral.index.database import open_database
+from bilateral.index.store.database import open_database
 from bilateral.x402.aggregator.acceptance import Acceptance
 from bilateral.x402.aggregator.configuration import read_aggregator_settings
 from bilateral.x402.aggregator.queue import WorkQueue

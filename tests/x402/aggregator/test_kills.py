@@ -9,8 +9,8 @@ import time
 import httpx
 import pytest
 
-from bilateral.index.database import open_database
-from bilateral.index.sponsored import State
+from bilateral.index.store.database import open_database
+from bilateral.index.tables.aggregator import State
 from bilateral.x402.aggregator.records import Filter
 from bilateral.x402.aggregator.service import Aggregator
 from tests.x402.aggregator.process import POINTS, running, work_until_killed, write_settings

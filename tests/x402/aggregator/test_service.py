@@ -8,7 +8,7 @@ import pytest
 from eth_utils import keccak
 
 from bilateral.documents import FeedbackFile
-from bilateral.index.sponsored import State
+from bilateral.index.tables.aggregator import State
 from bilateral.x402.aggregator.records import Filter
 from bilateral.x402.aggregator.refusals import Code, FeedbackRefusedError
 from bilateral.x402.aggregator.service import Aggregator

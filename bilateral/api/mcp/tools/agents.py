@@ -11,16 +11,16 @@ from bilateral.api.mcp.lookups import READS, AgentText, Cursor, Limit, Tag, key_
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
 from bilateral.api.texts import require_storable
 from bilateral.identifiers import checksummed
-from bilateral.index.queries.agents import Agent
-from bilateral.index.queries.feedback import Feedback, FeedbackFilter, feedback_of
-from bilateral.index.queries.pages import Page
-from bilateral.index.queries.ratings import Direction, Rating, Side, ratings_of
+from bilateral.query.agents import Agent
+from bilateral.query.feedback import Feedback, FeedbackFilter, feedback_of
+from bilateral.query.pages import Page
+from bilateral.query.ratings import Direction, Rating, Side, ratings_of
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from sqlalchemy import Connection
 
-    from bilateral.index.readers import Reader
+    from bilateral.query.readers import Reader
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:

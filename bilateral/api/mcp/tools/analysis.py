@@ -13,14 +13,14 @@ from bilateral.api.routes.analysis import ExplainedAccount
 from bilateral.api.routes.analysis import explain_account as explanation
 from bilateral.identifiers import checksummed
 from bilateral.index.errors import NotIndexedError
-from bilateral.index.queries.registries import read_registries
-from bilateral.index.queries.trusted import TrustedClients, trusted_clients
+from bilateral.query.registries import read_registries
+from bilateral.query.trusted import TrustedClients, trusted_clients
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from sqlalchemy import Connection
 
-    from bilateral.index.readers import Reader
+    from bilateral.query.readers import Reader
 
 
 def add_tools(server: MCPServer[Any], reader: Reader) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
     from sqlalchemy import Connection
 
-    from bilateral.index.readers import Reader
+    from bilateral.query.readers import Reader
 
 _Text = Annotated[str, Field(max_length=200)]
 _Block = Annotated[int | None, Field(ge=0, lt=2**63, description="As the earlier answer has it, to repeat it.")]

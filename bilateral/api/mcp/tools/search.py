@@ -10,18 +10,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bilateral.api.mcp.lookups import READS, Cursor, Limit, tool_errors
 from bilateral.api.mcp.untrusted import Untrusted, untrusted
-from bilateral.index.queries.gate_texts import capability_of, entry_of
-from bilateral.index.queries.pages import Page
-from bilateral.index.queries.registries import read_registries
-from bilateral.index.queries.search import FoundAgent
-from bilateral.index.queries.search import search_agents as find_agents
-from bilateral.index.queries.search_filters import MAX_GATES, MAX_LISTED, AgentSearch, Gate, Order, Payment, Side
+from bilateral.query.pages import Page
+from bilateral.query.registries import read_registries
+from bilateral.query.search.agents import FoundAgent
+from bilateral.query.search.agents import search_agents as find_agents
+from bilateral.query.search.filters import MAX_GATES, MAX_LISTED, AgentSearch, Gate, Order, Payment, Side
+from bilateral.query.search.gate_texts import capability_of, entry_of
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
     from sqlalchemy import Connection
 
-    from bilateral.index.readers import Reader
+    from bilateral.query.readers import Reader
 
 _Text = Annotated[str, Field(max_length=200)]
 _Number = Annotated[Decimal | None, Field(allow_inf_nan=False, max_digits=60)]

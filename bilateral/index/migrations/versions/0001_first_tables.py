@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import op
 
-from bilateral.index import schema
+from bilateral.index.tables import schema
 
 revision = "0001"
 down_revision = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import op
 
-from bilateral.index.files import schema
+from bilateral.index.tables import files as schema
 
 revision = "0002"
 down_revision = "0001"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import inspect
 
-from bilateral.index import schema
+from bilateral.index.tables import schema
 
 revision = "0003"
 down_revision = "0002"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import insert, inspect, select, true
 
-from bilateral.index import schema as events
-from bilateral.index.files import schema
+from bilateral.index.tables import files as schema
+from bilateral.index.tables import schema as events
 
 revision = "0004"
 down_revision = "0003"

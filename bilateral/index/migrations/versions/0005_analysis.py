@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import op
 
-from bilateral.index.analysis import schema
+from bilateral.index.tables import analysis as schema
 
 revision = "0005"
 down_revision = "0004"

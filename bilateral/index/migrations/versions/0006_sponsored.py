@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import op
 
-from bilateral.index import sponsored
+from bilateral.index.tables import aggregator as sponsored
 
 revision = "0006"
 down_revision = "0005"

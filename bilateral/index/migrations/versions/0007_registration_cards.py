@@ -8,10 +8,10 @@ from alembic import op
 from sqlalchemy import insert, select
 
 from bilateral.events import Approval, MetadataSet
-from bilateral.index.files import schema as files
 from bilateral.index.files.reading import read_content
-from bilateral.index.files.schema import Kind
-from bilateral.index.schema import EVENT_TABLES
+from bilateral.index.tables import files
+from bilateral.index.tables.files import Kind
+from bilateral.index.tables.schema import EVENT_TABLES
 
 revision = "0007"
 down_revision = "0006"

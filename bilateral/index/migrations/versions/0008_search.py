@@ -5,9 +5,9 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import inspect
 
-from bilateral.index import schema as events
-from bilateral.index.search import schema
 from bilateral.index.search.filling import fill
+from bilateral.index.tables import schema as events
+from bilateral.index.tables import search as schema
 
 revision = "0008"
 down_revision = "0007"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import op
 
-from bilateral.index.payments import schema
+from bilateral.index.tables import payments as schema
 
 revision = "0009"
 down_revision = "0008"

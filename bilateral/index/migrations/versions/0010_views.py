@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import op
 
-from bilateral.index.views import replace_views
+from bilateral.index.tables.views import replace_views
 
 revision = "0010"
 down_revision = "0009"

@@ -7,7 +7,7 @@ from typing import Final
 from alembic import op
 from sqlalchemy import inspect
 
-from bilateral.index import schema
+from bilateral.index.tables import schema
 
 revision = "0011"
 down_revision = "0010"

@@ -7,9 +7,9 @@ from sqlalchemy import select
 
 from bilateral.contracts import Registry
 from bilateral.events import EVENTS
-from bilateral.index import schema
-from bilateral.index.partitions import create_partitions
-from bilateral.index.payments.schema import PAYMENT_BY_SELLER, buyer_anchor, buyer_reply, buyer_state
+from bilateral.index.tables import schema
+from bilateral.index.tables.partitions import create_partitions
+from bilateral.index.tables.payments import PAYMENT_BY_SELLER, buyer_anchor, buyer_reply, buyer_state
 
 revision = "0012"
 down_revision = "0011"

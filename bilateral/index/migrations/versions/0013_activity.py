@@ -5,8 +5,9 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import select
 
-from bilateral.index import activity, schema
-from bilateral.index.rows import rows_of
+from bilateral.index.derive import activity
+from bilateral.index.store.rows import rows_of
+from bilateral.index.tables import schema
 
 revision = "0013"
 down_revision = "0012"

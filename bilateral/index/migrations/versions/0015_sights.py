@@ -5,8 +5,7 @@ from __future__ import annotations
 from alembic import op
 from sqlalchemy import inspect
 
-from bilateral.index.analysis import schema as analysis
-from bilateral.index.payments import schema as payments
+from bilateral.index.tables import analysis, payments
 
 revision = "0015"
 down_revision = "0014"

@@ -6,8 +6,7 @@ from alembic import op
 from sqlalchemy import inspect
 
 from bilateral.events import ResponseAppended
-from bilateral.index import schema
-from bilateral.index.payments import schema as payments
+from bilateral.index.tables import payments, schema
 
 revision = "0016"
 down_revision = "0015"

@@ -6,7 +6,7 @@ from typing import Final
 
 from alembic import op
 
-from bilateral.index import schema
+from bilateral.index.tables import schema
 
 revision = "0017"
 down_revision = "0016"

@@ -11,8 +11,8 @@ from alembic import op
 from sqlalchemy import func, select, union_all, update
 
 from bilateral.events import AgentRegistered, AgentUpdated
-from bilateral.index.files.schema import file_scan
-from bilateral.index.schema import EVENT_TABLES, agent
+from bilateral.index.tables.files import file_scan
+from bilateral.index.tables.schema import EVENT_TABLES, agent
 
 revision = "0018"
 down_revision = "0017"

@@ -11,8 +11,8 @@ from alembic import op
 from sqlalchemy import exists, func, select, update
 
 from bilateral.events import AgentUpdated
-from bilateral.index.files.schema import file_reference, file_scan
-from bilateral.index.schema import EVENT_TABLES
+from bilateral.index.tables.files import file_reference, file_scan
+from bilateral.index.tables.schema import EVENT_TABLES
 
 revision = "0019"
 down_revision = "0018"

@@ -7,8 +7,7 @@ from typing import Final
 from alembic import op
 from sqlalchemy import inspect
 
-from bilateral.index.files import schema as files
-from bilateral.index.search import schema as search
+from bilateral.index.tables import files, search
 
 revision = "0021"
 down_revision = "0020"

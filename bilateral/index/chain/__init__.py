@@ -1,0 +1,1 @@
+"""Read blocks and logs of a chain from its endpoints, checked."""

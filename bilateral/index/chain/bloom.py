@@ -1,0 +1,81 @@
+"""The filter of a block's header that tells which addresses and topics its logs may have (Yellow Paper, 4.3.1)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from eth_utils.crypto import keccak
+
+from bilateral.contracts import Registry, selectors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.index.chain.logs import BlockLogs
+
+BLOOM_BYTES: Final = 256
+_BITS: Final = 2047
+_SPARSE_BITS: Final = _BITS // 8
+"""Set bits up to which a filter says much: an eighth of them announces one foreign topic in 500."""
+
+_EVERYBODYS: Final = frozenset({"Transfer", "Approval", "ApprovalForAll", "MetadataUpdate"})
+"""Events of other tokens too: nearly every block's filter announces them."""
+
+
+@lru_cache(maxsize=256)
+def _mask(item: bytes) -> int:
+    """Return the three bits that an address or topic sets."""
+    digest = keccak(item)
+    mask = 0
+    for at in (0, 2, 4):
+        mask |= 1 << (int.from_bytes(digest[at : at + 2]) & _BITS)
+    return mask
+
+
+class Announcements:
+    """The logs of some registries that filters announce.
+
+    Args:
+        registries: The registry at each address, in checksum form.
+    """
+
+    def __init__(self, registries: Mapping[str, Registry]) -> None:
+        """See the class."""
+        self._items = [
+            (
+                address,
+                _mask(bytes.fromhex(address[2:])),
+                [
+                    ("0x" + topic.hex(), _mask(topic))
+                    for topic, entry in selectors(registry, "event").items()
+                    if entry["name"] not in _EVERYBODYS
+                ],
+            )
+            for address, registry in registries.items()
+        ]
+
+    def are_missing(self, bloom: bytes | None, logs: BlockLogs | None, *, is_thorough: bool) -> bool:
+        """Check whether a block's filter announces logs that an endpoint did not give.
+
+        The filter may announce logs that do not exist, but never hides one. So True asks for a second look.
+
+        Args:
+            bloom: The filter, 256 bytes; None or one of another length announces nothing.
+            logs: The logs that the endpoint gave for the block; None for none.
+            is_thorough: True to look for topics also in a filter that is so full that it announces many by chance.
+        """
+        if bloom is None or len(bloom) != BLOOM_BYTES:
+            return False
+        bits = int.from_bytes(bloom)
+        asks_topics = is_thorough or bits.bit_count() <= _SPARSE_BITS
+        addresses = logs.addresses() if logs else ()
+        given = {topic.lower() for entry in logs.entries for topic in entry.topics[:1]} if logs else set()
+        for address, mask, topics in self._items:
+            if bits & mask != mask:
+                continue
+            if address not in addresses:
+                return True
+            if asks_topics and any(bits & of == of and topic not in given for topic, of in topics):
+                return True
+        return False

@@ -1,0 +1,271 @@
+"""Rows of the tables of events, straight from logs.
+
+Most logs are plain: their text is UTF-8 without NUL, and their data are the ABI encoding of their event. For these,
+functions are made from the ABI. They take a third of the time of objects for log and event, and decline every log that
+is not plain. `bilateral.events` decodes what they decline: it knows every reason, and is their oracle in tests.
+"""
+
+from __future__ import annotations
+
+import struct
+from binascii import unhexlify
+from collections import defaultdict
+from dataclasses import fields
+from functools import cache, lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from sqlalchemy import Text
+
+from bilateral.contracts import Registry, selectors
+from bilateral.events import EVENTS, Event, UndecodedLog, decode_logs
+from bilateral.identifiers import checksummed
+from bilateral.index.chain.logs import address_of, hash_of
+from bilateral.index.store.rows import Row
+from bilateral.index.store.text import is_exact, storable
+from bilateral.index.tables import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from sqlalchemy import Table
+
+    from bilateral.index.chain.logs import BlockLogs, LogEntry
+    from bilateral.logs import RawLog
+
+    Reader: TypeAlias = Callable[[Sequence[str], str], Row]
+    """Returns the values of an event's columns from the log's topics and its data, or raises one of `_DECLINED`."""
+
+    _Plan: TypeAlias = tuple[str, Mapping[str, tuple[Callable[[Row], None], Reader]]]
+
+EventRows: TypeAlias = "Mapping[Table, Sequence[Row]]"
+"""Rows of tables of events by table, each table's in the order of the chain."""
+
+_DECLINED: Final = (ValueError, struct.error)
+_WORD: Final = 32
+
+
+class Extraction:
+    """Makes rows of the logs of one chain.
+
+    Args:
+        chain_id: The chain.
+        registries: The registry at each address, in checksum form.
+    """
+
+    def __init__(self, chain_id: int, registries: Mapping[str, Registry]) -> None:
+        """See the class."""
+        self._chain_id = chain_id
+        self._registries = registries
+
+    def rows(self, blocks: Iterable[BlockLogs]) -> dict[Table, list[Row]]:
+        """Return a row for each log.
+
+        Args:
+            blocks: Blocks in the order of the chain; their times are known.
+        """
+        chain_id = self._chain_id
+        found: dict[Table, list[Row]] = defaultdict(list)
+        plans: dict[str, _Plan] = {}
+        for block in blocks:
+            number, hash_, time, transaction = block.number, block.hash, block.time, ""
+            for index, entry in zip(block.indices, block.entries, strict=True):
+                if entry.transactionHash != transaction:
+                    transaction = entry.transactionHash
+                    transaction_hash = hash_of(transaction)
+                address, topics = entry.address, entry.topics
+                if address not in plans:
+                    plans[address] = self._plan(address, found)
+                registry, readers = plans[address]
+                try:
+                    add, read = readers[topics[0]]
+                    values = read(topics, entry.data)
+                except (KeyError, IndexError, *_DECLINED):
+                    table, values = self._read_carefully(entry)
+                    add = found[table].append
+                add((chain_id, number, index, hash_, time, transaction_hash, registry, *values))
+        return {table: rows for table, rows in found.items() if rows}
+
+    def _plan(self, address: str, found: Mapping[Table, list[Row]]) -> _Plan:
+        """Return a registry's address in checksum form; by first topic what adds a row, and what reads its values."""
+        registry = address_of(address)
+        readers = _readers(self._registries[registry])
+        return registry, {topic: (found[table].append, read) for topic, (table, read) in readers.items()}
+
+    def _read_carefully(self, entry: LogEntry) -> tuple[Table, Row]:
+        """Return the table of a log that is not plain, and the values of its columns."""
+        log = entry.raw()
+        (event,) = decode_logs(self._registries, [log])
+        return careful_values(log, event)
+
+
+def careful_values(log: RawLog, event: Event | UndecodedLog) -> tuple[Table, Row]:
+    """Return the table of a log, and the values of its columns behind those of its place.
+
+    Args:
+        log: The log.
+        event: Its event, or the reason why it is not decoded.
+    """
+    if isinstance(event, UndecodedLog):
+        return schema.undecodable_log, (b"".join(log.topics), log.data, event.problem)
+    values_of, texts = _COLUMNS[type(event)]
+    row = list(values_of(event))
+    if not texts:
+        return schema.EVENT_TABLES[type(event)], tuple(row)
+    raw = None
+    for at in texts:
+        raw = raw if is_exact(row[at]) else log.data
+        row[at] = storable(row[at])
+    return schema.EVENT_TABLES[type(event)], (*row, raw)
+
+
+def _columns_of(kind: type[Event]) -> tuple[Callable[[Event], Row], tuple[int, ...]]:
+    """Return what reads an event's values, and the positions of its texts."""
+    names = [field.name for field in fields(kind)][1:]
+    table = schema.EVENT_TABLES[kind]
+    texts = tuple(at for at, name in enumerate(names) if isinstance(table.c[name].type, Text))
+    if len(names) == 1:
+        (name,) = names
+        return lambda event: (getattr(event, name),), texts
+    return attrgetter(*names), texts
+
+
+_COLUMNS: Final = {kind: _columns_of(kind) for kind in schema.EVENT_TABLES}
+
+
+@cache
+def _readers(registry: Registry) -> Mapping[str, tuple[Table, Reader]]:
+    """Return the table and the reader of each event of a registry, by first topic."""
+    types = {event.abi_name: event for event in EVENTS[registry]}
+    return {
+        "0x" + topic.hex(): (schema.EVENT_TABLES[types[entry["name"]]], _reader(entry))
+        for topic, entry in selectors(registry, "event").items()
+        if entry["name"] in types
+    }
+
+
+# The words of a log are unpacked at once: those that are whole as 32 bytes, the others as zeros and a number behind
+# them. All zeros are compared at once. A text or bytes have their position there, and are read from behind the words.
+_WHOLE: Final = {
+    "uint256": "number(w{0})",
+    "bytes32": "w{0}",
+    "address": "address(w{0})",
+    "int128": "signed(w{0})",
+}
+_PARTS: Final = {
+    "uint64": ("24sQ", 24, "w{0}"),
+    "uint24": ("28sL", 28, "below(w{0}, 1 << 24)"),
+    "uint16": ("30sH", 30, "w{0}"),
+    "int8": ("31sB", 31, "below(w{0}, 1 << 7)"),
+    "uint8": ("31sB", 31, "w{0}"),
+    "bool": ("31sB", 31, "truth(w{0})"),
+    "string": ("24sQ", 24, "tail{0}"),
+    "bytes": ("24sQ", 24, "tail{0}"),
+}
+_TAIL: Final = """
+    start = w{0} + {behind}
+    end = start + number(raw[start - 32 : start])
+    padded = end + (start - end) % 32
+    if w{0} < {head} or padded > len(raw) or raw[end:padded] != ZEROS[padded - end]:
+        raise ValueError
+    tail{0} = raw[start:end]"""
+_TEXT: Final = """.decode()
+    if NUL in tail{0}:
+        raise ValueError"""
+
+
+def _reader(entry: Mapping[str, Any]) -> Reader:
+    """Make the function that reads the plain logs of an event.
+
+    Args:
+        entry: The event in the ABI.
+    """
+    source = _source_of_reader(entry)
+    namespace: dict[str, Any] = dict(_NAMES)
+    exec(source, namespace)  # noqa: S102  # the source is made of the types in our own ABIs
+    reader: Reader = namespace["read"]
+    return reader
+
+
+def _source_of_reader(entry: Mapping[str, Any]) -> str:
+    """Return the source of the function that reads the plain logs of an event."""
+    words, zeros, tails = [], [], []
+    values: dict[int, str] = {}
+    indexed = [at for at, part in enumerate(entry["inputs"]) if part["indexed"]]
+    plain = [at for at, part in enumerate(entry["inputs"]) if not part["indexed"]]
+    behind, head = _WORD * (len(indexed) + 1), _WORD * len(plain)
+    layout = ""
+    for at in (*indexed, *plain):
+        kind = entry["inputs"][at]["type"]
+        kind = "bytes32" if at in indexed and kind in ("string", "bytes") else kind
+        words.append(f"w{at}")
+        if kind in _WHOLE:
+            layout += "32s"
+            values[at] = _WHOLE[kind].format(at)
+            continue
+        part_layout, length, values[at] = _PARTS[kind][0], _PARTS[kind][1], _PARTS[kind][2].format(at)
+        layout += part_layout
+        words.insert(-1, f"z{at}")
+        zeros.append((f"z{at}", length))
+        if kind in ("string", "bytes"):
+            tails.append((_TAIL + _TEXT * (kind == "string")).format(at, behind=behind, head=head))
+    topics = "".join(f", t{number}" for number in range(len(indexed)))
+    joined = " + ".join([*(f"t{number}[2:]" for number in range(len(indexed))), "data[2:]"])
+    has_text = any(part["type"] == "string" for part in entry["inputs"])
+    lines = [
+        f"unpack = Struct('>{layout}').unpack_from",
+        "def read(topics, data):",
+        f"    _{topics}, = topics",
+        "    if data[:2] != '0x':",
+        "        raise ValueError",
+        f"    raw = unhexlify({joined})",
+        f"    {', '.join(words)}, = unpack(raw)",
+    ]
+    if zeros:
+        lines += [f"    if {' + '.join(name for name, _ in zeros)} != {bytes(sum(it for _, it in zeros))!r}:"]
+        lines += ["        raise ValueError"]
+    results = [values[at] for at in sorted(values)] + (["None"] if has_text else [])
+    return "\n".join([*lines, *tails, f"    return ({', '.join(results)},)"])
+
+
+def _truth(number: int) -> bool:
+    """Return the truth value that a number stands for."""
+    if number > 1:
+        raise ValueError
+    return bool(number)
+
+
+def _below(number: int, limit: int) -> int:
+    """Return a number below a limit. Negative ones are left to the strict decoder."""
+    if number >= limit:
+        raise ValueError
+    return number
+
+
+@lru_cache(maxsize=1 << 16)  # a checksum costs more than all else, and few addresses give most events
+def _address(word: bytes) -> str:
+    """Return the address in a word."""
+    if any(word[:12]):
+        raise ValueError
+    return checksummed("0x" + word[12:].hex())
+
+
+def _signed(word: bytes) -> int:
+    """Return the number of 128 bits in a word."""
+    number = int.from_bytes(word, signed=True)
+    if not -(1 << 127) <= number < 1 << 127:
+        raise ValueError
+    return number
+
+
+_NAMES: Final = {
+    "NUL": "\0",
+    "Struct": struct.Struct,
+    "ZEROS": [bytes(length) for length in range(_WORD)],
+    "address": _address,
+    "below": _below,
+    "number": int.from_bytes,
+    "signed": _signed,
+    "truth": _truth,
+    "unhexlify": unhexlify,
+}

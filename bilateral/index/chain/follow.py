@@ -1,0 +1,275 @@
+"""Follow one chain: notice reorganisations, and store blocks and remove them, step by step."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import DBAPIError
+
+from bilateral.errors import (
+    MalformedNodeAnswerError,
+)
+from bilateral.index.chain.pending_batches import Arrivals
+from bilateral.index.chain.reading import ENDPOINT_FAILURES, Reader
+from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
+from bilateral.index.finality import Finality
+from bilateral.index.interpreter import tuned_interpreter
+from bilateral.index.store.chain_store import Block, ChainStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bilateral.contracts import Registry
+    from bilateral.index.chain.pool import Pool
+    from bilateral.index.chain.source import Source
+
+_MOST_CHANGES: Final = 3
+
+ENOUGH_LOGS: Final = 50_000
+_ENOUGH_BYTES: Final = 40 * 1024**2
+"""Logs, and bytes that their data takes in memory, that one transaction stores far from the head."""
+
+_MOST_SECONDS: Final = 2.0
+"""Seconds of reading after which logs are stored, however few they are."""
+
+
+class Outcome(StrEnum):
+    """The outcome of one step."""
+
+    ADVANCED = "advanced"
+    """Blocks were added."""
+
+    ROLLED_BACK = "rolled_back"
+    """Blocks of a former branch were removed."""
+
+    WAITED = "waited"
+    """Nothing is new."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step, for progress and logs.
+
+    Attributes:
+        outcome: Its outcome.
+        block: The cursor after it.
+        head: The head of the chain, as far as it is known.
+        events: The number of logs that were stored, or removed.
+        endpoint: The host of the endpoint that was used.
+        depth: The number of removed blocks.
+    """
+
+    outcome: Outcome
+    block: int
+    head: int
+    events: int
+    endpoint: str
+    depth: int = 0
+
+
+class Follower:
+    """Follows one chain, one step after the other.
+
+    Args:
+        store: The chain's rows.
+        pool: The chain's endpoints.
+        registries: The registry at each address, in checksum form.
+        first_block: The first block to index.
+        enough: The logs after which a transaction ends. SQLite lets one transaction write at a time, so writers that
+            share a process share the usual number: otherwise some would wait for too long.
+        trusts_reorganisation: True to remove finalized blocks on the word of one endpoint.
+    """
+
+    def __init__(  # noqa: PLR0913  # two have defaults
+        self,
+        store: ChainStore,
+        pool: Pool,
+        registries: Mapping[str, Registry],
+        first_block: int,
+        *,
+        enough: int = ENOUGH_LOGS,
+        trusts_reorganisation: bool = False,
+    ) -> None:
+        """See the class."""
+        self._store = store
+        self._finality = Finality(store, is_trusting=trusts_reorganisation)
+        self._pool = pool
+        self._reader = Reader(pool, registries)
+        self._first_block = first_block
+        self._enough = enough
+
+    def step(self) -> Step:
+        """Take one step: store the next blocks, or remove those that a reorganisation replaced.
+
+        An endpoint that fails or contradicts itself is benched, and the step is tried with the next one.
+
+        Returns:
+            The step.
+
+        Raises:
+            NoEndpointError: No endpoint is usable now; try again later.
+            FirstBlockAheadError: The chain does not reach the first block; try again later.
+        """
+        changes = 0
+        while True:
+            self._pool.compare_heads()
+            source = self._pool.choose()
+            try:
+                with tuned_interpreter():
+                    step = self._step(source)
+            except CursorMovedError:
+                continue  # another worker was faster: go on from its cursor
+            except ChainChangedError as problem:
+                changes += 1
+                if changes >= _MOST_CHANGES:
+                    self._pool.bench(source, problem)
+            except ENDPOINT_FAILURES as problem:
+                self._pool.bench(source, problem)
+            else:
+                self._pool.succeeded(source)
+                return step
+
+    def _step(self, source: Source) -> Step:
+        """Take one step with one endpoint."""
+        cursor = self._store.cursor()  # before the head, which another worker may have passed meanwhile
+        head = self._pool.head(source)
+        cursor = cursor or self._begin(source, head)
+        if not self._is_canonical(source, cursor, head):
+            self._confirm_reorganization(source, cursor, head)
+            return self._roll_back(source, cursor, head)
+        if cursor.number >= head:
+            self._store.head_notes.take(cursor, head)
+            return Step(Outcome.WAITED, cursor.number, head, 0, source.name)
+        try:
+            return self._advance(source, cursor, head)
+        except ENDPOINT_FAILURES:
+            self._store.head_notes.take(cursor, head)
+            raise
+
+    def _advance(self, source: Source, cursor: Block, head: int) -> Step:
+        """Read ranges of blocks, and store them by one transaction, so that each page that changes is written once.
+
+        A range that cannot be read does not lose those before it, unless a reorganisation replaced them too. Batches
+        whose transaction fails do not wait any more, so it is not tried again.
+        """
+        until, end, events = time.monotonic() + _MOST_SECONDS, cursor, 0
+        waiting = Arrivals(self._store, cursor)
+        try:
+            while end.number < head and time.monotonic() < until and not self._is_enough(waiting):
+                for batch in self._reader.read(source, end, head):
+                    if self._is_enough(waiting):
+                        events += waiting.store()
+                        waiting = Arrivals(self._store, end)
+                    waiting.add(batch)
+                    end = batch.end
+            if waiting:
+                events += waiting.store()
+        except Exception as problem:
+            may_be_replaced = isinstance(problem, ChainChangedError)
+            if waiting and (not may_be_replaced or self._is_canonical(source, end, head)):
+                with suppress(CursorMovedError, DBAPIError):  # the next step meets it again; the first failure counts
+                    waiting.store()
+            raise
+        finally:
+            waiting.drop()
+        return Step(Outcome.ADVANCED, end.number, head, events, source.name)
+
+    def _is_enough(self, waiting: Arrivals) -> bool:
+        """Return True if batches are enough for one transaction."""
+        return waiting.count >= self._enough or waiting.size >= _ENOUGH_BYTES
+
+    def _begin(self, source: Source, head: int) -> Block:
+        """Set the cursor before the first block, and return it.
+
+        Raises:
+            FirstBlockAheadError: The chain does not have that block yet.
+        """
+        if head < self._first_block - 1:
+            raise FirstBlockAheadError(self._pool.chain_id, self._first_block, head)
+        before = self._before_first(source)
+        self._reader.start(source, before, head)  # the node answers while PostgreSQL makes the chain's tables
+        self._store.begin(before)
+        return before
+
+    def _roll_back(self, source: Source, cursor: Block, head: int) -> Step:
+        """Remove the blocks that are not in the chain any more.
+
+        Raises:
+            FinalizedBlockError: Some are finalized, and no second endpoint lacks them.
+        """
+        self._pool.require_chain(source)
+        target = self._fork(source, cursor, head)
+        self._finality.require_agreement(source, cursor, target)
+        self._store.roll_back(cursor, target)
+        return Step(Outcome.ROLLED_BACK, target.number, head, 0, source.name, cursor.number - target.number)
+
+    def _confirm_reorganization(self, source: Source, cursor: Block, head: int) -> None:
+        """Ask another endpoint before blocks are removed.
+
+        Raises:
+            EndpointLiesError: The other one still has the cursor's block, and is not behind.
+        """
+        other = self._pool.second(source)
+        if other is source:
+            return
+        try:
+            has_more = self._pool.head(other) >= max(head, cursor.number)
+            header = other.header(cursor.number) if has_more else None
+        except ENDPOINT_FAILURES as problem:
+            self._pool.bench(other, problem)
+            return
+        if header is not None and header.block.hash == cursor.hash:
+            raise EndpointLiesError(
+                source.name, f"with head {head} it lacks block {cursor.number} as {other.name} has it"
+            )
+
+    def _is_canonical(self, source: Source, block: Block, head: int) -> bool:
+        """Check that the chain still holds a block.
+
+        Raises:
+            EndpointLiesError: The endpoint has the block, though its head is before it.
+        """
+        if block.number < 0:
+            return True
+        header = source.header(block.number)
+        if header is None or header.block.hash != block.hash:
+            return False
+        if block.number > head:
+            said = f"its head moved back to {head}, and it still has block {block.number}"
+            raise EndpointLiesError(source.name, said)
+        return True
+
+    def _fork(self, source: Source, cursor: Block, head: int) -> Block:
+        """Return the latest block with a known hash that is still in the chain; without one, that before the first."""
+        known = self._store.checkpoints(cursor.number)
+
+        gone, step = -1, 1  # known[gone] is not in the chain; blocks before a canonical one are canonical too
+        while (at := min(gone + step, len(known) - 1)) > gone:
+            if self._is_canonical(source, known[at], head):
+                break
+            gone, step = at, 2 * step
+        else:
+            return self._before_first(source)
+        kept = at
+        while kept - gone > 1:
+            middle = (kept + gone) // 2
+            gone, kept = (gone, middle) if self._is_canonical(source, known[middle], head) else (middle, kept)
+        header = source.header(known[kept].number) if known[kept].number >= 0 else None
+        return known[kept] if header is None else header.block
+
+    def _before_first(self, source: Source) -> Block:
+        """Return the block before the first one to index, as the chain has it now.
+
+        Raises:
+            MalformedNodeAnswerError: The chain has become shorter than that.
+        """
+        if self._first_block == 0:
+            return Block(-1, bytes(32), 0)
+        header = source.header(self._first_block - 1)
+        if header is None:
+            raise MalformedNodeAnswerError(f"{source.name} lacks block {self._first_block - 1}")
+        return header.block

@@ -1,0 +1,226 @@
+"""The endpoints of one chain: one is in use, the others stand by, and one that fails or lies waits on the bench."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from bilateral.errors import NodeError, WrongChainError
+from bilateral.index.chain.head_comparison import LONGEST_LAG, NO_ANSWER, HeadComparison
+from bilateral.index.chain.prefetch import Ahead
+from bilateral.index.errors import EndpointLagsError, EndpointLiesError, EndpointRefusesError, NoEndpointError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bilateral.index.chain.source import Source
+
+_BENCH_SECONDS: Final = (1.0, 5.0, 30.0, 120.0, 600.0)
+_LIAR_SECONDS: Final = 3600.0
+_FINALIZED_EVERY: Final = 30.0
+
+
+@dataclass
+class _Place:
+    """One endpoint, and how it has behaved.
+
+    Attributes:
+        source: The chain as it shows it.
+        failures: Failures since it last did well.
+        lies: The number of times that it contradicted itself or others.
+        until: The monotonic time until which it waits on the bench.
+        problem: Its last problem.
+        is_final: True if that is a refusal for good.
+        head: The last head that it told.
+        is_checked: True if its chain id was checked.
+        lags: True if it lagged behind another one when it was last compared.
+    """
+
+    source: Source
+    failures: int = 0
+    lies: int = 0
+    until: float = 0.0
+    problem: str = ""
+    is_final: bool = False
+    head: int = -1
+    is_checked: bool = False
+    lags: bool = False
+
+
+@dataclass
+class Pool:
+    """The endpoints of one chain.
+
+    Args:
+        chain_id: The chain.
+        sources: The endpoints, the preferred one first.
+        report: Called with an endpoint's host and its problem when it is benched.
+    """
+
+    chain_id: int
+    sources: Sequence[Source]
+    report: Callable[[str, str], None] = lambda *_: None
+    _places: list[_Place] = field(init=False)
+    _finalized: tuple[float, int | None] = (float("-inf"), None)
+    _heads: HeadComparison = field(init=False)
+    _comparison: Ahead[dict[Source, Exception]] = field(default_factory=Ahead)
+    _compared: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Give every endpoint its place."""
+        self._places = [_Place(source) for source in self.sources]
+        self._heads = HeadComparison(time.monotonic)
+        self._compared = time.monotonic()
+
+    def choose(self) -> Source:
+        """Return the endpoint to use: the first that is not benched and is of the right chain.
+
+        Raises:
+            NoEndpointError: All are benched.
+            WrongChainError: Every endpoint is of another chain.
+        """
+        now = time.monotonic()
+        for place in self._places:
+            if place.until <= now and self._is_of_chain(place) and self._keeps_up(place):
+                return place.source
+        problems = "; ".join(f"{it.source.name}: {it.problem}" for it in self._places)
+        raise NoEndpointError(self.chain_id, problems, is_final=all(it.is_final for it in self._places))
+
+    def usable(self) -> list[Source]:
+        """Return the endpoints that are not benched and are of the right chain, the preferred one first."""
+        now = time.monotonic()
+        return [it.source for it in self._places if it.until <= now and self._is_of_chain(it)]
+
+    def second(self, source: Source, last: int = -1) -> Source:
+        """Return another endpoint for a second look, one that lost no logs if possible; the same if there is none.
+
+        Args:
+            source: The endpoint.
+            last: A block that the other one must have: one that lags would seem to leave out its logs.
+        """
+        now = time.monotonic()
+        others = [it for it in self._places if it.source is not source and it.until <= now and self._is_of_chain(it)]
+        others.sort(key=lambda it: it.source.loses_logs)
+        return next((it.source for it in others if self._reaches(it, last)), source)
+
+    def bench(self, source: Source, problem: Exception) -> None:
+        """Keep an endpoint from being used for a while, longer each time.
+
+        Args:
+            source: The endpoint.
+            problem: Its problem. One that lies again waits for an hour, if another one is usable. One that asks to be
+                left alone for some time is.
+        """
+        place, now = self._place(source), time.monotonic()
+        seconds = _BENCH_SECONDS[min(place.failures, len(_BENCH_SECONDS) - 1)]
+        if isinstance(problem, EndpointLiesError):
+            place.lies += 1
+            if place.lies > 1 and any(it is not place and it.until <= now for it in self._places):
+                seconds = _LIAR_SECONDS
+        if isinstance(problem, NodeError | EndpointRefusesError):
+            seconds = max(seconds, problem.wait_seconds or 0)
+        place.failures += 1
+        place.problem = str(problem)
+        place.is_final = isinstance(problem, EndpointRefusesError) and problem.is_final
+        place.until = now + seconds
+        self.report(source.name, place.problem)
+
+    def compare_heads(self) -> None:
+        """Bench the endpoints that lag behind others. Called at every step, it looks twice a minute, in a thread."""
+        if self._comparison.is_done:
+            self._bench_all(self._comparison.take(None))
+        now = time.monotonic()
+        if now - max(self._compared, self._heads.asked) >= LONGEST_LAG and not self._comparison.is_under_way:
+            self._compared = now
+            usable = self.usable()
+            if len(usable) > 1:
+                self._comparison.start(None, lambda: self._heads.problems(usable))
+
+    def compare_heads_now(self) -> int:
+        """Bench the endpoints that lag behind others, as at what seems to be the end of the chain.
+
+        Returns:
+            The number of endpoints that were benched.
+        """
+        self._bench_all(self._comparison.take(None))
+        usable = self.usable()
+        return self._bench_all(self._heads.problems(usable) if len(usable) > 1 else None)
+
+    def head(self, source: Source) -> int:
+        """Return the head that an endpoint tells, and remember it."""
+        place = self._place(source)
+        place.head = source.head()
+        return place.head
+
+    def succeeded(self, source: Source) -> None:
+        """Take note that a step with an endpoint went well."""
+        self._place(source).failures = 0
+
+    def require_chain(self, source: Source) -> None:
+        """Check an endpoint's chain id again.
+
+        Raises:
+            EndpointLiesError: It shows another chain than before.
+        """
+        chain_id = source.chain_id()
+        if chain_id != self.chain_id:
+            self._place(source).is_checked = False
+            raise EndpointLiesError(source.name, f"it shows chain {chain_id} instead of {self.chain_id}")
+
+    def finalized(self, source: Source) -> int | None:
+        """Return the number of the last finalized block; None if the endpoint does not say. Asked twice a minute."""
+        asked, known = self._finalized
+        if time.monotonic() - asked < _FINALIZED_EVERY:
+            return known
+        try:
+            header = source.header("finalized")
+        except Exception:  # noqa: BLE001  # many nodes do not know the tag: it only informs
+            header = None
+        self._finalized = time.monotonic(), None if header is None else header.block.number
+        return self._finalized[1]
+
+    def _place(self, source: Source) -> _Place:
+        """Return the place of an endpoint."""
+        return next(it for it in self._places if it.source is source)
+
+    def _reaches(self, place: _Place, block: int) -> bool:
+        """Check that an endpoint has told a head that is not before a block; ask it anew if it has not."""
+        if place.head >= block:
+            return True
+        try:
+            return self.head(place.source) >= block
+        except NO_ANSWER as problem:
+            self.bench(place.source, problem)
+            return False
+
+    def _bench_all(self, problems: Mapping[Source, Exception] | None) -> int:
+        """Bench endpoints for their problems, and return their number."""
+        for source, problem in (problems or {}).items():
+            self._place(source).lags = isinstance(problem, EndpointLagsError)
+            self.bench(source, problem)
+        return len(problems or {})
+
+    def _keeps_up(self, place: _Place) -> bool:
+        """Compare an endpoint that lagged with the others, before it is used again."""
+        if not place.lags:
+            return True
+        problem = self._heads.problems(self.usable()).get(place.source)
+        place.lags = isinstance(problem, EndpointLagsError)
+        if problem is not None:
+            self.bench(place.source, problem)
+        return problem is None
+
+    def _is_of_chain(self, place: _Place) -> bool:
+        """Check an endpoint's chain id, once."""
+        if place.is_checked:
+            return True
+        try:
+            chain_id = place.source.chain_id()
+            if chain_id != self.chain_id:
+                raise WrongChainError(self.chain_id, chain_id)  # noqa: TRY301
+        except Exception as problem:  # noqa: BLE001  # whatever is wrong with it, the next one may do
+            self.bench(place.source, problem)
+            return False
+        place.is_checked = True
+        return True

@@ -1,0 +1,1 @@
+"""Derived tables, computed from rows of events: agents, summaries and activity."""

@@ -1,0 +1,107 @@
+"""Sights: the states in which the index saw files, each with the block that it had reached by then.
+
+A file can change without a trace on the chain. So that an answer about an earlier block can be given again, each change
+of a file's state is kept beside the block at which the index stood. Contents are not kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, case, exists, func, insert, literal_column, or_, select, update
+
+from bilateral.index.store.cursor_locks import hold_cursors, number_sights
+from bilateral.index.tables import files as schema
+from bilateral.index.tables.files import State
+from bilateral.index.tables.schema import chain
+from bilateral.index.tables.unindexed import unindexed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from sqlalchemy import Connection
+
+_AT_ONCE: Final = 500
+_STATE: Final = ("state", "content_hash", "integrity", "reason")
+_COLUMNS: Final = ("chain_id", "file_id", "seen_block", *_STATE)
+
+
+def note_sights(connection: Connection, file_ids: Collection[bytes]) -> None:
+    """Note the states of files, and of the domains' files that belong to them, where they changed.
+
+    Args:
+        connection: The connection, in the transaction that stores the files and their references. It is about to end.
+        file_ids: The files.
+    """
+    wanted, is_held = sorted(file_ids), False
+    for start in range(0, len(wanted), _AT_ONCE):
+        part = wanted[start : start + _AT_ONCE]
+        named, known = schema.registration_domain, schema.file
+        domains = (
+            select(named.c.file_id)
+            .join(known, known.c.content_hash == named.c.content_hash)
+            .where(known.c.file_id.in_(part))
+        )
+        ids = {*part, *(bytes(it) for it in connection.execute(domains).scalars())}
+        changes = _changes(sorted(ids))
+        if connection.execute(changes.limit(1)).first() is None:
+            continue  # most refreshes find what is known: they need not wait for each other
+        if not is_held:
+            number_sights(connection)
+            hold_cursors(connection)
+            is_held = True
+        connection.execute(insert(schema.file_sight).from_select(_COLUMNS, changes))
+
+
+def move_sights(connection: Connection, chain_id: int, block: int) -> None:
+    """Bring the sights at removed blocks back to the block after the last one that stays.
+
+    The index saw the files, after all, but an answer at the last block that stays did not know them.
+
+    Args:
+        connection: The connection, in the transaction of a rollback. It owns the cursor (`own_cursor`).
+        chain_id: The chain.
+        block: The last block that stays.
+    """
+    table = schema.file_sight
+    later = (table.c.chain_id == chain_id) & (table.c.seen_block > block)
+    connection.execute(update(table).where(later).values(seen_block=block + 1))
+
+
+def _changes(file_ids: Collection[bytes]) -> Any:
+    """Return the statement that selects the states of files which differ from their last sights, for their chains."""
+    seen, table, all_ = schema.file_sight, schema.file, schema.file_sight.alias("all_sights")
+    last = (
+        select(func.max(all_.c.sight_id))
+        .where(all_.c.file_id == table.c.file_id, all_.c.chain_id == chain.c.chain_id)
+        .correlate(table, chain)
+        .scalar_subquery()
+    )
+    is_same = exists().where(
+        seen.c.sight_id == last, *(seen.c[name].is_not_distinct_from(table.c[name]) for name in _STATE)
+    )
+    return (
+        select(chain.c.chain_id, table.c.file_id, chain.c.block_number, *(table.c[name] for name in _STATE))
+        .select_from(table)
+        .join(chain, literal_column("1") == literal_column("1"))
+        .where(table.c.file_id.in_(file_ids), table.c.state != State.WAITING, _is_of_chain(), ~is_same)
+        .order_by(table.c.file_id, chain.c.chain_id)
+    )
+
+
+def _is_of_chain() -> Any:
+    """Return the condition that an event of the chain names the file, or the registration file that leads to it."""
+    table, named, domain = schema.file, schema.file_reference, schema.registration_domain
+    parent = schema.file.alias("parent")
+    # By the chain alone, SQLite would read all of its references for each file.
+    directly = exists().where(named.c.file_id == table.c.file_id, unindexed(named.c.chain_id) == chain.c.chain_id)
+    other = schema.file_reference.alias("other")
+    by_domain = exists().where(
+        and_(
+            domain.c.file_id == table.c.file_id,
+            parent.c.content_hash == domain.c.content_hash,
+            other.c.file_id == parent.c.file_id,
+            unindexed(other.c.chain_id) == chain.c.chain_id,
+        )
+    )
+    return or_(directly, case((table.c.kind == schema.Kind.DOMAIN, by_domain), else_=literal_column("false")))

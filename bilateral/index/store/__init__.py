@@ -1,0 +1,1 @@
+"""Store rows of events: the database, bulk writes, locks, history and rollback."""

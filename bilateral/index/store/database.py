@@ -1,0 +1,279 @@
+"""The database of the index: SQLite embedded in the process, or PostgreSQL."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+import platformdirs
+from sqlalchemy import create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from bilateral.errors import InvalidArgumentError
+from bilateral.index.errors import DatabaseUnavailableError
+from bilateral.index.store.revisions import require_current_revision, stored_revision
+from bilateral.index.tables import schema
+from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import URL, Connection, Engine
+
+_BUSY_SECONDS: Final = 30
+
+_TRANSIENT: Final = ("40001", "40P01")
+"""PostgreSQL's codes for a failure to serialise, and for a deadlock."""
+
+_PROBLEMS: Final = {
+    ("database is locked", "lock timeout", "canceling statement due to lock"): "another program has locked the "
+    "database for too long: end it, or name another --database. Nothing is lost; the index goes on where it was.",
+    (
+        "disk is full",
+        "disk I/O error",
+        "No space left",
+        "could not extend file",
+    ): "the disk of the database is full, or "
+    "does not work: free some space, and start again. Nothing is lost; the index goes on where it was.",
+    ("readonly database", "read-only", "permission denied"): "the database may only be read: change the permissions "
+    "of the file or the user, or name another --database.",
+    ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
+    "database of an index, or make a new one.",
+    ("unable to open",): "the database file cannot be opened, as a folder cannot: change its permissions, or name "
+    "another --database.",
+    ("not a database", "malformed"): "the database file is damaged, or of another program: restore it, or name "
+    "another --database.",
+    ("connection", "server closed", "terminating"): "the server of the database does not answer: start it, or correct "
+    "--database. Nothing is lost; the index goes on where it was.",
+}
+"""The sentences for the drivers' errors, by the words that these use."""
+
+_CACHE_KIB: Final = 64 * 1024
+_PAGE_BYTES: Final = 4 * 1024
+"""The page size of a new file. The accounts of a rollback, or of one block, are spread over pages: it writes each."""
+
+_LOG_BYTES: Final = 256 * 1024**2
+"""The size of the write-ahead log at which it moves into the database: a page that changes often moves once."""
+
+
+def default_url() -> str:
+    """Return the URL of the default database: an SQLite file in the user's data folder."""
+    folder = Path(platformdirs.user_data_dir("bilateral"))
+    return f"sqlite:///{folder / 'index.sqlite'}"
+
+
+def open_database(url: str | None = None, *, creates: bool = True) -> Engine:
+    """Open the database of an index, and create its tables if it has none.
+
+    Args:
+        url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`; the default database if left out.
+        creates: False to refuse a database that does not exist, or has no tables.
+
+    Returns:
+        The engine.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none and `creates` is False.
+        NewerSchemaError: A newer version of this package made the tables.
+        DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
+    """
+    engine = connect_engine(url, creates=creates)
+    with snapshot(engine) as connection:  # it waits for nobody who writes
+        revision = stored_revision(connection)
+    if revision is None and creates:
+        from bilateral.index.migrate import upgrade_within  # noqa: PLC0415  # slow, and for new databases only
+
+        with engine.begin() as connection:
+            upgrade_within(connection)
+        return engine
+    require_current_revision(revision)
+    return engine
+
+
+def upgrade(url: str | None = None) -> tuple[str | None, str]:
+    """Bring the tables to the version that this package knows.
+
+    Args:
+        url: The SQLAlchemy URL of the database; the default database if left out.
+
+    Returns:
+        The version before, None for an empty database, and the version now.
+
+    Raises:
+        NewerSchemaError: A newer version of this package made the tables.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+    from bilateral.index.migrate import upgrade_within  # noqa: PLC0415  # slow to import
+
+    engine = connect_engine(url)
+    with engine.begin() as connection:
+        before = upgrade_within(connection)
+    engine.dispose()
+    return before, schema.REVISION
+
+
+def connect_engine(url: str | None = None, *, creates: bool = True) -> Engine:
+    """Open a database, whatever its tables are.
+
+    Args:
+        url: See `open_database`.
+        creates: False to refuse a database that does not exist.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        DatabaseUnavailableError: The database cannot be opened, or does not exist and `creates` is False.
+    """
+    parsed = parsed_url(url)
+    if not creates:
+        require_file(parsed)
+    try:
+        if creates and (path := _file_of(parsed)) is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(parsed)
+        if engine.dialect.name == "sqlite":
+            _prepare_sqlite(engine, _BUSY_SECONDS if "timeout" not in parsed.query else None)
+        else:
+            _prepare_postgresql(engine)
+        engine.connect().close()
+    except OSError as problem:
+        raise DatabaseUnavailableError(f"the database cannot be opened: {problem}: name another --database") from None
+    except DBAPIError as problem:
+        raise unavailable(problem) from None
+    return engine
+
+
+def parsed_url(url: str | None) -> URL:
+    """Parse the URL of a database, and name its driver.
+
+    Args:
+        url: See `open_database`.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+    """
+    try:
+        parsed = make_url(url or default_url())
+    except ArgumentError:
+        raise InvalidArgumentError("the database is not a URL, such as sqlite:///index.sqlite") from None
+    backend = parsed.get_backend_name()
+    if backend not in ("postgresql", "sqlite"):
+        raise InvalidArgumentError(f"the database is sqlite or postgresql, not {backend}")
+    return parsed.set(drivername="postgresql+psycopg") if backend == "postgresql" else parsed
+
+
+def require_file(url: URL) -> None:
+    """Refuse a database of SQLite whose file does not exist: the driver would make an empty one.
+
+    Args:
+        url: The URL.
+
+    Raises:
+        DatabaseUnavailableError: The file does not exist.
+    """
+    path = _file_of(url)
+    if path is not None and not path.exists():
+        named = quoted(str(path))
+        raise DatabaseUnavailableError(f"the database {named} does not exist: bilateral index run makes it")
+
+
+def _file_of(url: URL) -> Path | None:
+    """Return the file of a database; None on PostgreSQL and in memory. SQLite takes a URI, too (`?uri=true`)."""
+    name = url.database or ""
+    if url.get_backend_name() != "sqlite" or url.query.get("mode") == "memory":
+        return None
+    is_uri = name.startswith("file:") and "uri" in url.query
+    path = unquote(urlsplit(name).path) if is_uri else name
+    return None if path in ("", ":memory:") else Path(path)
+
+
+def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
+    """Return the error that says in one line what is wrong with the database, and what to do.
+
+    Args:
+        problem: The driver's error, as SQLAlchemy wraps it. Its transaction was rolled back.
+    """
+    said = " ".join(str(problem.orig).split())
+    for words, sentence in _PROBLEMS.items():
+        if any(word in said for word in words):
+            return DatabaseUnavailableError(f"{sentence} (the database says: {said})")
+    return DatabaseUnavailableError(f"the database cannot be used: {said}")
+
+
+def is_transient(problem: DBAPIError) -> bool:
+    """Return True if PostgreSQL undid a transaction only because of another one at the same time: try again."""
+    return getattr(problem.orig, "sqlstate", None) in _TRANSIENT
+
+
+@contextmanager
+def named_database_errors() -> Iterator[None]:
+    """Turn the errors of database drivers into one of this package.
+
+    Raises:
+        DatabaseUnavailableError: The database is locked, full or read-only, or its server does not answer.
+    """
+    try:
+        yield
+    except DBAPIError as problem:
+        raise unavailable(problem) from None
+
+
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """Open a connection that reads one state of the database, whatever is written meanwhile.
+
+    Args:
+        engine: The database.
+
+    Yields:
+        The connection, for reads that belong together.
+    """
+    options: dict[str, Any] = {"bilateral_reader": True}
+    if engine.dialect.name == "postgresql":
+        options["isolation_level"] = "REPEATABLE READ"
+    with engine.connect().execution_options(**options) as connection:
+        yield connection
+
+
+def _prepare_postgresql(engine: Engine) -> None:
+    """Wait as long for another program's lock as on SQLite, if neither URL nor server names a time."""
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _: Any) -> None:
+        limited = f"set_config('lock_timeout', '{_BUSY_SECONDS}s', false)"
+        connection.execute(f"SELECT {limited} WHERE current_setting('lock_timeout') = '0'")
+        connection.commit()
+
+
+def _prepare_sqlite(engine: Engine, busy_seconds: int | None) -> None:
+    """Let readers go on while one connection writes, and let SQLAlchemy decide where transactions begin.
+
+    Args:
+        engine: The database.
+        busy_seconds: The seconds to wait for another program's lock; None if the URL says it (`?timeout=`).
+    """
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, _: Any) -> None:
+        connection.isolation_level = None
+        for pragma in (
+            f"page_size = {_PAGE_BYTES}",  # before the journal's mode, which would fix it
+            "journal_mode = WAL",
+            "synchronous = NORMAL",
+            *(() if busy_seconds is None else (f"busy_timeout = {busy_seconds * 1000}",)),
+            f"cache_size = -{_CACHE_KIB}",
+            f"journal_size_limit = {_LOG_BYTES}",
+            "temp_store = MEMORY",
+            "foreign_keys = ON",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        (size,) = connection.execute("PRAGMA page_size").fetchone()  # a file keeps the size that it was made with
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // size}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A transaction that begins by reading could not become a writer while another one writes.
+        is_reader = connection.get_execution_options().get("bilateral_reader", False)
+        connection.exec_driver_sql("BEGIN" if is_reader else "BEGIN IMMEDIATE")

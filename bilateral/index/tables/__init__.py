@@ -1,0 +1,1 @@
+"""The tables of the index: schemas, column types, views and partitions."""

@@ -1,0 +1,133 @@
+"""The tables of searches. `docs/search.md` is their dictionary; their statements are those of migration 0008."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy.types import TypeDecorator
+
+from bilateral.index.search.words import MAX_WORD
+from bilateral.index.tables import files
+from bilateral.index.tables.columns import ADDRESS, WideInteger, agent_columns, log_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Dialect
+    from sqlalchemy.types import TypeEngine
+
+metadata: Final = MetaData()
+
+
+class Words(TypeDecorator[list[str]]):
+    """A set of words: `tsvector` on PostgreSQL; on SQLite text with spaces between, which FTS5 indexes."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Choose the column's type."""
+        return dialect.type_descriptor(TSVECTOR() if dialect.name == "postgresql" else Text())
+
+    def process_bind_param(self, value: Sequence[str] | None, dialect: Dialect) -> str | None:
+        """Convert words for the database. They hold letters and digits only, so nothing in them needs an escape."""
+        if value is None:
+            return None
+        return " ".join(f"'{word}'" for word in value) if dialect.name == "postgresql" else " ".join(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> list[str] | None:  # noqa: ARG002
+        """Convert a value of the database to words."""
+        return None if value is None else [word.strip("'") for word in value.split()]
+
+
+registration_words: Final = Table(
+    "registration_words",
+    metadata,
+    Column("document_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column(
+        "content_hash",
+        LargeBinary(32),
+        ForeignKey(files.file_content.c.content_hash, ondelete="CASCADE"),
+        nullable=False,
+        unique=True,
+    ),
+    Column("name_words", Words, nullable=False),
+    Column("words", Words, nullable=False),
+)
+Index("registration_words_by_word", registration_words.c.words, postgresql_using="gin").ddl_if(dialect="postgresql")
+Index("registration_words_by_name", registration_words.c.name_words, postgresql_using="gin").ddl_if(
+    dialect="postgresql"
+)
+
+known_word: Final = Table(
+    "known_word",
+    metadata,
+    Column("word", String(MAX_WORD), primary_key=True),
+    Column("trigrams", Integer, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+word_trigram: Final = Table(
+    "word_trigram",
+    metadata,
+    Column("trigram", String(3), nullable=False),
+    Column("word", String(MAX_WORD), nullable=False),
+    PrimaryKeyConstraint("trigram", "word"),
+    sqlite_with_rowid=False,
+)
+
+agent_file: Final = Table(
+    "agent_file",
+    metadata,
+    *agent_columns("identity_registry"),
+    Column("file_id", LargeBinary(32), nullable=False),
+    PrimaryKeyConstraint("chain_id", "identity_registry", "agent_id"),
+    sqlite_with_rowid=False,
+)
+Index("agent_file_by_file", agent_file.c.file_id, postgresql_include=["chain_id", "identity_registry", "agent_id"])
+
+payment_claim: Final = Table(
+    "payment_claim",
+    metadata,
+    *log_columns(),
+    Column("registry", ADDRESS, nullable=False),
+    Column("agent_id", WideInteger, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("account", ADDRESS, nullable=False),
+    Column("share", BigInteger, nullable=False),
+    Column("units", BigInteger, nullable=False),
+    Column("payer", ADDRESS),
+    Column("payee", ADDRESS),
+    Column("is_bound", Boolean, nullable=False),
+    Column("file_id", LargeBinary(32), nullable=False),
+    PrimaryKeyConstraint("chain_id", "block_number", "log_index"),
+)
+Index("payment_claim_by_agent", *(payment_claim.c[it] for it in ("chain_id", "tag", "registry", "agent_id")))
+Index("payment_claim_by_file", payment_claim.c.file_id)
+
+SQLITE_STATEMENTS: Final = (
+    # The tokenizer splits at signs of ASCII only, and words hold none: FTS5 sees the words of `words_of`.
+    """CREATE VIRTUAL TABLE agent_words USING fts5(name_words, words, content='registration_words',
+       content_rowid='document_id', tokenize='ascii', detail='column', columnsize=0, prefix='2 3')""",
+    """CREATE TRIGGER registration_words_inserted AFTER INSERT ON registration_words BEGIN
+       INSERT INTO agent_words(rowid, name_words, words) VALUES (new.document_id, new.name_words, new.words); END""",
+    """CREATE TRIGGER registration_words_deleted AFTER DELETE ON registration_words BEGIN
+       INSERT INTO agent_words(agent_words, rowid, name_words, words)
+       VALUES ('delete', old.document_id, old.name_words, old.words); END""",
+)
+"""The full-text index of SQLite, and the triggers that keep it equal to its table within each statement."""

@@ -1,0 +1,45 @@
+"""The views of an index. A migration replaces them when their text changes."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import ProgrammingError
+
+from bilateral.index.tables import files, schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
+VIEWS: Final[Mapping[str, str]] = {**schema.VIEWS, **files.VIEWS}
+"""All views, by name."""
+
+
+def fingerprint() -> str:
+    """Return a hash of the text of all views. The last migration that replaces them holds it."""
+    text = "\n".join(f"{name}: {' '.join(query.split())}" for name, query in VIEWS.items())
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def replace_views(connection: Connection) -> None:
+    """Give all views the text that this package has.
+
+    PostgreSQL keeps the privileges of a view, and the views of others on it, unless its columns change.
+
+    Args:
+        connection: The database, in a transaction.
+    """
+    for name, query in VIEWS.items():
+        if connection.dialect.name == "postgresql":
+            try:
+                with connection.begin_nested():
+                    connection.exec_driver_sql(f'CREATE OR REPLACE VIEW "{name}" AS {query}')
+            except ProgrammingError:  # the columns differ
+                pass
+            else:
+                continue
+        connection.exec_driver_sql(f'DROP VIEW IF EXISTS "{name}"')
+        connection.exec_driver_sql(f'CREATE VIEW "{name}" AS {query}')

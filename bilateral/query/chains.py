@@ -1,0 +1,72 @@
+"""The progress of the indexed chains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from bilateral.index.tables import schema
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class ChainProgress:
+    """The progress of one chain.
+
+    Attributes:
+        chain_id: The chain.
+        first_block: The first indexed block.
+        block: The last indexed block: answers are of this block.
+        block_hash: Its hash.
+        block_time: Its time, Unix seconds.
+        head: The head of the chain when the index last looked.
+        lag: The blocks between the two.
+        finalized: The last finalized block, if the node says.
+        updated_at: The time of the last look, Unix seconds.
+        reorganizations: The number of reorganisations that removed blocks.
+    """
+
+    chain_id: int
+    first_block: int
+    block: int
+    block_hash: str
+    block_time: int
+    head: int
+    lag: int
+    finalized: int | None
+    updated_at: int
+    reorganizations: int
+
+
+def chains(connection: Connection) -> tuple[ChainProgress, ...]:
+    """Return the progress of every chain, by chain id.
+
+    Args:
+        connection: The database.
+    """
+    table = schema.chain
+    rows = connection.execute(
+        select(
+            *(table.c[name] for name in ("chain_id", "first_block", "block_number", "block_hash", "block_time")),
+            *(table.c[name] for name in ("head_number", "finalized_number", "updated_at", "reorganizations")),
+        ).order_by(table.c.chain_id)
+    )
+    return tuple(
+        ChainProgress(
+            chain_id,
+            first,
+            block,
+            f"0x{hash_.hex()}",
+            block_time,
+            head,
+            max(0, head - block),
+            finalized,
+            updated,
+            reorgs,
+        )
+        for chain_id, first, block, hash_, block_time, head, finalized, updated, reorgs in rows
+    )

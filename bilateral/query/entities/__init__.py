@@ -1,0 +1,1 @@
+"""Entities of the GraphQL schema as JSON, on both engines."""

@@ -1,0 +1,42 @@
+"""Filters on lists: all of some entries must be there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import distinct, exists, func, select
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement, FromClause
+
+    from bilateral.query.entities.dialects import EntityDialect
+
+
+def has_all(
+    dialect: EntityDialect,
+    rows: FromClause,
+    value: ColumnElement[Any],
+    entries: Sequence[str],
+    *conditions: ColumnElement[bool],
+    folded: bool = False,
+) -> ColumnElement[bool]:
+    """Return true if each of some entries is the value of a row.
+
+    Args:
+        dialect: The engine.
+        rows: The rows.
+        value: The value of a row.
+        entries: The entries.
+        conditions: The conditions of the rows. Other tables that they name are of the statement around it.
+        folded: True if upper and lower case are the same.
+    """
+    wanted = sorted({it.lower() for it in entries} if folded else set(entries))
+    if folded:
+        value = dialect.lower(value, "".join(wanted))
+    if len(wanted) == 1:
+        return exists().where(*conditions, value == wanted[0]).select_from(rows).correlate_except(rows)
+    # One query counts all entries: an engine would plan a query for each of them.
+    found = select(func.count(distinct(value))).where(*conditions, value.in_(wanted)).select_from(rows)
+    return found.correlate_except(rows).scalar_subquery() == len(wanted)

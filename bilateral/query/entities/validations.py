@@ -1,0 +1,169 @@
+"""Rows of the entities of validation registries, and of the deployments themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from sqlalchemy import (
+    BigInteger,
+    Integer,
+    LargeBinary,
+    Text,
+    case,
+    cast,
+    column,
+    exists,
+    func,
+    literal,
+    select,
+    table,
+)
+
+from bilateral.events import Registered
+from bilateral.index.tables import schema
+from bilateral.index.tables.columns import ADDRESS, HASH, WideInteger
+from bilateral.query.entities.agents import AgentRows
+from bilateral.query.entities.rows import Rows
+from bilateral.query.entities.values import Address, Blob, Id, String, Value, Whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, FromClause
+
+    from bilateral.query.entities.rows import Scope
+
+    Condition = ColumnElement[bool]
+
+_VALIDATION = table(
+    "validation",
+    column("chain_id", BigInteger),
+    column("registry", ADDRESS),
+    column("request_hash", HASH),
+    column("agent_id", WideInteger),
+    column("validator_address", ADDRESS),
+    column("request_uri", Text),
+    column("requested_block", BigInteger),
+    column("requested_at", BigInteger),
+    column("response", Integer),
+    column("response_uri", Text),
+    column("response_hash", LargeBinary),
+    column("tag", Text),
+    column("answered_block", BigInteger),
+    column("answered_at", BigInteger),
+)
+
+
+class ValidationRows(Rows):
+    """The rows of `Validation`: the requests of agents that are registered, with their last answer."""
+
+    entity: ClassVar = "Validation"
+
+    def __init__(self, scope: Scope) -> None:
+        """See the class."""
+        super().__init__(scope)
+        self.source = self.request = request = _VALIDATION.alias()
+        agents = AgentRows(scope).of(request)
+        self.conditions = [
+            scope.of("validation", request.c.chain_id, request.c.registry),
+            exists().where(*agents.conditions).correlate(request),
+        ]
+        self.key = (request.c.chain_id, request.c.registry, request.c.request_hash)
+        self.block = func.coalesce(request.c.answered_block, request.c.requested_block)
+
+    def of(self, rows: FromClause) -> ValidationRows:
+        """Keep the validations of the agent of a row."""
+        self.parents["agent"] = lambda: AgentRows(self.scope).of(rows)
+        registry = self.scope.registry("validation", rows.c.chain_id)
+        self.conditions += [self.request.c.chain_id == rows.c.chain_id, self.request.c.registry == registry]
+        self.conditions += [self.request.c.agent_id == rows.c.agent_id]
+        return self
+
+    @property
+    def fields(self) -> Mapping[str, Callable[[], Value]]:
+        """See `Rows.fields`."""
+        it, dialect = self.request.c, self.scope.dialect
+        status = case((it.answered_block.is_(None), "PENDING"), else_="COMPLETED")
+        return {
+            "id": lambda: Id(dialect.hexadecimal(it.request_hash), self._find),
+            "validatorAddress": lambda: Address(it.validator_address),
+            "requestUri": lambda: String(it.request_uri),
+            "requestHash": lambda: Blob(it.request_hash),
+            "response": lambda: Whole(it.response, is_nullable=True, is_text=False),
+            "responseUri": lambda: String(it.response_uri, is_nullable=True),
+            "responseHash": lambda: Blob(it.response_hash, is_nullable=True),
+            "tag": lambda: String(it.tag, is_nullable=True),
+            "status": lambda: String(status),
+            "createdAt": lambda: Whole(it.requested_at),
+            "updatedAt": lambda: Whole(func.coalesce(it.answered_at, it.requested_at)),
+        }
+
+    @property
+    def links(self) -> Mapping[str, Callable[[], Rows]]:
+        """See `Rows.links`."""
+        return {"agent": lambda: AgentRows(self.scope).of(self.request)}
+
+    def _find(self, ids: Sequence[str]) -> Condition:
+        """Return the condition that the request has one of some hashes."""
+        hashes = []
+        for text in ids:
+            try:
+                raw = bytes.fromhex(text.removeprefix("0x"))
+            except ValueError:
+                continue
+            if text == f"0x{raw.hex()}":
+                hashes.append(raw)
+        return self.request.c.request_hash.in_(hashes)
+
+
+class ProtocolRows(Rows):
+    """The rows of `Protocol`: the chains, each with its registries."""
+
+    entity: ClassVar = "Protocol"
+
+    def __init__(self, scope: Scope) -> None:
+        """See the class."""
+        super().__init__(scope)
+        self.source = self.chain = chain = schema.chain.alias()
+        self.conditions = [chain.c.chain_id.in_([it.chain_id for it in scope.chains])]
+        self.key = (chain.c.chain_id,)
+        self.block = chain.c.block_number
+
+    def of(self, rows: FromClause) -> ProtocolRows:
+        """Keep the chain of a row."""
+        self.conditions += [self.chain.c.chain_id == rows.c.chain_id]
+        return self
+
+    @property
+    def fields(self) -> Mapping[str, Callable[[], Value]]:
+        """See `Rows.fields`."""
+        it = self.chain.c
+        identifier = cast(it.chain_id, Text)
+        return {
+            "id": lambda: Id(identifier),
+            "chainId": lambda: Whole(it.chain_id),
+            "name": lambda: String(literal("eip155:", Text) + identifier),
+            "identityRegistry": lambda: Address(self._address("identity")),
+            "reputationRegistry": lambda: Address(self._address("reputation")),
+            "validationRegistry": lambda: Address(self._address("validation")),
+            "createdAt": lambda: Whole(self._created_at()),
+            "updatedAt": lambda: Whole(it.block_time),
+        }
+
+    def _address(self, kind: str) -> ColumnElement[str]:
+        """Return the address of a registry of the chain; the zero address without one."""
+        zero = "0x" + "00" * 20
+        found = [(self.chain.c.chain_id == it.chain_id, getattr(it, kind) or zero) for it in self.scope.chains]
+        return case(*found, else_=zero) if found else literal(zero)
+
+    def _created_at(self) -> ColumnElement[int]:
+        """Return the time of the chain's first registration; 0 before it."""
+        events = schema.EVENT_TABLES[Registered].alias()
+        first = (
+            select(events.c.block_time)
+            .where(events.c.chain_id == self.chain.c.chain_id)
+            .order_by(events.c.block_number)
+            .limit(1)
+            .correlate(self.chain)
+        )
+        return func.coalesce(first.scalar_subquery(), 0)

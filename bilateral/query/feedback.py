@@ -1,0 +1,397 @@
+"""Feedback on agents, open and authorised, and the responses to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import BigInteger, Boolean, and_, bindparam, column, select, table, tuple_
+
+from bilateral.events import NewFeedback, ResponseAppended
+from bilateral.index.tables import files, schema
+from bilateral.query.pages import Page, decode_cursor, encode_cursor, newest_page, page_of, require_limit
+from bilateral.query.prepared import Prepared
+from bilateral.query.values import Exact, Wide, exact, hexadecimal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Row, Select
+
+    from bilateral.query.registries import AgentKey
+
+_GIVEN: Final = schema.EVENT_TABLES[NewFeedback]
+_RESPONSE: Final = schema.EVENT_TABLES[ResponseAppended]
+
+VIEW: Final = table(
+    "feedback",
+    *(column(it.name, it.type) for it in _GIVEN.c),
+    column("revoked_block", BigInteger),
+    column("is_revoked", Boolean),
+)
+FILE: Final = files.file
+_REFERENCE: Final = files.file_reference
+_FILE_FIELDS: Final = (
+    *("text", "comment", "mcp_tool", "mcp_prompt", "mcp_resource", "a2a_skills", "a2a_task_id"),
+    *("oasf_skills", "oasf_domains", "payment_from", "payment_to", "payment_chain_id", "payment_transaction"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """The file of a feedback. All texts are the word of a stranger.
+
+    Attributes:
+        state: `waiting`, `loaded`, `malformed` or `failed`.
+        integrity: `inline`, `cid`, `hash` or `variant` if the hash holds; None: only the server's word.
+        reason: The kind of failure, if loading failed.
+        text: The client's words.
+        comment: The client's words in older files.
+        mcp_tool: The MCP tool that was used.
+        mcp_prompt: The MCP prompt that was used.
+        mcp_resource: The MCP resource that was used.
+        a2a_skills: The A2A skills that were used, as a JSON list.
+        a2a_task_id: The A2A task.
+        oasf_skills: The OASF skills that were used, as a JSON list.
+        oasf_domains: Their domains, as a JSON list.
+        payment_from: The payer, by the file's word.
+        payment_to: The receiver of the payment.
+        payment_chain_id: The chain of the payment.
+        payment_transaction: The transaction of the payment.
+    """
+
+    state: str
+    integrity: str | None
+    reason: str | None
+    text: str | None
+    comment: str | None
+    mcp_tool: str | None
+    mcp_prompt: str | None
+    mcp_resource: str | None
+    a2a_skills: str | None
+    a2a_task_id: str | None
+    oasf_skills: str | None
+    oasf_domains: str | None
+    payment_from: str | None
+    payment_to: str | None
+    payment_chain_id: str | None
+    payment_transaction: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A client's feedback on an agent.
+
+    Attributes:
+        id: The textual id, whose index counts from 0: `8453:247:0x742d…:0`.
+        agent: The agent's short id.
+        agent_id: The id of the agent's token.
+        registry: The registry.
+        client: The client's address.
+        feedback_index: The index on chain, from 1.
+        value: The exact value.
+        tag1: The measure.
+        tag2: The qualifier.
+        endpoint: The endpoint that was used.
+        uri: The URI of the feedback file.
+        hash: The hash of that file on chain; None without one.
+        is_revoked: True if the client revoked it.
+        revoked_block: The block of the revocation.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+        file: Its file; None if it names none.
+    """
+
+    id: str
+    agent: str
+    agent_id: Wide
+    registry: str
+    client: str
+    feedback_index: Wide
+    value: Exact
+    tag1: str
+    tag2: str
+    endpoint: str
+    uri: str
+    hash: str | None
+    is_revoked: bool
+    revoked_block: int | None
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+    file: FileContent | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackFilter:
+    """The feedback to show.
+
+    Attributes:
+        tag1: The first tag; None for any.
+        tag2: The second tag; None for any.
+        client: The client; None for any.
+        include_revoked: True to show revoked feedback too.
+    """
+
+    tag1: str | None = None
+    tag2: str | None = None
+    client: str | None = None
+    include_revoked: bool = True
+
+
+_ANY: Final = FeedbackFilter()
+
+
+def _selection() -> Select[Any]:
+    """Return the statement for feedback with its file."""
+    given, read = VIEW.c, files.feedback_file
+    # The view `referenced_file` would do, but SQLite reads all of it before it joins it.
+    place = [_REFERENCE.c[name] == given[name] for name in ("chain_id", "block_number", "log_index")]
+    return select(
+        *(given[name] for name in ("chain_id", "agent_id", "registry", "client_address", "feedback_index")),
+        *(given[name] for name in ("value", "value_decimals", "tag1", "tag2", "endpoint", "feedback_uri")),
+        *(given[name] for name in ("feedback_hash", "is_revoked", "revoked_block", "block_number", "log_index")),
+        *(given.block_time, given.transaction_hash, FILE.c.state, FILE.c.integrity, FILE.c.reason),
+        *(read.c[name] for name in _FILE_FIELDS),
+    ).select_from(
+        VIEW.outerjoin(_REFERENCE, and_(*place))
+        .outerjoin(FILE, FILE.c.file_id == _REFERENCE.c.file_id)
+        .outerjoin(read, and_(read.c.content_hash == FILE.c.content_hash, FILE.c.state == files.State.LOADED))
+    )
+
+
+SELECTION: Final = _selection()
+_ORDER: Final = (VIEW.c.block_number, VIEW.c.log_index)
+
+
+def _bound(name: str, column: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that a column equals a parameter, for statements that are made once."""
+    return column == bindparam(name, type_=column.type)
+
+
+_OF_AGENT: Final = SELECTION.where(
+    _bound("chain", VIEW.c.chain_id), _bound("agent", VIEW.c.agent_id), _bound("registry", VIEW.c.registry)
+)
+_BY_ACCOUNT: Final = SELECTION.where(_bound("chain", VIEW.c.chain_id), _bound("account", VIEW.c.client_address))
+
+
+def feedback_of(
+    connection: Connection,
+    key: AgentKey,
+    wanted: FeedbackFilter = _ANY,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Feedback]:
+    """Return the feedback on an agent, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        wanted: The feedback to show.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    # One statement a registry: each ends after a page, by the index of the agent's feedback. With IN none would.
+    registries = key.reputations or key.registries
+    parameters = [{"chain": key.chain_id, "agent": key.agent_id, "registry": it} for it in registries]
+    return _page(connection, _OF_AGENT, parameters, wanted, limit, cursor, f"feedback of {key.global_id}")
+
+
+def feedback_by(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    chain_id: int,
+    client: str,
+    wanted: FeedbackFilter = _ANY,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Feedback]:
+    """Return the feedback that an account gave on a chain, the newest first.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        client: The account, in checksum form.
+        wanted: The feedback to show.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    parameters = [{"chain": chain_id, "account": client}]
+    return _page(connection, _BY_ACCOUNT, parameters, wanted, limit, cursor, f"feedback by {chain_id}:{client}")
+
+
+def _page(  # noqa: PLR0913, PLR0917  # one a filter
+    connection: Connection,
+    statement: Select[Any],
+    parameters: Sequence[dict[str, Any]],
+    wanted: FeedbackFilter,
+    limit: int,
+    cursor: str | None,
+    kind: str,
+) -> Page[Feedback]:
+    """Return a page of the feedback that a statement finds with several sets of parameters, together."""
+    require_limit(limit)
+    filters = {
+        name: value
+        for name, value in (("tag1", wanted.tag1), ("tag2", wanted.tag2), ("client", wanted.client))
+        if value is not None
+    }
+    last = {}
+    if cursor is not None:
+        last = dict(zip(("last_block", "last_index"), decode_cursor(kind, cursor, int, int), strict=True))
+    listed = _listed(statement, tuple(filters), is_first=cursor is None, include_revoked=wanted.include_revoked)
+    rows: list[tuple[Any, ...]] = []
+    for it in parameters:
+        rows += listed.all(connection, {**it, **filters, **last, "limit": limit + 1})
+    rows.sort(key=itemgetter(*_PLACE), reverse=True)
+    return page_of(
+        rows[: limit + 1], limit, feedback_of_row, lambda row: encode_cursor(kind, *(row[it] for it in _PLACE))
+    )
+
+
+_PLACE: Final = tuple([column.name for column in SELECTION.selected_columns].index(it.name) for it in _ORDER)
+"""The places of block and log index in a row of `SELECTION`."""
+
+_FILTERED: Final = {"tag1": VIEW.c.tag1, "tag2": VIEW.c.tag2, "client": VIEW.c.client_address}
+
+
+@cache
+def _listed(statement: Select[Any], filters: tuple[str, ...], *, is_first: bool, include_revoked: bool) -> Prepared:
+    """Return a statement with the conditions of some filters. There are 32 of each."""
+    query = statement.where(*(_bound(name, _FILTERED[name]) for name in filters))
+    if not include_revoked:
+        query = query.where(VIEW.c.is_revoked.is_(False))
+    if not is_first:
+        last = tuple_(*(bindparam(name, type_=BigInteger) for name in ("last_block", "last_index")))
+        query = query.where(tuple_(*_ORDER) < last)
+    return Prepared(query.order_by(*(place.desc() for place in _ORDER)).limit(bindparam("limit", type_=BigInteger)))
+
+
+def feedback(connection: Connection, key: AgentKey, client: str, feedback_index: int) -> tuple[Feedback, ...]:
+    """Return one feedback. Several registries of one identity registry may each have one.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        client: The client's address, in checksum form.
+        feedback_index: The index on chain, from 1.
+
+    Returns:
+        The feedback, the newest first.
+    """
+    given = VIEW.c
+    statement = SELECTION.where(
+        *(given.chain_id == key.chain_id, given.registry.in_(key.registries), given.agent_id == key.agent_id),
+        *(given.client_address == client, given.feedback_index == feedback_index),
+    )
+    rows = connection.execute(statement.order_by(*(it.desc() for it in _ORDER)).limit(100))
+    return tuple(feedback_of_row(row) for row in rows)
+
+
+def feedback_of_row(row: Sequence[Any]) -> Feedback:
+    """Return a row as feedback."""
+    chain_id, agent_id, registry, client, index, value, decimals, tag1, tag2, endpoint, uri, *rest = row
+    hash_, is_revoked, revoked_block, block, log_index, time, transaction, state, *content = rest
+    agent = f"{chain_id}:{agent_id}"
+    values: tuple[Any, ...] = (
+        *(_feedback_id(agent, client, index), agent, agent_id, registry, client, index),
+        *(exact(value, decimals), tag1, tag2, endpoint, uri, hexadecimal(hash_), bool(is_revoked), revoked_block),
+        *(block, log_index, time, f"0x{transaction.hex()}"),
+        None if state is None else FileContent(state, *content),
+    )
+    return Feedback(*values)
+
+
+def _feedback_id(agent: str, client: str, index: int) -> str:
+    """Return the textual id. A registry of somebody else may emit the index 0, which has none.
+
+    `FeedbackId` would check again what the tables hold: an address in checksum form, and numbers within their ranges.
+    """
+    return f"{agent}:{client}:{index - 1}" if index else f"{agent}:{client}:"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response to feedback. Anybody may respond.
+
+    Attributes:
+        feedback: The textual id of the feedback.
+        registry: The registry.
+        responder: The address that responded.
+        uri: The URI of the response.
+        hash: The hash of that file on chain; None without one.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+    """
+
+    feedback: str
+    registry: str
+    responder: str
+    uri: str
+    hash: str | None
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+def responses_of(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    key: AgentKey,
+    client: str | None = None,
+    feedback_index: int | None = None,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Response]:
+    """Return the responses to the feedback on an agent, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        client: The client whose feedback was answered; None for any.
+        feedback_index: The feedback's index on chain, from 1; None for any.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    require_limit(limit)
+    it, kind = _RESPONSE.c, f"responses of {key.global_id}"
+    statement = select(
+        *(it.client_address, it.feedback_index, it.registry, it.responder, it.response_uri, it.response_hash),
+        *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
+    ).where(it.chain_id == key.chain_id, it.registry.in_(key.registries), it.agent_id == key.agent_id)
+    if client is not None:
+        statement = statement.where(it.client_address == client)
+    if feedback_index is not None:
+        statement = statement.where(it.feedback_index == feedback_index)
+    order = (it.block_number, it.log_index)
+    agent = key.id
+
+    def convert(row: Row[*tuple[Any, ...]]) -> Response:
+        given_by, index, registry, responder, uri, hash_, block, log_index, time, transaction = row
+        return Response(
+            *(_feedback_id(agent, given_by, index), registry, responder, uri, hexadecimal(hash_)),
+            *(block, log_index, time, f"0x{transaction.hex()}"),
+        )
+
+    return newest_page(connection, statement, order, convert, kind=kind, limit=limit, cursor=cursor)

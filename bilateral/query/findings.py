@@ -1,0 +1,280 @@
+"""The stored results of trust analysis: its findings, clusters and scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import func, select
+
+from bilateral.index.tables import analysis as schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection
+
+MAX_FINDINGS: Final = 100
+MAX_MEMBERS: Final = 200
+MAX_ROWS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisRun:
+    """An analysis.
+
+    Attributes:
+        chain_id: The chain.
+        identity_registry: The identity registry whose agents were analysed.
+        block_number: The last block that it saw.
+        made_at: The time at which it was made, Unix seconds.
+        agents: The number of agents.
+        opinions: The number of feedback, ratings and validations.
+        threshold: The suspicion from which an account is flagged.
+        flagged: The number of accounts that it flags.
+        findings: The number of its findings.
+    """
+
+    chain_id: int
+    identity_registry: str
+    block_number: int
+    made_at: int
+    agents: int
+    opinions: int
+    threshold: float
+    flagged: int
+    findings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding.
+
+    Attributes:
+        id: Its name.
+        detector: The detector that made it.
+        q_value: The false discovery rate at which it holds.
+        strength: Its strength.
+        statistic: The statistic behind it.
+        sentence: The finding in words.
+        members: The number of accounts in it.
+    """
+
+    id: str
+    detector: str
+    q_value: float
+    strength: float
+    statistic: str
+    sentence: str
+    members: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An account of a finding.
+
+    Attributes:
+        account: The account.
+        part: `actor`, `beneficiary` or `subject`.
+    """
+
+    account: str
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """An event that a finding rests on.
+
+    Attributes:
+        table: The kind of the row.
+        block: Its block.
+        log_index: Its place in the block; None for a transfer of funds.
+        transaction: Its transaction; None if unknown.
+    """
+
+    table: str
+    block: int
+    log_index: int | None
+    transaction: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Accounts that seem to be under one control.
+
+    Attributes:
+        cluster: Its number.
+        accounts: The number of its accounts.
+        flagged: The number of them that are flagged.
+        suspicion: The greatest suspicion of one of them.
+    """
+
+    cluster: int
+    accounts: int
+    flagged: int
+    suspicion: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrustScore:
+    """A score without false ratings.
+
+    Attributes:
+        side: `server`, `client` or `validator`.
+        score: The score; None without opinions that count.
+        lower_bound: Its lower bound.
+        raters: The number of raters.
+        effective: The number of independent raters that these are worth.
+        status: `ok`, `thin evidence`, `contested` or `flagged`.
+    """
+
+    side: str
+    score: float | None
+    lower_bound: float | None
+    raters: int
+    effective: float
+    status: str
+
+
+def analysis_run(connection: Connection, chain_id: int, identity: str) -> AnalysisRun | None:
+    """Return the stored analysis of an identity registry; None if there is none.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+    """
+    made, marked, found = schema.analysis, schema.suspicion, schema.finding
+    row = connection.execute(
+        select(
+            *(made.c[name] for name in ("chain_id", "identity_registry", "block_number", "made_at")),
+            *(made.c[name] for name in ("agents", "opinions", "threshold")),
+        ).where(*_of(made, chain_id, identity))
+    ).first()
+    if row is None:
+        return None
+    flagged = select(func.count()).where(*_of(marked, chain_id, identity), marked.c.is_flagged.is_(True))
+    findings = select(func.count()).where(*_of(found, chain_id, identity))
+    return AnalysisRun(*row, *(connection.execute(it).scalar_one() for it in (flagged, findings)))
+
+
+def findings(
+    connection: Connection, chain_id: int, identity: str, finding_id: str | None = None
+) -> tuple[Finding, ...]:
+    """Return the findings of an analysis, the strongest first: the first 100.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        finding_id: Only this one.
+    """
+    it = schema.finding
+    wanted = [] if finding_id is None else [it.c.finding_id == finding_id]
+    return _findings(connection, chain_id, identity, wanted)
+
+
+def findings_about(
+    connection: Connection, chain_id: int, identity: str, accounts: Iterable[str]
+) -> tuple[tuple[Finding, str], ...]:
+    """Return the findings that name one of some accounts, each with the account's part in it.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        accounts: The accounts, in checksum form.
+    """
+    member = schema.finding_member
+    rows = connection.execute(
+        select(member.c.finding_id, member.c.part)
+        .where(*_of(member, chain_id, identity), member.c.account.in_(sorted(accounts)))
+        .limit(MAX_FINDINGS)
+    )
+    parts = {row.finding_id: row.part for row in rows}
+    if not parts:
+        return ()
+    wanted = [schema.finding.c.finding_id.in_(sorted(parts))]
+    return tuple((it, parts[it.id]) for it in _findings(connection, chain_id, identity, wanted))
+
+
+def members(connection: Connection, chain_id: int, identity: str, finding_id: str) -> tuple[Member, ...]:
+    """Return the accounts of a finding: the first 200."""
+    it = schema.finding_member
+    query = select(it.c.account, it.c.part).where(*_of(it, chain_id, identity), it.c.finding_id == finding_id)
+    rows = connection.execute(query.order_by(it.c.part, it.c.account).limit(MAX_MEMBERS))
+    return tuple(Member(*row) for row in rows)
+
+
+def evidence(connection: Connection, chain_id: int, identity: str, finding_id: str) -> tuple[EvidenceRow, ...]:
+    """Return the events that a finding rests on: the first 200."""
+    it = schema.finding_row
+    query = select(it.c.table_name, it.c.block_number, it.c.log_index, it.c.transaction_hash)
+    query = query.where(*_of(it, chain_id, identity), it.c.finding_id == finding_id)
+    rows = connection.execute(query.order_by(it.c.position).limit(MAX_ROWS))
+    return tuple(EvidenceRow(*row[:3], None if row[3] is None else f"0x{row[3].hex()}") for row in rows)
+
+
+def clusters(connection: Connection, chain_id: int, identity: str) -> tuple[Cluster, ...]:
+    """Return the clusters of accounts of an analysis, the most suspicious first: the first 100."""
+    it = schema.suspicion
+    flagged = func.sum(func.coalesce(it.c.is_flagged.cast(schema.analysis.c.trusted_accounts.type), 0))
+    query = (
+        select(it.c.cluster, func.count(), flagged, func.max(it.c.suspicion))
+        .where(*_of(it, chain_id, identity), it.c.cluster.is_not(None))
+        .group_by(it.c.cluster)
+        .order_by(func.max(it.c.suspicion).desc(), it.c.cluster)
+        .limit(MAX_FINDINGS)
+    )
+    return tuple(
+        Cluster(int(number), count, int(some), worst) for number, count, some, worst in connection.execute(query)
+    )
+
+
+def trust_scores(
+    connection: Connection, chain_id: int, identity: str, subjects: Iterable[str]
+) -> tuple[TrustScore, ...]:
+    """Return the scores of an agent, without false ratings.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        identity: The identity registry.
+        subjects: The agent's number, and its accounts.
+    """
+    it = schema.trust_score
+    names = ("side", "score", "lower_bound", "raters", "effective", "status")
+    query = select(*(it.c[name] for name in names)).where(
+        *_of(it, chain_id, identity),
+        it.c.side.in_(["server", "client", "validator"]),
+        it.c.subject.in_(sorted(subjects)),
+    )
+    return tuple(TrustScore(*row) for row in connection.execute(query.order_by(it.c.side)))
+
+
+def flagged_accounts(connection: Connection, chain_id: int, identity: str) -> frozenset[str]:
+    """Return the accounts that an analysis flags: the first 5,000."""
+    it = schema.suspicion
+    query = select(it.c.account).where(*_of(it, chain_id, identity), it.c.is_flagged.is_(True)).limit(5_000)
+    return frozenset(connection.execute(query).scalars())
+
+
+def _findings(connection: Connection, chain_id: int, identity: str, wanted: list[Any]) -> tuple[Finding, ...]:
+    """Return findings with the number of their members."""
+    it, member = schema.finding, schema.finding_member
+    count = (
+        select(func.count())
+        .where(*_of(member, chain_id, identity), member.c.finding_id == it.c.finding_id)
+        .correlate(it)
+        .scalar_subquery()
+    )
+    names = ("finding_id", "detector", "q_value", "strength", "statistic", "sentence")
+    query = select(*(it.c[name] for name in names), count).where(*_of(it, chain_id, identity), *wanted)
+    rows = connection.execute(query.order_by(it.c.strength.desc(), it.c.finding_id).limit(MAX_FINDINGS))
+    return tuple(Finding(*values) for values in map(tuple, rows))
+
+
+def _of(table: Any, chain_id: int, identity: str) -> tuple[Any, ...]:
+    """Return the conditions that rows are of an analysis."""
+    return table.c.chain_id == chain_id, table.c.identity_registry == identity

@@ -1,0 +1,107 @@
+"""The same agent in other registries, as registration files say: a claim counts if both files name each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import and_, exists, select
+
+from bilateral.errors import MalformedIdentifierError
+from bilateral.identifiers import AccountId
+from bilateral.index.tables import files, schema
+from bilateral.index.tables.files import State
+from bilateral.index.tables.search import agent_file
+from bilateral.query.values import Wide
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Select
+
+    from bilateral.query.registries import AgentKey
+
+_MOST: Final = 20
+_CHAIN_BITS: Final = 63
+"""The bits of the largest chain id that the tables hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherIdentity:
+    """Another agent that a registration file names as the same one.
+
+    Attributes:
+        chain_id: Its chain.
+        identity_registry: The address of its identity registry.
+        agent_id: The id of its token.
+        is_indexed: True if the index has it.
+        names_back: True if its file names this agent too.
+        has_same_owner: True if one account owns both.
+    """
+
+    chain_id: int
+    identity_registry: str
+    agent_id: Wide
+    is_indexed: bool
+    names_back: bool
+    has_same_owner: bool
+
+
+def other_identities(connection: Connection, key: AgentKey, owner: str) -> tuple[OtherIdentity, ...]:
+    """Return the agents that an agent's file names as the same one: the first 20.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        owner: Its owner.
+    """
+    claim = files.registration_claim.c
+    content = _content(key.chain_id, key.identity_registry, key.agent_id)
+    rows = connection.execute(
+        select(claim.agent_registry, claim.agent_id)
+        .where(claim.content_hash.in_(content), claim.agent_id.is_not(None))
+        .order_by(claim.position)
+        .limit(_MOST)
+    )
+    own = f"eip155:{key.chain_id}:{key.identity_registry}"
+    found = []
+    for registry, agent_id in rows.all():
+        try:
+            account = AccountId.parse(registry)
+            other = account.chain.evm_chain_id, account.address, int(agent_id)
+        except MalformedIdentifierError:
+            continue
+        if other[0].bit_length() <= _CHAIN_BITS and other != (key.chain_id, key.identity_registry, key.agent_id):
+            found.append(_identity(connection, (own, key.agent_id), owner, *other))
+    return tuple(found)
+
+
+def _identity(  # noqa: PLR0913, PLR0917  # both agents
+    connection: Connection, own: tuple[str, int], owner: str, chain_id: int, registry: str, agent_id: int
+) -> OtherIdentity:
+    """Return a claimed agent with what the index says of it."""
+    agent, claim = schema.agent.c, files.registration_claim.c
+    other_owner = connection.execute(
+        select(agent.owner).where(
+            agent.chain_id == chain_id, agent.identity_registry == registry, agent.agent_id == agent_id
+        )
+    ).scalar()
+    back = exists().where(
+        claim.content_hash.in_(_content(chain_id, registry, agent_id)),
+        claim.agent_registry == own[0],
+        claim.agent_id == own[1],
+    )
+    names_back = other_owner is not None and bool(connection.execute(select(back)).scalar())
+    return OtherIdentity(chain_id, registry, agent_id, other_owner is not None, names_back, other_owner == owner)
+
+
+def _content(chain_id: int, identity_registry: str, agent_id: int) -> Select[tuple[bytes]]:
+    """Return the query for the content of an agent's file."""
+    current, file = agent_file.c, files.file
+    return (
+        select(file.c.content_hash)
+        .select_from(agent_file.join(file, and_(file.c.file_id == current.file_id, file.c.state == State.LOADED.value)))
+        .where(
+            current.chain_id == chain_id,
+            current.identity_registry == identity_registry,
+            current.agent_id == agent_id,
+        )
+    )

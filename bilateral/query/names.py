@@ -1,0 +1,58 @@
+"""Names of agents, as their registration files say them: the words of strangers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import and_, func, select
+
+from bilateral.index.tables import files
+from bilateral.index.tables.files import State
+from bilateral.index.tables.search import agent_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sqlalchemy import Connection
+
+    from bilateral.query.registries import Registries
+
+_LENGTH: Final = 320
+"""The characters of a name that are read."""
+
+_AT_ONCE: Final = 500
+
+
+def names_of(connection: Connection, registries: Registries, ids: Iterable[str | None]) -> dict[str, str]:
+    """Return the names of agents by their short ids. One without a name is left out.
+
+    Args:
+        connection: The database.
+        registries: The indexed registries: an id means an agent of its chain's first one.
+        ids: Short ids, such as `8453:247`; None is skipped.
+    """
+    by_chain: dict[int, set[int]] = defaultdict(set)
+    for it in ids:
+        if it is not None:
+            chain_id, _, agent_id = it.partition(":")
+            by_chain[int(chain_id)].add(int(agent_id))
+    return {
+        f"{chain_id}:{agent_id}": name
+        for chain_id, wanted in by_chain.items()
+        for agent_id, name in _names(connection, chain_id, registries.identity_of(chain_id), sorted(wanted))
+    }
+
+
+def _names(connection: Connection, chain_id: int, identity: str, wanted: list[int]) -> Iterable[tuple[int, str]]:
+    """Yield the agents of a registry that have a name."""
+    current, file, read = agent_file.c, files.file, files.registration_file
+    is_loaded = and_(file.c.file_id == current.file_id, file.c.state == State.LOADED)
+    tables = agent_file.join(file, is_loaded).join(read, read.c.content_hash == file.c.content_hash)
+    query = select(current.agent_id, func.substr(read.c.name, 1, _LENGTH)).select_from(tables)
+    query = query.where(current.chain_id == chain_id, current.identity_registry == identity)
+    for begin in range(0, len(wanted), _AT_ONCE):
+        rows = connection.execute(query.where(current.agent_id.in_(wanted[begin : begin + _AT_ONCE]))).all()
+        for agent_id, name in rows:
+            if name:
+                yield int(agent_id), name

@@ -1,0 +1,246 @@
+"""Payments behind feedback: those that a file claims, compared with those that the index learned from the chain."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import BigInteger, bindparam, select
+
+from bilateral.index.tables.payments import payment
+from bilateral.query.prepared import Prepared
+from bilateral.query.values import Exact, exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import Connection, Select
+
+    from bilateral.query.feedback import Feedback
+    from bilateral.query.recent import RecentFeedback
+    from bilateral.query.registries import AgentKey
+
+PROVEN: Final = "proven"
+"""The client paid the rated agent in the named transaction, as the chain shows."""
+
+TO_ITSELF: Final = "to itself"
+"""The same, but the client owns the agent, is its wallet, or may act for it. Such a payment proves nothing."""
+
+CLAIMED: Final = "claimed"
+"""The file names a transaction, in which the index learned no payment of the client to the agent."""
+
+NONE: Final = "none"
+"""The feedback names no payment."""
+
+_HASH: Final = re.compile("0x([0-9a-fA-F]{64})")
+_AT_ONCE: Final = 400
+_DECIMALS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A payment that the index learned from the chain.
+
+    Attributes:
+        chain_id: Its chain.
+        payer: The account that paid.
+        payee: The wallet that was paid.
+        agent: The short id of the agent whose wallet it was.
+        token: The token.
+        dollars: The amount in dollars, exact to millionths and rounded down.
+        is_to_itself: True if the payer owns the agent, is its wallet, or may act for it.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+    """
+
+    chain_id: int
+    payer: str
+    payee: str
+    agent: str
+    token: str
+    dollars: Exact
+    is_to_itself: bool
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentProof:
+    """The answer to the question if a feedback was paid for.
+
+    Attributes:
+        state: `proven`, `to itself`, `claimed` or `none`.
+        claimed: The transaction that the file names, the word of a stranger; None without one.
+        payment: The payment that the chain shows; None if the index learned none.
+    """
+
+    state: str
+    claimed: str | None
+    payment: Payment | None
+
+
+def proofs_of(
+    connection: Connection, identities: dict[str, str], chain_id: int, given: Sequence[Feedback]
+) -> tuple[PaymentProof, ...]:
+    """Compare the payments that feedback claims with those that the index learned.
+
+    Args:
+        connection: The database.
+        identities: The identity registry of each registry of feedback.
+        chain_id: The chain of the feedback.
+        given: The feedback.
+
+    Returns:
+        A proof for each feedback, in their order.
+    """
+    claims = [it.file.payment_transaction if it.file else None for it in given]
+    found = _payments_in(connection, chain_id, claims)
+    return tuple(
+        _proof(claim, found, it.client, identities.get(it.registry), it.agent_id)
+        for claim, it in zip(claims, given, strict=True)
+    )
+
+
+def proof_of(  # noqa: PLR0913, PLR0917  # one a part of the question
+    connection: Connection, identity: str | None, chain_id: int, agent_id: int, client: str, claim: str | None
+) -> PaymentProof:
+    """Compare one payment that a file claims with those that the index learned.
+
+    Args:
+        connection: The database.
+        identity: The identity registry of the rated agent; None if it is unknown.
+        chain_id: The chain.
+        agent_id: The id of the agent's token.
+        client: The client, in checksum form.
+        claim: The transaction that the file names; None without one.
+    """
+    return _proof(claim, _payments_in(connection, chain_id, [claim]), client, identity, agent_id)
+
+
+def payment_states(connection: Connection, key: AgentKey, given: Sequence[RecentFeedback]) -> tuple[str, ...]:
+    """Return the state of the payment of each of an agent's newest feedback.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        given: Its newest feedback.
+
+    Returns:
+        `proven`, `to itself`, `claimed` or `none` for each feedback, in their order.
+    """
+    found = _payments_in(connection, key.chain_id, [it.payment_transaction for it in given])
+    proofs = (_proof(it.payment_transaction, found, it.client, key.identity_registry, key.agent_id) for it in given)
+    return tuple(it.state for it in proofs)
+
+
+def payments_by(connection: Connection, chain_id: int, payer: str, limit: int = 12) -> tuple[Payment, ...]:
+    """Return the newest payments of an account to agents.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        payer: The account, in checksum form.
+        limit: The largest number of payments.
+    """
+    return _newest(_BY_PAYER, connection, chain_id, payer, limit)
+
+
+def payments_to(connection: Connection, chain_id: int, payee: str, limit: int = 12) -> tuple[Payment, ...]:
+    """Return the newest payments to an account that is the wallet of agents.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        payee: The account, in checksum form.
+        limit: The largest number of payments.
+    """
+    return _newest(_BY_PAYEE, connection, chain_id, payee, limit)
+
+
+def _newest(
+    statement: Prepared, connection: Connection, chain_id: int, account: str, limit: int
+) -> tuple[Payment, ...]:
+    """Return the payments that a statement of `_of_account` finds."""
+    rows = statement.all(connection, {"chain": chain_id, "account": account, "limit": limit})
+    return tuple(_payment(chain_id, *row[1:]) for row in rows)
+
+
+def _payments_in(
+    connection: Connection, chain_id: int, claims: Iterable[str | None]
+) -> dict[bytes, list[tuple[str, Payment]]]:
+    """Return the payments of the transactions that files name, each with the identity registry of its agent."""
+    hashes = sorted({name for claim in claims if (name := _hash(claim)) is not None})
+    found: dict[bytes, list[tuple[str, Payment]]] = {}
+    it = payment.c
+    for begin in range(0, len(hashes), _AT_ONCE):
+        query = _selection().where(it.chain_id == chain_id, it.transaction_hash.in_(hashes[begin : begin + _AT_ONCE]))
+        for identity, *values in connection.execute(query):
+            paid = _payment(chain_id, *values)
+            found.setdefault(bytes.fromhex(paid.transaction[2:]), []).append((identity, paid))
+    return found
+
+
+def _proof(
+    claim: str | None,
+    found: dict[bytes, list[tuple[str, Payment]]],
+    client: str,
+    identity: str | None,
+    agent_id: int,
+) -> PaymentProof:
+    """Return the proof of one feedback. A payment of somebody else, or to another agent, proves nothing."""
+    if claim is None:
+        return PaymentProof(NONE, None, None)
+    name = _hash(claim)
+    agent = str(agent_id)
+    fitting = [
+        paid
+        for registry, paid in (found.get(name, ()) if name is not None else ())
+        if registry == identity and paid.payer == client and paid.agent.partition(":")[2] == agent
+    ]
+    if not fitting:
+        return PaymentProof(CLAIMED, claim, None)
+    best = min(fitting, key=lambda it: (it.is_to_itself, it.log_index))
+    return PaymentProof(TO_ITSELF if best.is_to_itself else PROVEN, claim, best)
+
+
+def _hash(claim: str | None) -> bytes | None:
+    """Return the hash of a transaction that a file names; None if the text is not one."""
+    matched = _HASH.fullmatch(claim or "")
+    return None if matched is None else bytes.fromhex(matched[1])
+
+
+def _payment(chain_id: int, *values: Any) -> Payment:
+    """Return a row as a payment."""
+    payer, payee, agent_id, token, micros, kinship, block, log_index, time, transaction = values
+    return Payment(
+        *(chain_id, payer, payee, f"{chain_id}:{int(agent_id)}", token, exact(micros, _DECIMALS), kinship is not None),
+        *(block, log_index, time, f"0x{transaction.hex()}"),
+    )
+
+
+def _selection() -> Select[Any]:
+    """Return the statement for payments."""
+    it = payment.c
+    return select(
+        *(it.identity_registry, it.payer, it.payee, it.agent_id, it.token, it.micros, it.kinship),
+        *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
+    )
+
+
+def _of_account(name: str) -> Prepared:
+    """Return the statement for the newest payments of an account, as the payer or as the payee."""
+    it = payment.c
+    chain = it.chain_id == bindparam("chain", type_=it.chain_id.type)
+    account = it[name] == bindparam("account", type_=it[name].type)
+    limit = bindparam("limit", type_=BigInteger)
+    order = (it.block_number.desc(), it.log_index.desc())
+    return Prepared(_selection().where(chain, account).order_by(*order).limit(limit))
+
+
+_BY_PAYER: Final = _of_account("payer")
+_BY_PAYEE: Final = _of_account("payee")

@@ -1,0 +1,179 @@
+"""Ratings of clients and validators by servers, in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import BigInteger, bindparam, literal, select, union_all
+
+from bilateral.events import ClientRated, ValidatorRated
+from bilateral.index.tables import schema
+from bilateral.index.tables.unindexed import newest_first
+from bilateral.query.pages import Page, Small, after, decode_cursor, encode_cursor, page_of, require_limit
+from bilateral.query.values import Wide
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Row, Select
+
+    from bilateral.query.registries import AgentKey
+
+
+class Direction(StrEnum):
+    """The direction of a rating, seen from an agent."""
+
+    RECEIVED = "received"
+    """Servers rated the agent."""
+
+    GIVEN = "given"
+    """The agent, as a server, rated others."""
+
+
+class Side(StrEnum):
+    """The side as which an agent is rated by a server."""
+
+    CLIENT = "client"
+    VALIDATOR = "validator"
+
+
+_SIDES: Final = {
+    Side.CLIENT: (schema.EVENT_TABLES[ClientRated], "client_id"),
+    Side.VALIDATOR: (schema.EVENT_TABLES[ValidatorRated], "validator_id"),
+}
+
+_LAST: Final = ("last_block", "last_log_index")
+"""The parameters for the place of a cursor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A server's rating of a client or validator. It is final.
+
+    Attributes:
+        side: The side as which the agent was rated, `client` or `validator`.
+        agent: The short id of the rated agent.
+        agent_id: The id of its token.
+        server: The short id of the server that rated.
+        server_id: The id of its token.
+        registry: The registry.
+        rating: 0 to 100.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+    """
+
+    side: str
+    agent: str
+    agent_id: Wide
+    server: str
+    server_id: Wide
+    registry: str
+    rating: int
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+def ratings_of(  # noqa: PLR0913  # one a filter
+    connection: Connection,
+    key: AgentKey,
+    direction: Direction = Direction.RECEIVED,
+    side: Side | None = None,
+    *,
+    servers: Sequence[int] | None = None,
+    limit: int = 20,
+    cursor: str | None = None,
+) -> Page[Rating]:
+    """Return the ratings of an agent, or by it, the newest first.
+
+    Args:
+        connection: The database.
+        key: The agent.
+        direction: `received` or `given`.
+        side: The side as which the rated one acted; None for both.
+        servers: Only by the servers with these ids; None for all.
+        limit: The largest number of entries.
+        cursor: The place in the list, from the former page.
+
+    Raises:
+        InvalidCursorError: The cursor is not of this list.
+        InvalidArgumentError: The limit is out of range.
+    """
+    require_limit(limit)
+    kind = f"{direction} ratings of {key.global_id}"
+    last = None if cursor is None else decode_cursor(kind, cursor, int, Small)
+    values = {"chain": key.chain_id, "registries": key.registries, "agent": key.agent_id, "limit": limit + 1}
+    if last is not None:
+        values |= dict(zip(_LAST, last, strict=True))
+    if servers is not None:
+        values["servers"] = servers
+    statement = _statement(direction, side, has_cursor=last is not None, has_servers=servers is not None)
+    rows = connection.execute(statement, values).all()
+    return page_of(rows, limit, _rating, lambda row: encode_cursor(kind, row.block_number, row.log_index))
+
+
+def client_rating(connection: Connection, key: AgentKey, server_id: int, reputation: str) -> int | None:
+    """Return the rating that a server gave a client (EIP-8004a, `getClientRating`); None if the index has none.
+
+    Args:
+        connection: The database.
+        key: The client.
+        server_id: The id of the server's token in the same identity registry.
+        reputation: The address of the reputation registry that counts.
+    """
+    table, subject = _SIDES[Side.CLIENT]
+    it = table.c
+    statement = (
+        select(it.rating)
+        .where(it.chain_id == key.chain_id, it.registry == reputation)
+        .where(it[subject] == key.agent_id, it.server_id == server_id)
+        .limit(1)
+    )
+    return connection.execute(statement).scalar_one_or_none()
+
+
+@cache
+def _statement(direction: Direction, side: Side | None, *, has_cursor: bool, has_servers: bool) -> Select[Any]:
+    """Return the statement for a page of ratings. To build it takes longer than to run it."""
+    parts = [_part(it, direction, has_cursor=has_cursor, has_servers=has_servers) for it in Side if side in (None, it)]
+    united = union_all(*(part.subquery().select() for part in parts)).subquery()
+    place = (united.c.block_number.desc(), united.c.log_index.desc())
+    return select(united).order_by(*place).limit(bindparam("limit", type_=BigInteger))
+
+
+def _part(side: Side, direction: Direction, *, has_cursor: bool, has_servers: bool) -> Select[Any]:
+    """Return the statement for the ratings of one side."""
+    table, subject = _SIDES[side]
+    it = table.c
+    agent_id = it[subject] if direction is Direction.RECEIVED else it.server_id
+    statement = select(
+        *(literal(side.value).label("side"), it.chain_id, it[subject].label("agent_id"), it.server_id, it.registry),
+        *(it.rating, it.block_number, it.log_index, it.block_time, it.transaction_hash),
+    ).where(
+        it.chain_id == bindparam("chain", type_=it.chain_id.type),
+        it.registry.in_(bindparam("registries", expanding=True, type_=it.registry.type)),
+        agent_id == bindparam("agent", type_=agent_id.type),
+    )
+    if has_servers:
+        servers = bindparam("servers", expanding=True, type_=it.server_id.type)
+        statement = statement.where(it.server_id.in_(servers))
+    if has_cursor:
+        place = (it.block_number, it.log_index)
+        last = tuple(bindparam(name, type_=column.type) for name, column in zip(_LAST, place, strict=True))
+        statement = after(statement, place, last, descending=True)
+    return statement.order_by(*newest_first(it)).limit(bindparam("limit", type_=BigInteger))
+
+
+def _rating(row: Row[*tuple[Any, ...]]) -> Rating:
+    """Return a row as a rating."""
+    side, chain_id, agent_id, server_id, registry, rating, block, log_index, time, transaction = row
+    return Rating(
+        *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
+        *(block, log_index, time, f"0x{transaction.hex()}"),
+    )

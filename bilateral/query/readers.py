@@ -1,0 +1,253 @@
+"""Read-only access to the index, with a time limit for every visit."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import create_engine, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from bilateral.errors import BilateralError
+from bilateral.index.errors import LargeAnswerError, QueryTimeoutError, ReadersBusyError
+from bilateral.index.store.database import parsed_url, require_file, unavailable
+from bilateral.index.store.revisions import require_current_revision, stored_revision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Concatenate, ParamSpec, TypeVar
+
+    from sqlalchemy import Connection, Engine
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
+
+_BRIEF: Final = "bilateral_is_brief"
+
+_STEPS: Final = 5_000
+"""The steps of SQLite's machine between two looks at the clock: some hundred microseconds."""
+
+CANCELED: Final = "57014"
+"""PostgreSQL's code for a statement that took too long."""
+
+_ABANDONED: Final = "25P03"
+"""PostgreSQL's code for a transaction without a statement for too long. A visit works too long between two of them."""
+
+_SHORTENED: Final = 0.9
+"""The part of a time limit below which the server learns the time that is left. Each time costs a round trip."""
+
+_SHORT: Final = ("SET jit = off", "SET max_parallel_workers_per_gather = 0")
+"""Settings of PostgreSQL for short queries. To compile one, or to share it out, takes longer than it."""
+
+PREPARED: Final = 500
+"""The statements that each connection to PostgreSQL keeps prepared."""
+
+_CACHE_KIB: Final = 16 * 1024
+
+MOST_BYTES: Final = 32 * 1024 * 1024
+"""The bytes of the largest value that SQLite makes, and of the largest answer to a GraphQL query.
+
+A file of a stranger has up to 1 MiB, and a query may name it thousands of times.
+"""
+
+_TOO_LARGE: Final = "string or blob too big"
+
+_MAPPED_BYTES: Final = 64 * 1024**3
+"""Bytes of a database file that SQLite reads without a copy. The pages belong to the system, which takes them back."""
+
+
+class Reader:
+    """Reads the database of an index. It cannot write, and never waits for a writer on SQLite.
+
+    All statements of one connection see the same state of the database.
+
+    Args:
+        url: The SQLAlchemy URL of the database; the default database if left out.
+        seconds: The time limit of a visit: of all its statements together.
+        connections: The largest number of connections at once.
+        is_brief: True if visits hold up other requests, see `require_patience`.
+
+    Raises:
+        InvalidArgumentError: The URL is malformed, or of another database.
+        OlderSchemaError: The tables wait for `bilateral index schema`, or there are none.
+        NewerSchemaError: A newer version of this package made the tables.
+        DatabaseUnavailableError: The database cannot be opened.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        seconds: float = 2.0,
+        connections: int = 8,
+        is_brief: bool = False,
+    ) -> None:
+        """See the class."""
+        self.seconds = seconds
+        self._engine = _engine(url, seconds, connections, is_brief=is_brief)
+        try:
+            with self._engine.connect() as connection:
+                revision = stored_revision(connection)
+        except DBAPIError as problem:
+            self._engine.dispose()
+            raise unavailable(problem) from None
+        try:
+            require_current_revision(revision)
+        except BilateralError:
+            self._engine.dispose()
+            raise
+
+    @property
+    def dialect(self) -> str:
+        """The kind of database, `sqlite` or `postgresql`."""
+        return self._engine.dialect.name
+
+    @contextmanager
+    def connect(self, spent: float = 0.0) -> Iterator[Connection]:
+        """Lend a connection, in a transaction that only reads.
+
+        The time limit counts from here, with the wait for a connection and the work between statements. Statements keep
+        it: work after the last one has no limit. On PostgreSQL, a statement that begins in the first tenth of the limit
+        may take all of it again.
+
+        Args:
+            spent: The seconds of the limit that the caller has used before.
+
+        Raises:
+            QueryTimeoutError: The visit took too long.
+            ReadersBusyError: No connection became free in time.
+            LargeAnswerError: SQLite would make a value that is too large.
+            DatabaseUnavailableError: The database does not answer.
+        """
+        deadline = time.monotonic() + self.seconds - spent
+        try:
+            with self._engine.connect() as connection:
+                connection.connection.info["deadline"] = deadline
+                yield connection
+                connection.commit()  # after a rollback, psycopg forgets its prepared statements: planning is dear
+        except PoolTimeoutError:
+            raise ReadersBusyError from None
+        except DBAPIError as problem:
+            said = str(problem.orig)
+            if said == _TOO_LARGE:
+                raise LargeAnswerError(MOST_BYTES) from None
+            # The reason of the server is lost if it came together with the former answer.
+            was_late = problem.connection_invalidated and time.monotonic() > deadline
+            if was_late or said == "interrupted" or getattr(problem.orig, "sqlstate", None) in (CANCELED, _ABANDONED):
+                raise QueryTimeoutError(self.seconds) from None
+            raise unavailable(problem) from None
+
+    def read(self, query: Callable[Concatenate[Connection, P], T], *arguments: P.args, **options: P.kwargs) -> T:
+        """Run a query of `bilateral.query`.
+
+        Args:
+            query: The query. Its first argument is the connection.
+            *arguments: Its further arguments.
+            **options: Its options.
+
+        Raises:
+            QueryTimeoutError: It took too long.
+            ReadersBusyError: No connection became free in time.
+            DatabaseUnavailableError: The database does not answer.
+        """
+        with self.connect() as connection:
+            return query(connection, *arguments, **options)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._engine.dispose()
+
+
+def require_patience(connection: Connection) -> None:
+    """End a brief visit before work whose length strangers choose.
+
+    Args:
+        connection: The connection.
+
+    Raises:
+        QueryTimeoutError: The visit is brief. It begins again in a thread.
+    """
+    if connection.get_execution_options().get(_BRIEF):
+        raise QueryTimeoutError(0)
+
+
+def _engine(url: str | None, seconds: float, connections: int, *, is_brief: bool) -> Engine:
+    """Make an engine whose connections only read."""
+    parsed = parsed_url(url)
+    require_file(parsed)
+    options = {_BRIEF: is_brief}
+    engine = create_engine(
+        parsed, pool_size=connections, max_overflow=0, pool_timeout=seconds, execution_options=options
+    )
+    (_prepare_sqlite if engine.dialect.name == "sqlite" else _prepare_postgresql)(engine, seconds)
+    return engine
+
+
+def _prepare_sqlite(engine: Engine, seconds: float) -> None:
+    """Forbid writing, and end what takes too long."""
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: Any) -> None:
+        connection.isolation_level = None
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
+        for pragma in (
+            "query_only = ON",
+            f"busy_timeout = {int(seconds * 1000)}",
+            f"cache_size = -{_CACHE_KIB}",
+            "temp_store = MEMORY",
+            f"mmap_size = {_MAPPED_BYTES}",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        record.info["deadline"] = float("inf")  # until a visit begins
+        connection.set_progress_handler(lambda: time.monotonic() > record.info["deadline"], _STEPS)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.connection.driver_connection.execute("BEGIN")  # type: ignore[union-attr]  # it is of sqlite3
+
+
+def session_settings(seconds: float) -> tuple[str, ...]:
+    """Return the statements that make a connection to PostgreSQL one that only reads, and ends what takes too long.
+
+    Args:
+        seconds: The time limit of a statement.
+    """
+    milliseconds = max(1, int(seconds * 1000))
+    return (
+        "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        f"SET statement_timeout = {milliseconds}",
+        f"SET idle_in_transaction_session_timeout = {10 * milliseconds}",
+        *_SHORT,
+    )
+
+
+def _prepare_postgresql(engine: Engine, seconds: float) -> None:
+    """Forbid writing, and let the server end what takes too long."""
+
+    @event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: Any) -> None:
+        record.info["deadline"] = float("inf")  # until a visit begins
+        record.info["shorten"] = shorten  # for statements that go past SQLAlchemy, see `Prepared`
+        with connection.cursor() as cursor:
+            for setting in session_settings(seconds):
+                cursor.execute(setting)
+        connection.prepared_max = PREPARED
+        connection.commit()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.connection.info["limit"] = seconds
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def shorten(connection: Connection, cursor: Any, *_: Any) -> None:
+        """Give a later statement the time that is left. Statements of short visits keep the limit that is set."""
+        info = connection.connection.info
+        left = info["deadline"] - time.monotonic()
+        if left <= 0:
+            raise QueryTimeoutError(seconds)
+        if left < info["limit"] * _SHORTENED:
+            info["limit"] = left
+            cursor.execute(f"SET LOCAL statement_timeout = {max(1, int(left * 1000))}")

@@ -1,0 +1,283 @@
+"""One rating by its place in the chain, and one validation by its request: with all that the index has of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import select
+
+from bilateral.events import (
+    ClientRated,
+    NewAuthorizedFeedback,
+    NewFeedback,
+    ValidationRequest,
+    ValidationResponse,
+    ValidatorRated,
+)
+from bilateral.index.tables import files, schema
+from bilateral.index.tables.search import agent_file
+from bilateral.query.authorized import AuthorizedFeedback
+from bilateral.query.feedback import SELECTION, VIEW, Feedback, feedback_of_row
+from bilateral.query.ratings import Rating
+from bilateral.query.values import hexadecimal, short_text
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Table
+
+    from bilateral.query.registries import AgentKey
+
+_RATED: Final = {"client": (ClientRated, "client_id"), "validator": (ValidatorRated, "validator_id")}
+_MOST_ANSWERS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FileEvidence:
+    """A file: how it was checked, and the signatures in that of a feedback. All texts are the word of a stranger.
+
+    Attributes:
+        uri: Its URI.
+        state: `waiting`, `loaded`, `malformed` or `failed`.
+        integrity: `inline`, `cid`, `hash` or `variant` if the hash holds; None: only the server's word.
+        content_hash: The SHA-256 under which the index stores its bytes; None without any.
+        size: The number of its bytes.
+        interaction_hash: The hash of the request and answer that the file is about.
+        agent_signature: The agent's signature in the file; nobody checked it.
+        client_signature: The client's signature in the file; nobody checked it.
+        payment_from: The payer, by the word of the file of a feedback.
+        payment_to: The receiver of that payment.
+        payment_chain_id: The chain of that payment.
+        payment_transaction: The transaction of that payment.
+    """
+
+    uri: str
+    state: str
+    integrity: str | None
+    content_hash: str | None
+    size: int | None
+    interaction_hash: str | None
+    agent_signature: str | None
+    client_signature: str | None
+    payment_from: str | None
+    payment_to: str | None
+    payment_chain_id: str | None
+    payment_transaction: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationAnswer:
+    """An answer to a validation request.
+
+    Attributes:
+        validator: The validator's address.
+        response: 0 to 100.
+        uri: The URI of the evidence.
+        hash: The hash of the evidence on chain; None without one.
+        tag: The validator's category.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+    """
+
+    validator: str
+    response: int
+    uri: str
+    hash: str | None
+    tag: str
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationRecord:
+    """A validation request with all answers to it.
+
+    Attributes:
+        request_hash: The request's name.
+        agent: The short id of the agent.
+        registry: The registry.
+        validator: The address that is asked.
+        uri: The URI of the validator's material.
+        block: Its block.
+        log_index: Its place in the block.
+        time: The time of the block, Unix seconds.
+        transaction: Its transaction.
+        answers: The answers, the newest first: the first 100.
+    """
+
+    request_hash: str
+    agent: str
+    registry: str
+    validator: str
+    uri: str
+    block: int
+    log_index: int
+    time: int
+    transaction: str
+    answers: tuple[ValidationAnswer, ...]
+
+
+Record = Feedback | Rating | AuthorizedFeedback
+"""A rating of any kind."""
+
+
+def rating_at(connection: Connection, chain_id: int, block: int, log_index: int) -> Record | None:
+    """Return the rating that an event made.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        block: The event's block.
+        log_index: Its place in the block.
+
+    Returns:
+        The rating; None if no event of a rating is there.
+    """
+    place = (chain_id, block, log_index)
+    given = schema.EVENT_TABLES[NewFeedback].c
+    if connection.execute(select(given.registry).where(*_at(given, *place))).first() is not None:
+        row = connection.execute(SELECTION.where(*_at(VIEW.c, *place))).first()
+        return None if row is None else feedback_of_row(row)
+    return _rating_by_server(connection, *place) or _authorized(connection, *place)
+
+
+def file_evidence(connection: Connection, chain_id: int, block: int, log_index: int) -> FileEvidence | None:
+    """Return the file that an event names; None if it names none.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        block: The event's block.
+        log_index: Its place in the block.
+    """
+    named = files.file_reference
+    return _file(connection, named, *_at(named.c, chain_id, block, log_index))
+
+
+def registration_evidence(connection: Connection, key: AgentKey) -> FileEvidence | None:
+    """Return the registration file that an agent names now; None if it names none, or the index has not found it yet.
+
+    Args:
+        connection: The database.
+        key: The agent.
+    """
+    it = agent_file.c
+    return _file(
+        connection,
+        agent_file,
+        *(it.chain_id == key.chain_id, it.identity_registry == key.identity_registry, it.agent_id == key.agent_id),
+    )
+
+
+def _file(connection: Connection, named: Table, *which: Any) -> FileEvidence | None:
+    """Return the file that a row of a table names."""
+    file, content, read = files.file, files.file_content, files.feedback_file
+    tables = (
+        named.join(file, file.c.file_id == named.c.file_id)
+        .outerjoin(content, content.c.content_hash == file.c.content_hash)
+        .outerjoin(read, read.c.content_hash == file.c.content_hash)
+    )
+    row = connection.execute(
+        select(
+            *(file.c[name] for name in ("uri", "state", "integrity", "content_hash")),
+            content.c.size,
+            *(read.c[name] for name in ("interaction_hash", "agent_signature", "client_signature")),
+            *(read.c[name] for name in ("payment_from", "payment_to", "payment_chain_id", "payment_transaction")),
+        )
+        .select_from(tables)
+        .where(*which)
+    ).first()
+    if row is None:
+        return None
+    uri, state, integrity, hash_, *rest = row
+    return FileEvidence(uri, state, integrity, hexadecimal(hash_), *rest)
+
+
+def validation_records(connection: Connection, chain_id: int, request: bytes) -> tuple[ValidationRecord, ...]:
+    """Return the validation requests with a name. Each registry may have one.
+
+    Args:
+        connection: The database.
+        chain_id: The chain.
+        request: The hash that names the request.
+    """
+    it = schema.EVENT_TABLES[ValidationRequest].c
+    registries = select(schema.registry.c.address).where(schema.registry.c.chain_id == chain_id)
+    rows = connection.execute(
+        select(
+            *(it.registry, it.agent_id, it.validator_address, it.request_uri),
+            *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
+        )
+        .where(it.chain_id == chain_id, it.registry.in_(registries), it.request_hash == request)
+        .order_by(it.block_number, it.log_index)
+    )
+    return tuple(
+        ValidationRecord(
+            *(f"0x{request.hex()}", f"{chain_id}:{agent_id}", registry, validator, uri, block, log_index, time),
+            f"0x{transaction.hex()}",
+            _answers(connection, chain_id, registry, request),
+        )
+        for registry, agent_id, validator, uri, block, log_index, time, transaction in rows.all()
+    )
+
+
+def _answers(connection: Connection, chain_id: int, registry: str, request: bytes) -> tuple[ValidationAnswer, ...]:
+    """Return the answers to a request."""
+    it = schema.EVENT_TABLES[ValidationResponse].c
+    rows = connection.execute(
+        select(
+            *(it.validator_address, it.response, it.response_uri, it.response_hash, it.tag),
+            *(it.block_number, it.log_index, it.block_time, it.transaction_hash),
+        )
+        .where(it.chain_id == chain_id, it.registry == registry, it.request_hash == request)
+        .order_by(it.block_number.desc(), it.log_index.desc())
+        .limit(_MOST_ANSWERS)
+    )
+    return tuple(
+        ValidationAnswer(who, response, uri, hexadecimal(hash_), tag, block, log_index, time, f"0x{sent.hex()}")
+        for who, response, uri, hash_, tag, block, log_index, time, sent in rows
+    )
+
+
+def _rating_by_server(connection: Connection, chain_id: int, block: int, log_index: int) -> Rating | None:
+    """Return a server's rating."""
+    for side, (event, subject) in _RATED.items():
+        it = schema.EVENT_TABLES[event].c
+        row = connection.execute(
+            select(it[subject], it.server_id, it.registry, it.rating, it.block_time, it.transaction_hash).where(
+                *_at(it, chain_id, block, log_index)
+            )
+        ).first()
+        if row is not None:
+            agent_id, server_id, registry, rating, time, transaction = row
+            return Rating(
+                *(side, f"{chain_id}:{agent_id}", agent_id, f"{chain_id}:{server_id}", server_id, registry, rating),
+                *(block, log_index, time, f"0x{transaction.hex()}"),
+            )
+    return None
+
+
+def _authorized(connection: Connection, chain_id: int, block: int, log_index: int) -> AuthorizedFeedback | None:
+    """Return a feedback that the agent's owner authorised."""
+    it = schema.EVENT_TABLES[NewAuthorizedFeedback].c
+    row = connection.execute(
+        select(
+            *(it.agent_id, it.registry, it.client_address, it.score, it.tag1, it.tag2, it.file_uri, it.file_hash),
+            *(it.block_time, it.transaction_hash),
+        ).where(*_at(it, chain_id, block, log_index))
+    ).first()
+    if row is None:
+        return None
+    agent_id, registry, client, score, tag1, tag2, uri, hash_, time, transaction = row
+    return AuthorizedFeedback(
+        *(f"{chain_id}:{agent_id}", registry, client, score, short_text(tag1), short_text(tag2), uri),
+        *(hexadecimal(hash_), block, log_index, time, f"0x{transaction.hex()}"),
+    )
+
+
+def _at(columns: Any, chain_id: int, block: int, log_index: int) -> tuple[Any, ...]:
+    """Return the conditions that a row is of an event."""
+    return columns.chain_id == chain_id, columns.block_number == block, columns.log_index == log_index

@@ -1,0 +1,1 @@
+"""Search for agents and feedback: filters, gates, plans and their statements."""

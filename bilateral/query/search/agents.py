@@ -1,0 +1,241 @@
+"""Search for agents by words, by what they do, and by how they are rated.
+
+An agent that strangers praise is found like any other: words and capabilities are the word of whoever wrote the file.
+Gates are the way to ask for agents that accounts one trusts have rated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, func, select
+
+from bilateral.index.tables import files
+from bilateral.index.tables.files import State
+from bilateral.index.tables.schema import agent, chain, registry
+from bilateral.index.tables.search import agent_file
+from bilateral.query.pages import DEFAULT_LIMIT, Page, Wide, decode_cursor, encode_cursor, require_limit
+from bilateral.query.prepared import Prepared, one_of, plan_by_values, size_for, spread
+from bilateral.query.search.filters import AgentSearch, Gate, Order
+from bilateral.query.search.gates import is_of_summaries, passes, prepare, ratings, source, summaries
+from bilateral.query.search.plans import find
+from bilateral.query.search.statements import Parts
+from bilateral.query.search.words import Matcher
+from bilateral.query.values import Wide as WideValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy import Connection, Row
+
+_SHOWN: Final = 300
+"""Characters of a description that a search shows."""
+
+_KEY: Final = ("chain_id", "identity_registry", "agent_id")
+
+_CHAINS: Final = Prepared(select(chain.c.chain_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """The ratings by which an agent passed the first gate of a search.
+
+    Attributes:
+        registry: The registry of ratings.
+        tag: The tag.
+        count: The number of ratings.
+        counterparts: The number of distinct clients, or of servers, that gave them.
+        mean: Their mean.
+        lower_bound: The value that the agent has at least, with a confidence of 95 %; None for a tag without a scale.
+    """
+
+    registry: str
+    tag: str
+    count: int
+    counterparts: int
+    mean: float
+    lower_bound: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAgent:
+    """An agent that a search found. Name and description are the word of a stranger.
+
+    Attributes:
+        id: The short id, such as `8453:247`.
+        global_id: The id among all registries.
+        chain_id: Its chain.
+        identity_registry: The address of its identity registry.
+        agent_id: The id of its token.
+        owner: The owner's address.
+        wallet: The address that receives its payments; None without one.
+        name: Its name; None without a file.
+        description: The beginning of its description.
+        active: True if its file says that it works; None if it does not say.
+        x402_support: True if its file says that it takes payments by x402.
+        registered_at: The time of its registration, Unix seconds.
+        updated_at: The time of its last change on chain.
+        relevance: The number of words of the query with which a word of the name begins. 0 without a text.
+        rating: The ratings by which it passed the first gate; None without a gate.
+    """
+
+    id: str
+    global_id: str
+    chain_id: int
+    identity_registry: str
+    agent_id: WideValue
+    owner: str
+    wallet: str | None
+    name: str | None
+    description: str | None
+    active: bool | None
+    x402_support: bool | None
+    registered_at: int
+    updated_at: int
+    relevance: int
+    rating: Rating | None
+
+
+def search_agents(
+    connection: Connection, search: AgentSearch, *, limit: int = DEFAULT_LIMIT, cursor: str | None = None
+) -> Page[FoundAgent]:
+    """Return the agents that fulfil all conditions of a search, in its order.
+
+    Args:
+        connection: The database.
+        search: The conditions.
+        limit: The largest number of agents.
+        cursor: The cursor of the former page. It names a rank and an agent, so new blocks shift nothing; an agent whose
+            rank changed meanwhile may come twice, or not.
+
+    Raises:
+        InvalidArgumentError: The limit is out of range.
+        InvalidCursorError: The cursor is of another search.
+    """
+    require_limit(limit)
+    kind = _kind(search)
+    place = None if cursor is None else decode_cursor(kind, cursor, float, float, int, str, Wide)
+    prepare(connection)
+    plan_by_values(connection)
+    matcher = Matcher(connection)
+    terms = matcher.terms(search.words)
+    chains = search.chains or tuple(row[0] for row in _CHAINS.all(connection, {}))
+    if terms is None or not chains:
+        return Page((), None)
+    rows = find(Parts(connection, search, terms, chains, matcher), place, limit + 1)
+    shown = rows[:limit]
+    details = _details(connection, search, shown)
+    found = tuple(_found(row, *detail) for row, detail in zip(shown, details, strict=True))
+    if len(rows) <= limit:
+        return Page(found, None)
+    last = shown[-1]
+    key = (float(last.first_rank), float(last.second_rank), last.chain_id, last.identity_registry, last.agent_id)
+    return Page(found, encode_cursor(kind, *key))
+
+
+def _details(connection: Connection, search: AgentSearch, rows: Sequence[Row[Any]]) -> list[tuple[Any, Any]]:
+    """Return for each agent of a page what the search shows of it, and its ratings for the first gate."""
+    if not rows:
+        return []
+    wanted = [(row.chain_id, row.identity_registry, int(row.agent_id)) for row in rows]
+    values, sizes = _listed(_KEY, zip(*wanted, strict=True))
+    found = {tuple(row[:3]): row for row in _shown(*sizes).records(connection, values)}
+    passed = _passed(connection, search.gates[0], search.ranking, wanted) if search.gates else {}
+    return [(found[it], passed.get(it)) for it in wanted]
+
+
+def _listed(names: Iterable[str], lists: Iterable[Iterable[Any]]) -> tuple[dict[str, Any], list[int]]:
+    """Return lists of values as parameters of a prepared statement, and the number of parameters of each."""
+    values, sizes = {}, []
+    for name, entries in zip(names, lists, strict=True):
+        different = sorted(set(entries))
+        sizes.append(size_for(different))
+        values.update(spread(name, different, sizes[-1]))
+    return values, sizes
+
+
+@lru_cache
+def _shown(*sizes: int) -> Prepared:
+    """Return the statement for what a search shows of agents, whose chains, registries and ids are lists."""
+    current = and_(*(agent_file.c[name] == agent.c[name] for name in _KEY))
+    file, read = files.file, files.registration_file
+    is_loaded = and_(file.c.file_id == agent_file.c.file_id, file.c.state == State.LOADED)
+    tables = (
+        agent.outerjoin(agent_file, current)
+        .outerjoin(file, is_loaded)
+        .outerjoin(read, read.c.content_hash == file.c.content_hash)
+    )
+    shown = select(
+        *(agent.c[name] for name in (*_KEY, "owner", "wallet", "registered_at", "updated_at")),
+        read.c.name,
+        func.substr(read.c.description, 1, _SHOWN).label("description"),
+        read.c.active,
+        read.c.x402_support,
+    )
+    asked = (one_of(name, agent.c[name], size) for name, size in zip(_KEY, sizes, strict=True))
+    return Prepared(shown.select_from(tables).where(*asked))
+
+
+@lru_cache
+def _addresses(chains: int, identities: int) -> Prepared:
+    """Return the statement for the registries of ratings that belong to some identity registries."""
+    known = registry.c
+    asked = (
+        one_of("chain_id", known.chain_id, chains),
+        one_of("identity_registry", known.identity_registry, identities),
+    )
+    return Prepared(select(known.address).where(*asked).distinct())
+
+
+def _passed(
+    connection: Connection, gate: Gate, order: Order, wanted: Sequence[tuple[int, str, int]]
+) -> dict[tuple[int, str, int], Rating]:
+    """Return the best ratings for a gate of some agents."""
+    values, (most_chains, most_identities, most_ids) = _listed(_KEY, zip(*wanted, strict=True))
+    addresses = [row[0] for row in _addresses(most_chains, most_identities).all(connection, values)]
+    if is_of_summaries(gate):
+        listed, (most_registries,) = _listed(["registry"], [addresses])
+        values |= {**listed, "side": gate.side, "tag": gate.tag}
+        rows = summaries(most_chains, most_registries, most_ids).all(connection, values)
+        found = [row for row in rows if passes(gate, *row[5:])]
+    else:
+        # With the registries, the rows are found by their key.
+        columns = source(gate).c
+        chains, _, ids = (sorted(set(column)) for column in zip(*wanted, strict=True))
+        conditions = (columns.chain_id.in_(chains), columns.registry.in_(addresses), columns.agent_id.in_(ids))
+        found = [tuple(row) for row in connection.execute(ratings(gate, *conditions))]
+    best_of: dict[tuple[int, str, int], Rating] = {}
+    for chain_id, identity, agent_id, address, tag, count, counterparts, mean, bound in found:
+        rating = Rating(
+            address, tag, int(count), int(counterparts), float(mean), None if bound is None else float(bound)
+        )
+        former = best_of.get((chain_id, identity, agent_id))
+        if former is None or _merit(rating, order) > _merit(former, order):
+            best_of[chain_id, identity, agent_id] = rating
+    return best_of
+
+
+def _merit(rating: Rating, order: Order) -> tuple[Any, ...]:
+    """Return what makes one of an agent's ratings better than another."""
+    bound = -1.0 if rating.lower_bound is None else rating.lower_bound
+    first = {Order.MEAN: rating.mean, Order.ACTIVITY: float(rating.count)}.get(order, bound)
+    return first, bound, rating.count, rating.registry, rating.tag
+
+
+def _found(row: Row[Any], shown: Row[Any], rating: Rating | None) -> FoundAgent:
+    """Return an agent that a search found."""
+    chain_id, identity, agent_id = row.chain_id, row.identity_registry, int(row.agent_id)
+    return FoundAgent(
+        f"{chain_id}:{agent_id}",
+        f"eip155:{chain_id}:{identity}#{agent_id}",
+        *(chain_id, identity, agent_id, shown.owner, shown.wallet, shown.name, shown.description),
+        *(shown.active, shown.x402_support, shown.registered_at, shown.updated_at, row.relevance, rating),
+    )
+
+
+def _kind(search: AgentSearch) -> str:
+    """Return the name of a search in its cursors, so that a cursor of another search is refused."""
+    return f"agents {sha256(repr(search).encode()).hexdigest()[:16]}"

@@ -1,0 +1,159 @@
+"""The walks down an index of all agents, where every few agents pass a search."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import ARRAY, Numeric, any_, cast, literal, or_, type_coerce
+
+from bilateral.index.tables.schema import agent, registry, summary
+from bilateral.index.tables.unindexed import unindexed
+from bilateral.query.search.filters import Order
+from bilateral.query.search.gates import has_better, passing
+from bilateral.query.search.statements import KEY, REAL, Statement, is_behind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Row, Select
+
+    from bilateral.query.search.statements import Parts
+
+MOST_COUNTED: Final = 4
+"""Words of a query up to which the files with several of them in their names are counted."""
+
+_LAST_TIME: Final = 2**62
+"""A Unix time after all others."""
+
+
+def has_named(parts: Parts, count: int) -> ColumnElement[bool]:
+    """Return the condition that a name has just so many words of the search.
+
+    Args:
+        parts: The search.
+        count: The number of words.
+    """
+    if len(parts.terms) > MOST_COUNTED:
+        return parts.relevance == count
+    return parts.matcher.has_named(parts.terms, count)
+
+
+@contextmanager
+def _without_sorting(connection: Connection) -> Iterator[None]:
+    """Keep PostgreSQL from sorting all that passes. It expects few agents to have the words, and gets many.
+
+    Args:
+        connection: The connection, in a transaction.
+    """
+    if connection.dialect.name != "postgresql":
+        yield
+        return
+    connection.exec_driver_sql("SET LOCAL enable_sort = off")
+    yield
+    connection.exec_driver_sql("SET LOCAL enable_sort = on")
+
+
+class Walks:
+    """The walks of one search.
+
+    Args:
+        parts: The search.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        """See the class."""
+        self._parts = parts
+
+    def by_agents(self, place: tuple[Any, ...] | None, count: int, relevance: int | None) -> Sequence[Row[Any]]:
+        """Walk down the agents of each chain, in the order of their keys, registrations or last changes.
+
+        Args:
+            place: The values of the cursor; None for the first page.
+            count: The number of agents.
+            relevance: The number of words that the names have, in the order of the keys; None for any number, in the
+                order of the registrations or of the last changes.
+        """
+        rows: list[Row[Any]] = []
+        with _without_sorting(self._parts.connection):
+            for chain_id in sorted(self._parts.chains):
+                is_over = relevance is not None and place is not None and chain_id < place[2]
+                if is_over or (relevance is not None and len(rows) >= count):
+                    continue  # keys begin with the chain
+                rows += self._parts.connection.execute(self._walk_agents(chain_id, place, relevance).limit(count))
+        rows.sort(key=lambda row: (-row.first_rank, *row[:3]))
+        return rows[:count]
+
+    def _walk_agents(self, chain_id: int, place: tuple[Any, ...] | None, relevance: int | None) -> Select[Any]:
+        """Return the statement that walks down the agents of a chain."""
+        statement = Statement(self._parts, are_few=True)
+        where = [agent.c.chain_id == chain_id, *statement.has_words()]
+        time = agent.c.registered_at if self._parts.search.ranking is Order.REGISTERED else agent.c.updated_at
+        zero, first = literal(0.0, REAL), cast(time, REAL) if relevance is None else literal(float(relevance), REAL)
+        if relevance is not None and self._parts.terms:
+            where.append(has_named(self._parts, relevance))
+        last = _LAST_TIME if place is None else int(min(max(place[0], -_LAST_TIME), _LAST_TIME))  # of a stranger
+        if relevance is None:
+            # This is true of the first page too: it lets SQLite begin with the index, at its place.
+            where.append(time <= last)
+        if place is not None:
+            behind = is_behind([agent.c[name] for name in KEY], place[2:])
+            where.append(behind if relevance is not None else or_(time < last, behind))
+        query = statement.select(first, zero, self._parts.relevance, where)
+        order = [time.desc()] if relevance is None else []
+        return query.order_by(*order, agent.c.identity_registry, agent.c.agent_id)
+
+    def by_bound(
+        self,
+        place: tuple[Any, ...] | None,
+        count: int,
+        relevance: int | None,
+        among: Mapping[int, Sequence[int]] | None = None,
+    ) -> Sequence[Row[Any]]:
+        """Walk down the lower bounds of each chain under the tag of the first gate.
+
+        Args:
+            place: The values of the cursor; None for the first page.
+            count: The number of agents.
+            relevance: The number of words that the names have; None for any number, in the order of the bound alone.
+            among: The ids of all agents that can be found, by chains, on PostgreSQL; None if they are not known.
+        """
+        rows: list[Row[Any]] = []
+        with _without_sorting(self._parts.connection):
+            for chain_id in self._parts.chains if among is None else sorted({*self._parts.chains} & {*among}):
+                walk = self._walk(chain_id, place, relevance)
+                if among is not None:
+                    # A sum has no index: PostgreSQL looks each agent up in a table of the ids.
+                    known = any_(literal(among[chain_id], ARRAY(Numeric(78, 0))))
+                    walk = walk.where(type_coerce(summary.c.agent_id + 0, Numeric(78, 0)) == known)
+                rows += self._parts.connection.execute(walk.limit(count))
+        rows.sort(key=lambda row: (-row.first_rank, -row.second_rank, *row[:3]))
+        return rows[:count]
+
+    def _walk(self, chain_id: int, place: tuple[Any, ...] | None, relevance: int | None) -> Select[Any]:
+        """Return the statement that walks down the lower bounds of a chain."""
+        gate, columns = self._parts.search.gates[0], summary.c
+        statement = Statement(self._parts, are_few=True, walks=True)
+        where = [
+            *passing(gate, chain_id),
+            registry.c.chain_id == chain_id,
+            registry.c.address == unindexed(columns.registry),
+            agent.c.chain_id == chain_id,
+            agent.c.identity_registry == registry.c.identity_registry,
+            agent.c.agent_id == unindexed(columns.agent_id),
+            ~has_better(passing=gate),
+            *statement.has_words(),
+        ]
+        bound = cast(columns.lower_bound, REAL)
+        fixed = literal(float(relevance or 0), REAL)
+        first, second = (bound, fixed) if relevance is None else (fixed, bound)
+        if relevance is not None and self._parts.terms:
+            where.append(has_named(self._parts, relevance))
+        if place is not None:
+            *ranks, chain, identity, agent_id = place
+            limit = literal(ranks[relevance is not None], REAL)
+            behind = is_behind([agent.c[name] for name in KEY], (chain, identity, agent_id))
+            # The first part repeats the second, in a form that finds its place in the index.
+            where += [columns.lower_bound <= limit, or_(columns.lower_bound < limit, behind)]
+        query = statement.select(first, second, self._parts.relevance, where)
+        return query.order_by(columns.lower_bound.desc(), registry.c.identity_registry, agent.c.agent_id)
