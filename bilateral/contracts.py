@@ -25,6 +25,7 @@ from bilateral.origin import Origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.resources.abc import Traversable
 
     from bilateral.deployment_records import DeploymentRecord
 
@@ -349,6 +350,32 @@ def attribute_of(registry: Registry) -> str:
     return _ATTRIBUTES[registry]
 
 
+def max_tip_of(chain_id: int) -> int:
+    """Return the largest tip per gas that a client signs by default on a chain, in wei, by the packaged address book.
+
+    Args:
+        chain_id: EIP-155 id of the chain.
+    """
+    from bilateral.deployment_records import MAX_TIP_GWEI, address_book  # noqa: PLC0415  # heavy
+
+    record = address_book().get(chain_id)
+    return (MAX_TIP_GWEI if record is None else record.max_tip_gwei) * 10**9
+
+
+def network_of(chain_id: int) -> str:
+    """Return the name of a chain's network by the packaged records, such as `base:sepolia`; "unnamed" without one.
+
+    Args:
+        chain_id: EIP-155 id of the chain.
+    """
+    from bilateral.deployment_records import DeploymentRecord, address_book  # noqa: PLC0415  # heavy
+
+    record = address_book().get(chain_id)
+    if record is None and (own := _own_record(chain_id)).is_file():
+        record = DeploymentRecord.read(own.read_bytes())
+    return "unnamed" if record is None else record.network
+
+
 def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployment | None:
     """Return the deployment on a chain from the package.
 
@@ -363,5 +390,10 @@ def packaged_deployment(chain_id: int, origin: Origin | None = None) -> Deployme
     found = None if origin is Origin.BILATERAL else Deployment.canonical(chain_id)
     if found is not None or origin is Origin.CANONICAL:
         return found
-    record = files("bilateral") / "deployments" / f"{chain_id}.json"
+    record = _own_record(chain_id)
     return Deployment.from_record(record.read_bytes()) if record.is_file() else None
+
+
+def _own_record(chain_id: int) -> Traversable:
+    """Return the file of this project's record of a chain, which may be missing."""
+    return files("bilateral") / "deployments" / f"{chain_id}.json"

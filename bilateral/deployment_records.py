@@ -20,6 +20,9 @@ from bilateral.origin import Origin
 BOOK: Final = "canonical.json"
 """The name of the address book's file."""
 
+MAX_TIP_GWEI: Final = 50
+"""Gwei of tip per gas on a chain without a limit of its own: 0.025 of its currency for a write of 500,000 gas."""
+
 Number = Annotated[int, Field(strict=True, ge=0)]
 
 
@@ -53,6 +56,7 @@ class DeploymentRecord(BaseModel):
     Attributes:
         chain_id: EIP-155 id of the chain.
         network: The network's name, as `base:sepolia`.
+        max_tip_gwei: The largest tip per gas that a client signs by default, in gwei.
         contracts: The registries by their names in Solidity.
     """
 
@@ -60,6 +64,7 @@ class DeploymentRecord(BaseModel):
 
     chain_id: Annotated[int, Field(strict=True, gt=0)]
     network: str = ""
+    max_tip_gwei: Number = MAX_TIP_GWEI
     contracts: dict[str, RegistryEntry]
 
     @classmethod
@@ -85,6 +90,7 @@ class _BookChain(BaseModel):
 
     chain_id: int
     network: str
+    max_tip_gwei: Number = MAX_TIP_GWEI
     groups: list[str]
 
 
@@ -145,6 +151,7 @@ def read_book(text: bytes) -> dict[int, DeploymentRecord]:
         chain.chain_id: DeploymentRecord(
             chain_id=chain.chain_id,
             network=chain.network,
+            max_tip_gwei=chain.max_tip_gwei,
             contracts={name: entry for group in chain.groups for name, entry in book.groups[group].items()},
         )
         for chain in book.chains

@@ -24,9 +24,10 @@ from bench.index.generator import Generator
 from bench.index.plain import index_plainly
 from bench.index.runs import CHAIN_ID, Run, follower, index_all, measured
 from bilateral.index.derive.activity import agent_activity
-from bilateral.index.store.chain_store import Block, ChainStore
+from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import schema
+from bilateral.index.tables.batches import Block
 from scripts._anvil import running_anvil
 
 if TYPE_CHECKING:

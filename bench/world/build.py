@@ -28,9 +28,10 @@ from bilateral.events import (
 )
 from bilateral.index.files.references import ReferenceScan
 from bilateral.index.interpreter import tuned_interpreter
-from bilateral.index.store.chain_store import Batch, Block, ChainStore
+from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.rows import rows_of
 from bilateral.index.tables import schema
+from bilateral.index.tables.batches import Batch, Block
 
 if TYPE_CHECKING:
     from collections.abc import Callable

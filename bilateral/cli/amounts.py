@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from decimal import Context, Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.text import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ETHER: Final = 10**18
 GWEI: Final = 10**9
@@ -59,3 +62,15 @@ def symbol_of(chain_id: int) -> str:
         chain_id: EIP-155 id of the chain.
     """
     return _SYMBOLS.get(chain_id, "ETH")
+
+
+def cost_of(transaction: Mapping[str, Any], gas: int) -> str:
+    """Write the highest cost of a transaction: its gas limit at its highest fee, and its value.
+
+    Args:
+        transaction: The transaction, as web3.py writes one.
+        gas: The node's estimate of its gas.
+    """
+    from bilateral.client.operations.fees import most  # noqa: PLC0415  # slow to import
+
+    return f"{ether(most(transaction))} {symbol_of(int(transaction['chainId']))} ({gas} gas estimated)"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from bilateral.cli.invocation import Invocation
-    from bilateral.index.analysis.storage import AnalysisKey
+    from bilateral.index.tables.analysis import AnalysisKey
     from bilateral.trust.results import Results
 
 

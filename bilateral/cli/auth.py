@@ -39,12 +39,21 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
     count: Annotated[
         int, typer.Option("--count", min=1, metavar="N", help="The number of feedback that is allowed from now on.")
     ] = 1,
+    last_index: Annotated[
+        int,
+        typer.Option(
+            "--last-index",
+            min=0,
+            metavar="N",
+            help="The number of authorised feedback that the client has given for the agent. The node must agree.",
+        ),
+    ] = 0,
     index_limit: Annotated[
         int | None,
         typer.Option(
             "--index-limit",
             metavar="N",
-            help="Allow feedback while the client's index is below this, instead of --count.",
+            help="Allow feedback while the client's index is below this, instead of --count and --last-index.",
         ),
     ] = None,
     expiry: Annotated[
@@ -60,6 +69,7 @@ def create(  # noqa: PLR0913, PLR0917  # as many as the user has options
             agent,
             client,
             count=count,
+            last_index=last_index,
             index_limit=index_limit,
             expiry=moment(expiry),
         )

@@ -145,6 +145,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             BuyerServiceRefusedError,
             errors.FeeLimitError,
             errors.InsufficientFundsError,
+            errors.IndexMismatchError,
             errors.NotAgentOwnerError,
             errors.PaymentSettledHereError,
             errors.TransactionFailedError,
@@ -220,6 +221,8 @@ def message_of(error: BilateralError) -> str:
     message = _IN_COMMANDS.get(type(error), "").format_map(vars(error)) or str(error)
     if isinstance(error, errors.FeeLimitError):
         message = message.replace("max_fee_per_gas", "--max-fee-per-gas").replace("max_cost", "--max-cost")
+    if isinstance(error, errors.IndexMismatchError):
+        message = message.replace("last_index", "--last-index").replace("index_limit", "--index-limit")
     return message
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
-from bilateral.cli.amounts import ETHER, GWEI, ether, symbol_of, wei_of
+from bilateral.cli.amounts import ETHER, GWEI, cost_of, wei_of
+from bilateral.cli.client_notes import client_notes
 from bilateral.cli.errors import KeyUnavailableError, UsageProblemError
 from bilateral.cli.secrets import KEY_VARIABLE, PINATA_VARIABLE, PINNING_VARIABLE
 from bilateral.errors import (
@@ -56,6 +57,7 @@ class Settings:
     Attributes:
         rpc_url: The node's JSON-RPC.
         deployment: A deployment record, or the name of a packaged deployment, instead of that of the node's chain.
+        chain: The chain that the node must serve.
         ipfs_gateways: Gateways to load `ipfs:` documents from, instead of public ones.
         account: The alias of the keystore to sign with.
         keystore: The file of the keystore to sign with.
@@ -76,6 +78,7 @@ class Settings:
 
     rpc_url: str | None = None
     deployment: Path | None = None
+    chain: int | None = None
     ipfs_gateways: tuple[str, ...] = ()
     account: str | None = None
     keystore: Path | None = None
@@ -156,7 +159,7 @@ class Invocation:
         Yields:
             The client.
         """
-        with self._connected(self.signer) as client:
+        with self._connected(self.signer) as client, client_notes(self.output):
             yield client
             if self.settings.deployment is None:
                 with suppress(BilateralError):  # the command has done its work, maybe without any registry
@@ -215,7 +218,7 @@ class Invocation:
             title = "Sent"
         seen = plain(view_of(value["result"])) or {}
         fields = seen if isinstance(seen, dict) else {"result": seen}
-        sent = {"transaction": value["transaction"] or handle.hash, "max cost": _cost(handle)}
+        sent = {"transaction": value["transaction"] or handle.hash, "max cost": cost_of(handle.transaction, handle.gas)}
         self.output.result(value, title=title, view=fields | sent)
 
     def unsent(self, handle: Handle[Any]) -> dict[str, Any]:
@@ -267,6 +270,7 @@ class Invocation:
             self.settings.rpc_url,
             signer=signer,
             deployment=self._deployment(),
+            chain_id=self.settings.chain,
             store=self._store(),
             loader=self.loader(),
             dry_run=self.settings.dry_run,
@@ -370,15 +374,6 @@ def _token(variable: str) -> str:
 def _wei(amount: str | None, unit: int, option: str) -> int | None:
     """Return the wei of an option; None if it is left out."""
     return None if amount is None else wei_of(amount, unit, option)
-
-
-def _cost(handle: Handle[Any]) -> str:
-    """Return the highest cost of a transaction: its gas limit at its highest fee."""
-    transaction = handle.transaction
-    fee = int(transaction.get("maxFeePerGas") or transaction.get("gasPrice") or 0)
-    return (
-        f"{ether(int(transaction['gas']) * fee)} {symbol_of(int(transaction['chainId']))} ({handle.gas} gas estimated)"
-    )
 
 
 def _host_of(url: str) -> str:

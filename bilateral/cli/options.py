@@ -99,6 +99,20 @@ _READING: Final[dict[str, tuple[Any, Any]]] = {
         ],
         None,
     ),
+    "chain": (
+        Annotated[
+            int | None,
+            typer.Option(
+                "--chain",
+                envvar="BILATERAL_CHAIN",
+                metavar="ID",
+                min=1,
+                help="Refuse a node of another chain. Without it and a record, the node alone names the chain.",
+                rich_help_panel=_NODE,
+            ),
+        ],
+        None,
+    ),
     "ipfs_gateways": (
         Annotated[
             list[str] | None,

@@ -35,6 +35,7 @@ class ClientState:
     Attributes:
         given: The deployment that the client was given, or the name of a packaged one; None to find it by the node's
             chain id.
+        pinned_chain: The chain that the caller named; None to believe the node.
         signer: Signs transactions and messages; None for a client that only reads.
         store: The store of documents.
         loader: Loads documents.
@@ -47,10 +48,12 @@ class ClientState:
         nonces: The nonce used last.
         log_range: The learnt limit on the range of blocks that the node accepts in a request for logs.
         checked: The addresses at which the expected registry was found.
+        is_chain_announced: True once the log says for which chain is signed, where the node alone named it.
         first_block: The block in which the identity registry appeared; None before somebody asked.
     """
 
     given: Deployment | Origin | None = None
+    pinned_chain: int | None = None
     signer: TransactionSigner | None = None
     store: Store = field(default_factory=DataUriStore)
     loader: Loader = field(default_factory=Loader)
@@ -63,4 +66,5 @@ class ClientState:
     nonces: NonceMemory = field(default_factory=NonceMemory)
     log_range: RangeLimit = field(default_factory=RangeLimit)
     checked: set[str] = field(default_factory=set)
+    is_chain_announced: bool = False
     first_block: int | None = None

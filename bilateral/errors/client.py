@@ -76,6 +76,28 @@ class NotAgentOwnerError(BilateralError):
         self.owner = owner
 
 
+class IndexMismatchError(BilateralError, ValueError):
+    """A node says another number of feedbacks of a client than the caller. Nothing was signed.
+
+    Attributes:
+        client: The client.
+        node_index: The number by the node.
+        last_index: The number by the caller.
+    """
+
+    reason = "index_mismatch"
+
+    def __init__(self, client: str, node_index: int, last_index: int) -> None:
+        """Compose the message from the client and both numbers."""
+        super().__init__(
+            f"the node says that {client} has given {node_index} feedbacks for the agent, not {last_index}: "
+            "if you know that the node is right, give its number as last_index; or name the limit as index_limit"
+        )
+        self.client = client
+        self.node_index = node_index
+        self.last_index = last_index
+
+
 class NodeError(BilateralError):
     """A node answers with a JSON-RPC error, or refuses a read that may be too large (HTTP status 400, 413 or 422).
 

@@ -152,19 +152,21 @@ class UnknownChainError(BilateralError):
 
 
 class WrongChainError(BilateralError):
-    """The node serves another chain than the deployment's.
+    """The node serves another chain than the deployment's, or than the chain to which the client is pinned.
 
     Attributes:
-        expected: The deployment's chain.
+        expected: The deployment's chain, or the pinned one.
         actual: The node's chain.
     """
 
     reason = "wrong_chain"
 
-    def __init__(self, expected: int, actual: int) -> None:
+    def __init__(self, expected: int, actual: int, *, is_pinned: bool = False) -> None:
         """Compose the message from both chains."""
         super().__init__(
-            f"the node serves chain {actual}, but the deployment is on chain {expected}: use a node of chain "
+            f"the node serves chain {actual}, but the client is pinned to chain {expected}: use a node of that chain"
+            if is_pinned
+            else f"the node serves chain {actual}, but the deployment is on chain {expected}: use a node of chain "
             f"{expected}, or a deployment on chain {actual}"
         )
         self.expected = expected

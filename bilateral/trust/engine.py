@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.trust.coding import coded
 from bilateral.trust.context import Context
 from bilateral.trust.detectors.blocks import Blocks
 from bilateral.trust.detectors.changes import ChangePoints
@@ -19,7 +20,6 @@ from bilateral.trust.detectors.retaliation import Retaliation
 from bilateral.trust.detectors.reviewed import ReviewedKin
 from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
-from bilateral.trust.ledger import Ledger
 from bilateral.trust.opinions import Kind
 from bilateral.trust.reviews import places_of
 from bilateral.trust.scores import Scores, scores
@@ -148,7 +148,7 @@ class Engine:
 
     def _context(self, tables: Tables) -> Context:
         """Code tables, and work out what detectors share."""
-        return Context.of(Ledger.of(tables, self.steps), self.steps)
+        return Context.of(coded(tables, self.steps), self.steps)
 
     def _analyse(
         self,

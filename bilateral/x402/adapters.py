@@ -6,15 +6,18 @@ import base64
 import json
 import logging
 import re
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from pydantic import ValidationError
 from x402.http.types import HTTPRequestContext
 from x402.http.x402_http_server_base import x402HTTPServerBase
+from x402.schemas import PaymentPayload
 
 from bilateral.errors import InvalidArgumentError
-from bilateral.x402.answers import KeptAnswer, KeptAnswers, payment_of, request_of
+from bilateral.x402.answers import KeptAnswer, KeptAnswers
 from bilateral.x402.bodies import decode_body
 from bilateral.x402.errors import BodyTooLargeError, ReputationExtensionError, StreamingRouteError, UnsupportedBodyError
+from bilateral.x402.exchange import Refusal
 from bilateral.x402.headers import decode_header
 from bilateral.x402.profiles import PROFILES
 from bilateral.x402.server import Reputation8004ResourceServerExtension
@@ -40,26 +43,6 @@ _PARAMETER: Final = re.compile(r"\\{([^{}]*?)\\}")
 
 MAX_PAYMENT_HEADER: Final = 32 * 1024
 """The most characters of `PAYMENT-SIGNATURE`. With both profiles and 32 registrations, a payment has about 24,000."""
-
-
-class Refusal(Exception):  # noqa: N818  # an answer, not an error
-    """A request that is answered with a status and a reason instead of being served.
-
-    Attributes:
-        status: The HTTP status.
-        body: The JSON body, `{"error": reason}`.
-    """
-
-    def __init__(self, status: int, reason: str) -> None:
-        """Compose the body from the reason."""
-        super().__init__(reason)
-        self.status = status
-        self.body = json.dumps({"error": reason}).encode()
-
-    @classmethod
-    def of(cls, error: ReputationExtensionError) -> Self:
-        """Return the refusal of a request whose body cannot be read."""
-        return cls(413 if isinstance(error, BodyTooLargeError) else 415, error.reason)
 
 
 class HttpAdapter:
@@ -124,12 +107,26 @@ class HttpAdapter:
         """Check length and form of `PAYMENT-SIGNATURE`, before anything else is read.
 
         Raises:
-            Refusal: It is too long, no JSON object in base 64, or has a name twice.
+            Refusal: It is too long, malformed, not a payment of version 2, or has a name twice.
         """
         if len(header) > MAX_PAYMENT_HEADER:
             raise Refusal(431, "payment_header_too_long")
-        if decode_header(header) is None:
-            raise Refusal(400, "payment_header_malformed")
+        try:
+            PaymentPayload.model_validate(decode_header(header))
+        except ValidationError:
+            raise Refusal(400, "payment_header_malformed") from None
+
+    def check_body_headers(self, content_length: str, content_encoding: str) -> None:
+        """Check the headers of a body before it is read.
+
+        Raises:
+            Refusal: The length exceeds the limit, or the encoding is unknown.
+        """
+        if content_encoding:
+            self.request_body(b"", content_encoding)
+        digits = content_length.strip().lstrip("0")
+        if digits.isdecimal() and (len(digits) > len(str(self.limit)) or int(digits) > self.limit):
+            raise Refusal.of(BodyTooLargeError(self.limit))
 
     def request_body(self, body: bytes, encoding: str) -> bytes:
         """Return a request's body as the application will see it.
@@ -170,33 +167,34 @@ class HttpAdapter:
         except ReputationExtensionError:
             return None
 
-    def payment(self, header: str, method: str, target: bytes, body: bytes) -> tuple[bytes, bytes] | None:
-        """Return the hashes of a payment that can fetch its answer again, and of its request; None for any other."""
-        payment = payment_of(header)
-        return None if payment is None else (payment, request_of(method, target, body))
-
-    def kept(self, payment: tuple[bytes, bytes] | None) -> KeptAnswer | None:
+    def kept(self, payment: bytes | None) -> KeptAnswer | None:
         """Return the answer that a payment bought before.
 
-        Raises:
-            Refusal: It bought the answer to another request.
+        Args:
+            payment: The hash of the payment, see `payment_of`; None if it cannot fetch its answer again.
         """
         if payment is None:
             return None
         try:
-            found = self.answers.find(payment[0])
+            return self.answers.find(payment)
         except Exception:
             logger.exception("the store of kept answers fails: the request is served as a new one")
             return None
-        if found is not None and found.request != payment[1]:
-            raise Refusal(409, "payment_of_another_request")
-        return found
 
-    def keep(self, payment: tuple[bytes, bytes] | None, exchange: Exchange, response: KeptParts) -> None:
+    def refuse_other_request(self, kept: KeptAnswer, exchange: Exchange) -> None:
+        """Refuse to answer a request by the answer to another one.
+
+        Raises:
+            Refusal: The payment bought the answer to another request.
+        """
+        if kept.request != exchange.identity:
+            raise Refusal(409, "payment_of_another_request")
+
+    def keep(self, payment: bytes | None, exchange: Exchange, response: KeptParts) -> None:
         """Keep a signed answer for a client that loses it. It raises nothing, because the client has paid.
 
         Args:
-            payment: The hashes of the payment and its request; None if the answer cannot be fetched again.
+            payment: The hash of the payment; None if the answer cannot be fetched again.
             exchange: The exchange.
             response: Status, headers and body.
         """
@@ -204,7 +202,7 @@ class HttpAdapter:
             return
         status, headers, body = response
         try:
-            self.answers.keep(payment[0], KeptAnswer(payment[1], status, headers, body))
+            self.answers.keep(payment, KeptAnswer(exchange.identity, status, headers, body))
         except Exception:
             logger.exception("the store of kept answers fails: the client cannot fetch this answer again")
 

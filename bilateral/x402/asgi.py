@@ -3,8 +3,9 @@
     app = FastAPI()
     app.add_middleware(ReputationMiddleware, routes=routes, server=server)
 
-It stands for the SDK's `payment_middleware`, which it wraps: outside it the request's body is read, inside it the
-response's body is captured. Add it last, so that middleware that compresses stands inside or outside, as you like.
+It stands for the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
+and the response's body is captured inside the SDK's middleware. Add it last, so that middleware that compresses stands
+inside or outside, as you like.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from starlette.middleware.base import BaseHTTPMiddleware
 from x402.http.middleware.fastapi import payment_middleware
 
-from bilateral.x402.adapters import HttpAdapter, Refusal
-from bilateral.x402.answers import KeptAnswers
+from bilateral.x402.adapters import HttpAdapter
+from bilateral.x402.answers import KeptAnswers, payment_of
 from bilateral.x402.bodies import MAX_BODY
 from bilateral.x402.errors import BodyTooLargeError
-from bilateral.x402.exchange import CURRENT, Afterwards, Exchange
+from bilateral.x402.exchange import CURRENT, Afterwards, Exchange, Refusal
 from bilateral.x402.streaming import asgi_streams
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
     from x402 import x402ResourceServer
@@ -67,7 +68,7 @@ class ReputationMiddleware:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._adapter = HttpAdapter(routes, server, limit, answers or KeptAnswers())
-        self._app, self._limit = app, limit
+        self._app = app
         self._paid = BaseHTTPMiddleware(
             _Capture(app, self._adapter), payment_middleware(routes, server, **(settings or {}))
         )
@@ -89,15 +90,20 @@ class ReputationMiddleware:
         if not header or not self._declares(scope):
             await self._paid(scope, receive, send)
             return
-        exchange = Exchange(is_on_loop=True)
+        target = scope["raw_path"].partition(b"?")[0] + b"?" + scope["query_string"]
+        exchange = Exchange(is_on_loop=True, method=scope["method"], raw_target=target)
+        exchange.target = target.decode("latin-1").removesuffix("?")
+        incoming = _Incoming(scope, receive, exchange, self._adapter)
+        payment = payment_of(header.decode("latin-1"))
         try:
             self._adapter.check_payment_header(header.decode("latin-1"))
-            body = await _read(receive, self._limit)
-            exchange.request = self._adapter.request_body(body, _header(scope, b"content-encoding").decode("latin-1"))
-            target = scope["raw_path"].partition(b"?")[0] + b"?" + scope["query_string"]
-            exchange.target = target.decode("latin-1").removesuffix("?")
-            payment = self._adapter.payment(header.decode("latin-1"), scope["method"], target, exchange.request)
+            self._adapter.check_body_headers(
+                *(_header(scope, name).decode("latin-1") for name in (b"content-length", b"content-encoding"))
+            )
             kept = None if payment is None else await _call(self._adapter, self._adapter.kept, payment)
+            if kept is not None:
+                await incoming.read()
+                self._adapter.refuse_other_request(kept, exchange)
         except Refusal as refusal:
             await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
             return
@@ -107,7 +113,7 @@ class ReputationMiddleware:
         outgoing = _Outgoing(send, exchange, self._adapter, payment)
         token, work = CURRENT.set(exchange), None
         try:
-            await self._paid(_decoded_scope(scope, exchange), _replayed(exchange.request, receive), outgoing)
+            await self._paid({**scope, _EXCHANGE: (exchange, incoming)}, incoming, outgoing)
         finally:
             CURRENT.reset(token)
             self._adapter.count_unsigned(exchange)
@@ -129,66 +135,84 @@ class _Capture:
         self._app, self._adapter = app, adapter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange: Exchange | None = scope.get(_EXCHANGE)
+        exchange: Exchange | None
+        incoming: _Incoming
+        exchange, incoming = scope.get(_EXCHANGE, (None, None))
         if exchange is None or not exchange.is_paid:
             await self._app(scope, receive, send)
             return
-        response = _Buffered(self._adapter)
+        response = _Buffered(send, exchange, self._adapter, is_head=scope["method"] == "HEAD")
         try:
-            await response.take(self._app(scope, receive, response))
-            if response.start is None:
-                return
-            start, body = response.start, response.body.joined
-            seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
-            exchange.response = b"" if scope["method"] == "HEAD" else seen
+            await incoming.read()
         except Refusal as refusal:
-            exchange.response = refusal.body
-            await _answer(send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
+            await response.refuse(refusal)
             return
-        await send(start)
-        await send({"type": "http.response.body", "body": body})
+        try:
+            await self._app(_decoded_scope(scope, exchange), receive, response)
+        except Exception:
+            if not response.is_refused:
+                raise
+        await response.end()
 
 
 class _Buffered:
-    """Takes a response instead of the client, and stops one that cannot be signed: a stream may have no end."""
+    """Takes a response, and passes it on at its last message: the application may go on with background tasks.
 
-    def __init__(self, adapter: HttpAdapter) -> None:
-        self.start: Message | None = None
-        self.body = _Body()
-        self._adapter = adapter
-        self._refusal: Refusal | None = None
+    It stops a response that cannot be signed, because a stream may have no end.
+    """
+
+    def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, *, is_head: bool) -> None:
+        self._send, self._exchange, self._adapter, self._is_head = send, exchange, adapter, is_head
+        self._start: Message | None = None
+        self._body = _Body()
+        self._is_ended = False
+        self.is_refused = False
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.start = message
-            self._stop_at(lambda: self._adapter.refuse_stream(_texts(message["headers"])))
-        elif message["type"] == "http.response.body":
-            self.body.add(message.get("body", b""))
-            if self.body.size > self._adapter.limit:
-                self.body = _Body()
-                self._stop_at(lambda: self._adapter.response_body(b"", {}, is_too_large=True))
+        if self._is_ended:
+            return
+        try:
+            if message["type"] == "http.response.start":
+                self._start = message
+                self._adapter.refuse_stream(_texts(message["headers"]))
+            elif message["type"] == "http.response.body" and self._start is not None:
+                self._body.add(message.get("body", b""))
+                if self._body.size > self._adapter.limit:
+                    self._adapter.response_body(b"", {}, is_too_large=True)
+                if not message.get("more_body"):
+                    await self._pass_on(self._start)
+        except Refusal as refusal:
+            await self.refuse(refusal)
+            raise  # stops the application
 
-    async def take(self, running: Awaitable[None]) -> None:
-        """Wait for the application.
+    async def end(self) -> None:
+        """Pass on a response whose last message is missing. The application has ended."""
+        if self._is_ended or self._start is None:
+            return
+        try:
+            await self._pass_on(self._start)
+        except Refusal as refusal:
+            await self.refuse(refusal)
+
+    async def _pass_on(self, start: Message) -> None:
+        """Send the whole response.
 
         Raises:
-            Refusal: The response cannot be signed.
+            Refusal: It cannot be signed.
         """
-        try:
-            await running
-        except Exception:
-            if self._refusal is None:
-                raise
-        if self._refusal is not None:
-            raise self._refusal
+        body = self._body.joined
+        seen = self._adapter.response_body(body, _texts(start["headers"]), is_too_large=False)
+        self._exchange.response = b"" if self._is_head else seen
+        self._is_ended = True
+        await self._send(start)
+        await self._send({"type": "http.response.body", "body": body})
 
-    def _stop_at(self, check: Callable[[], object]) -> None:
-        """Make a check, and note its refusal. Raising it in the application's `send` stops the application."""
-        try:
-            check()
-        except Refusal as refusal:
-            self._refusal = refusal
-            raise
+    async def refuse(self, refusal: Refusal) -> None:
+        """Send a refusal instead of the response."""
+        self._is_ended = self.is_refused = True
+        self._body = _Body()
+        self._exchange.response = refusal.body
+        await _answer(self._send, refusal.status, [(b"content-type", b"application/json")], refusal.body)
 
 
 class _Body:
@@ -218,12 +242,43 @@ class _Body:
         return self._first if self._whole is None else self._whole.getvalue()
 
 
+class _Incoming:
+    """Holds back the body of a request until its payment is verified, and gives it to the application in one piece."""
+
+    def __init__(self, scope: Scope, receive: Receive, exchange: Exchange, adapter: HttpAdapter) -> None:
+        self._encoding = _header(scope, b"content-encoding").decode("latin-1")
+        self._receive, self._exchange, self._adapter = receive, exchange, adapter
+        self._is_read = self._is_replayed = False
+
+    async def __call__(self) -> Message:
+        if not self._is_read or self._is_replayed:
+            return await self._receive()
+        self._is_replayed = True
+        return {"type": "http.request", "body": self._exchange.request, "more_body": False}
+
+    async def read(self) -> None:
+        """Read the body.
+
+        Raises:
+            Refusal: It is too large, cannot be decoded, or the client hung up.
+        """
+        body, is_complete = _Body(), False
+        while not is_complete:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Refusal(400, "client_disconnected")
+            body.add(message.get("body", b""))
+            if body.size > self._adapter.limit:
+                raise Refusal.of(BodyTooLargeError(self._adapter.limit))
+            is_complete = not message.get("more_body")
+        self._exchange.request = self._adapter.request_body(body.joined, self._encoding)
+        self._is_read = True
+
+
 class _Outgoing:
     """Passes a response on to the client. Signs it, if it was paid before the application ran, and keeps it."""
 
-    def __init__(
-        self, send: Send, exchange: Exchange, adapter: HttpAdapter, payment: tuple[bytes, bytes] | None
-    ) -> None:
+    def __init__(self, send: Send, exchange: Exchange, adapter: HttpAdapter, payment: bytes | None) -> None:
         self._send, self._exchange, self._adapter, self._payment = send, exchange, adapter, payment
         self._start: Message | None = None
         self._body = _Body()
@@ -276,34 +331,6 @@ def _header(scope: Scope, name: bytes) -> bytes:
     return b", ".join(value for key, value in scope["headers"] if key.lower() == name)
 
 
-async def _read(receive: Receive, limit: int) -> bytes:
-    """Read a request's body."""
-    body = _Body()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refusal(400, "client_disconnected")
-        body.add(message.get("body", b""))
-        if body.size > limit:
-            raise Refusal.of(BodyTooLargeError(limit))
-        if not message.get("more_body"):
-            return body.joined
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that begins with a body that was read already."""
-    is_sent = False
-
-    async def replay() -> Message:
-        nonlocal is_sent
-        if is_sent:
-            return await receive()
-        is_sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay
-
-
 def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
     """Return the scope of a request whose body has no content encoding any more."""
     dropped = {b"content-encoding", b"content-length", b"transfer-encoding"}
@@ -311,7 +338,7 @@ def _decoded_scope(scope: Scope, exchange: Exchange) -> Scope:
     headers.append((b"content-length", str(len(exchange.request)).encode()))
     # With such extensions, servers send files past the application.
     extensions = {name: it for name, it in (scope.get("extensions") or {}).items() if not name.startswith(_SHORTCUT)}
-    return {**scope, "headers": headers, "extensions": extensions, _EXCHANGE: exchange}
+    return {**scope, "headers": headers, "extensions": extensions}
 
 
 async def _answer(send: Send, status: int, headers: Headers, body: bytes) -> None:

@@ -158,6 +158,21 @@ class StreamingRouteError(ReputationExtensionError, ValueError):
         self.route = route
 
 
+class TooManyPaymentsError(ReputationExtensionError):
+    """A server has as many payments in progress as its limit allows.
+
+    Attributes:
+        limit: The limit.
+    """
+
+    reason = "too_many_payments"
+
+    def __init__(self, limit: int) -> None:
+        """Compose the message from the limit."""
+        super().__init__(f"{limit} payments are in progress, as many as Reservations(limit={limit}) allows")
+        self.limit = limit
+
+
 class BodyTooLargeError(ReputationExtensionError):
     """A body is larger than the limit, after decoding.
 

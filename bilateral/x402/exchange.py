@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from bilateral.x402.answers import request_of
 from bilateral.x402.bodies import SLOW_BYTES
+from bilateral.x402.errors import BodyTooLargeError
 from bilateral.x402.interactions import tool_request, tool_response
 
 if TYPE_CHECKING:
@@ -17,11 +20,33 @@ if TYPE_CHECKING:
 
     from x402.schemas import SettleResponse
 
+    from bilateral.x402.errors import ReputationExtensionError
+
 logger = logging.getLogger("bilateral.x402")
 
 MCP_RESULT: Final = "result"
 
 _AFTERWARDS_THREADS: Final = 4
+
+
+class Refusal(Exception):  # noqa: N818  # an answer, not an error
+    """A request that is answered with a status and a reason instead of being served.
+
+    Attributes:
+        status: The HTTP status.
+        body: The JSON body, `{"error": reason}`.
+    """
+
+    def __init__(self, status: int, reason: str) -> None:
+        """Compose the body from the reason."""
+        super().__init__(reason)
+        self.status = status
+        self.body = json.dumps({"error": reason}).encode()
+
+    @classmethod
+    def of(cls, error: ReputationExtensionError) -> Self:
+        """Return the refusal of a request whose body cannot be read."""
+        return cls(413 if isinstance(error, BodyTooLargeError) else 415, error.reason)
 
 
 @dataclass
@@ -32,6 +57,8 @@ class Exchange:
         request: The request's body, decoded.
         response: The response's body, decoded; None until the application has answered.
         target: The request's path and query.
+        method: The request's method.
+        raw_target: The request's path and query, as its identity has them.
         is_paid: True once the payment was verified, or settled before the application runs.
         settlement: The settlement, if it came before the application runs.
         declarations: The server's declarations for this request by key, if the settlement came first.
@@ -39,11 +66,14 @@ class Exchange:
         is_on_loop: True if an event loop serves the request, which slow work must not block.
         is_settled: True once the payment is settled.
         afterwards: Work for the time after the answer was sent, if the payment is settled then.
+        closings: Work of a WSGI application for the time after the answer was sent.
     """
 
     request: bytes = b""
     response: bytes | None = None
     target: str = ""
+    method: str = ""
+    raw_target: bytes = b""
     is_paid: bool = False
     settlement: SettleResponse | None = None
     declarations: dict[str, Any] = field(default_factory=dict)
@@ -51,6 +81,12 @@ class Exchange:
     is_on_loop: bool = False
     is_settled: bool = False
     afterwards: list[Callable[[], object]] = field(default_factory=list)
+    closings: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def identity(self) -> bytes:
+        """The hash of the request: a payment fetches the answer to this request alone."""
+        return request_of(self.method, self.raw_target, self.request)
 
     @property
     def is_large(self) -> bool:

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 import rfc8785
 from eth_utils.crypto import keccak
 
+from bilateral.x402.errors import TooManyPaymentsError
 from bilateral.x402.payments import EIP_3009, signed_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_RESERVATIONS: Final = 100_000
+MAX_SETTLED: Final = 250_000
+"""The settled payments that are remembered, about 50 MB: those of two minutes at 2,000 requests a second.
+
+A transaction of Solana can be sent again for so long, until its block hash is too old.
+"""
 SECONDS: Final = 3600.0
 """The time after which a reservation ends. By then, the chain knows that the authorization was used."""
 
@@ -25,10 +31,15 @@ _WORD: Final = 32
 class Reservations:
     """Authorizations that a request is using or has used. Threads may share it.
 
+    Only payments in progress count for the limit. A settled payment is remembered beside them, so that it is refused
+    before the application runs. The oldest ones are forgotten first. A forgotten one buys nothing: the chain takes the
+    nonce of EIP-3009 and Permit2 once. The facilitator sees that at verification, or its settlement fails.
+
     Args:
-        limit: The number of reservations at most.
+        limit: The number of payments in progress at most.
         seconds: The duration of a reservation.
         clock: Returns seconds that never go back.
+        settled_limit: The number of settled payments to remember.
     """
 
     def __init__(
@@ -36,9 +47,11 @@ class Reservations:
         limit: int = MAX_RESERVATIONS,
         seconds: float = SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        settled_limit: int = MAX_SETTLED,
     ) -> None:
-        self._limit, self._seconds, self._clock = limit, seconds, clock
+        self._limit, self._seconds, self._clock, self._settled_limit = limit, seconds, clock, settled_limit
         self._held: OrderedDict[bytes, tuple[object, float]] = OrderedDict()  # in order of their end
+        self._settled: OrderedDict[bytes, float] = OrderedDict()  # too
         self._lock = threading.Lock()
 
     def take(self, key: bytes, holder: object) -> bool:
@@ -50,16 +63,23 @@ class Reservations:
                 extensions of one server reserve the payment of one request.
 
         Returns:
-            False if another request has it, or if there are too many reservations.
+            False if another request has it, or has used it.
+
+        Raises:
+            TooManyPaymentsError: Too many payments are in progress.
         """
         with self._lock:
             now = self._clock()
             while self._held and next(iter(self._held.values()))[1] <= now:
                 self._held.popitem(last=False)
+            while self._settled and next(iter(self._settled.values())) <= now:
+                self._settled.popitem(last=False)
             if key in self._held:
                 return self._held[key][0] is holder
-            if len(self._held) >= self._limit:
+            if key in self._settled:
                 return False
+            if len(self._held) >= self._limit:
+                raise TooManyPaymentsError(self._limit)
             self._held[key] = holder, now + self._seconds
             return True
 
@@ -68,6 +88,15 @@ class Reservations:
         with self._lock:
             if key in self._held and self._held[key][0] is holder:
                 del self._held[key]
+
+    def settle(self, key: bytes, holder: object) -> None:
+        """Mark an authorization as used, if this request holds it. It no longer counts for the limit."""
+        with self._lock:
+            if key in self._held and self._held[key][0] is holder:
+                del self._held[key]
+                self._settled[key] = self._clock() + self._seconds
+                while len(self._settled) > self._settled_limit:
+                    self._settled.popitem(last=False)
 
 
 def payment_key(network: str, asset: str, payload: dict[str, Any]) -> bytes:

@@ -24,7 +24,7 @@ from bilateral.errors import BilateralError, InvalidArgumentError
 from bilateral.identifiers import TransactionRef
 from bilateral.x402 import metrics
 from bilateral.x402.bodies import MAX_BODY
-from bilateral.x402.errors import BodyTooLargeError, InvalidKeyError, InvalidMessageError
+from bilateral.x402.errors import BodyTooLargeError, InvalidKeyError, InvalidMessageError, TooManyPaymentsError
 from bilateral.x402.exchange import Exchange, exchange_of, is_tool_call
 from bilateral.x402.fields import optional_uri
 from bilateral.x402.keys import InteractionKey, RemoteKey, check_key
@@ -132,6 +132,9 @@ class Reputation8004ResourceServerExtension:
             return None
         try:
             is_taken = self._reservations.take(_payment_key(context), context.payment_payload)
+        except TooManyPaymentsError as error:
+            logger.error("a payment is refused: %s", error)  # noqa: TRY400  # no fault of the program
+            return AbortResult(error.reason, str(error))
         except BilateralError:
             logger.exception("the store of reservations fails: payments are refused")
             return AbortResult("reservations_unavailable", "the service cannot take payments now")
@@ -168,11 +171,14 @@ class Reputation8004ResourceServerExtension:
         """
         if type(context.error) is Exception and SETTLEMENT_PENDING not in str(context.error):
             self._release(context)
+        else:
+            self._settle(context)
 
     def enrich_settlement_response(
         self, declaration: Any, context: SettleResultContext
     ) -> dict[str, Any] | Awaitable[dict[str, Any] | None] | None:
         """Sign the interaction ("Signature Protocol"). If the settlement came first, the adapter signs later."""
+        self._settle(context)
         try:
             exchange = exchange_of(context.transport_context, self._limit)
             if exchange is None:
@@ -294,6 +300,13 @@ class Reputation8004ResourceServerExtension:
             self._reservations.release(_payment_key(context), context.payment_payload)
         except BilateralError:
             logger.exception("the store of reservations fails: an authorization stays reserved until its time ends")
+
+    def _settle(self, context: SettleResultContext | SettleFailureContext) -> None:
+        """Mark the authorization of a request as used. It raises nothing, because the client has paid."""
+        try:
+            self._reservations.settle(_payment_key(context), context.payment_payload)
+        except BilateralError:
+            logger.exception("the store of reservations fails: a used authorization counts as one in progress")
 
 
 class ReputationDraftResourceServerExtension(Reputation8004ResourceServerExtension):

@@ -145,7 +145,9 @@ class SettlingSigner(FacilitatorWeb3Signer):
             following = [it for it in receipt["logs"] if it["logIndex"] == log["logIndex"] + 1]
             if not any(_is_transfer(it, token, payer, payee, amount) for it in following):
                 continue
-            if self._reservations.take(keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce), object()):
+            key, holder = keccak(bytes.fromhex(token[2:] + payer[2:]) + nonce), object()
+            if self._reservations.take(key, holder):
+                self._reservations.settle(key, holder)
                 return "0x" + bytes(log["transactionHash"]).hex()
         return None
 

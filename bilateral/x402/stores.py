@@ -23,6 +23,7 @@ if _MISSING:
 
 from sqlalchemy import (  # noqa: E402  # after the check
     BigInteger,
+    Boolean,
     Column,
     Double,
     Index,
@@ -34,11 +35,13 @@ from sqlalchemy import (  # noqa: E402  # after the check
     func,
     insert,
     select,
+    update,
 )
 from sqlalchemy.exc import IntegrityError  # noqa: E402
 
 from bilateral.index.store.database import connect_engine, named_database_errors  # noqa: E402
 from bilateral.x402.answers import MAX_KEPT_BODY, SECONDS, KeptAnswer, KeptAnswers, size_of  # noqa: E402
+from bilateral.x402.errors import TooManyPaymentsError  # noqa: E402
 from bilateral.x402.reservations import MAX_RESERVATIONS, Reservations  # noqa: E402
 from bilateral.x402.reservations import SECONDS as RESERVED_SECONDS  # noqa: E402
 
@@ -62,11 +65,13 @@ _ANSWER: Final = Table(
     Index("x402_kept_answer_expires", "expires"),
 )
 _RESERVATION: Final = Table(
-    "x402_reservation",
+    "x402_reserved_payment",
     _METADATA,
     Column("authorization_key", LargeBinary(32), primary_key=True),
     Column("expires", Double, nullable=False),
-    Index("x402_reservation_expires", "expires"),
+    Column("is_settled", Boolean, nullable=False),
+    Index("x402_reserved_payment_expires", "expires"),
+    Index("x402_reserved_payment_settled", "is_settled"),
 )
 
 
@@ -146,11 +151,11 @@ class StoredAnswers(KeptAnswers):
 
 
 class StoredReservations(Reservations):
-    """Authorizations in use, in a database. Processes and threads may share it.
+    """Authorizations in use, in a database. Processes and threads may share it. It forgets no settled payment earlier.
 
     Args:
         url: The SQLAlchemy URL, `sqlite:///path` or `postgresql://…`.
-        limit: The number of reservations at most.
+        limit: The number of payments in progress at most.
         seconds: The duration of a reservation.
         clock: Returns the time in Unix seconds. All processes need the same.
 
@@ -175,6 +180,7 @@ class StoredReservations(Reservations):
         """Reserve an authorization for a request. See `Reservations.take`.
 
         Raises:
+            TooManyPaymentsError: Too many payments are in progress.
             DatabaseUnavailableError: The database cannot be written.
         """
         with self._own_lock:
@@ -184,10 +190,10 @@ class StoredReservations(Reservations):
         try:
             with named_database_errors(), self._engine.begin() as connection:
                 connection.execute(delete(_RESERVATION).where(it.expires <= now))
-                if connection.execute(select(func.count()).select_from(_RESERVATION)).scalar_one() >= self._limit:
-                    return False
-                values = {"authorization_key": key, "expires": now + self._seconds}
-                _insert(connection, values)
+                _insert(connection, {"authorization_key": key, "expires": now + self._seconds, "is_settled": False})
+                in_progress = select(func.count()).select_from(_RESERVATION).where(it.is_settled.is_(False))
+                if connection.execute(in_progress).scalar_one() > self._limit:
+                    raise TooManyPaymentsError(self._limit)
         except _TakenError:
             return False
         with self._own_lock:
@@ -203,12 +209,28 @@ class StoredReservations(Reservations):
         Raises:
             DatabaseUnavailableError: The database cannot be written.
         """
+        if self._gives_up(key, holder):
+            with named_database_errors(), self._engine.begin() as connection:
+                connection.execute(delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
+
+    def settle(self, key: bytes, holder: object) -> None:
+        """Mark an authorization as used, if this request holds it.
+
+        Raises:
+            DatabaseUnavailableError: The database cannot be written.
+        """
+        if self._gives_up(key, holder):
+            used = update(_RESERVATION).where(_RESERVATION.c.authorization_key == key).values(is_settled=True)
+            with named_database_errors(), self._engine.begin() as connection:
+                connection.execute(used)
+
+    def _gives_up(self, key: bytes, holder: object) -> bool:
+        """Forget the holder of an authorization; return False if it is another one."""
         with self._own_lock:
             if self._own.get(key) is not holder:
-                return
+                return False
             del self._own[key]
-        with named_database_errors(), self._engine.begin() as connection:
-            connection.execute(delete(_RESERVATION).where(_RESERVATION.c.authorization_key == key))
+            return True
 
     def close(self) -> None:
         """Close the connections."""

@@ -3,8 +3,8 @@
     app = Flask(__name__)
     protect_flask(app, routes, server)  # server: x402ResourceServerSync
 
-It stands for the SDK's `payment_middleware`, which it wraps: outside it the request's body is read, inside it the
-response's body is captured.
+It stands for the SDK's `payment_middleware`, which it wraps. The request's body is read once the payment is verified,
+and the response's body is captured inside the SDK's middleware.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from urllib.parse import quote
 from werkzeug.wsgi import ClosingIterator
 from x402.http.middleware.flask import payment_middleware
 
-from bilateral.x402.adapters import HttpAdapter, Refusal
-from bilateral.x402.answers import KeptAnswers
+from bilateral.x402.adapters import HttpAdapter
+from bilateral.x402.answers import KeptAnswers, payment_of
 from bilateral.x402.bodies import MAX_BODY
 from bilateral.x402.errors import BodyTooLargeError
-from bilateral.x402.exchange import CURRENT, Exchange
+from bilateral.x402.exchange import CURRENT, Exchange, Refusal
 from bilateral.x402.streaming import flask_streams
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class _Response:
     def __init__(self) -> None:
         self.status = ""
         self.headers: Headers = []
+        self.close: Callable[[], None] = lambda: None
         self._written: list[bytes] = []
 
     def __call__(self, status: str, headers: Headers, _error: Any = None) -> Callable[[bytes], None]:
@@ -88,7 +89,7 @@ class _Response:
         return self._written.append
 
     def body(self, chunks: Iterable[bytes], adapter: HttpAdapter | None = None) -> bytes:
-        """Read the whole body.
+        """Read the whole body. The caller calls `close` once the answer is sent.
 
         Args:
             chunks: The application's answer.
@@ -99,6 +100,7 @@ class _Response:
         """
         pieces: list[bytes] = []
         size = 0
+        self.close = getattr(chunks, "close", self.close)
         try:
             if adapter is not None:
                 adapter.refuse_stream(self.texts)
@@ -109,10 +111,9 @@ class _Response:
                 size += len(chunk)
                 if adapter is not None and size > adapter.limit:
                     adapter.response_body(b"", {}, is_too_large=True)
-        finally:
-            close = getattr(chunks, "close", None)
-            if close is not None:
-                close()
+        except BaseException:
+            self.close()
+            raise
         pieces = [*self._written, *pieces]
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)  # a single piece is never copied
 
@@ -134,17 +135,19 @@ class _Capture:
             return self._app(environ, start_response)
         response = _Response()
         try:
+            exchange.request = _request_body(environ, self._adapter)
             body = response.body(self._app(environ, response), self._adapter)
             exchange.response = self._adapter.response_body(body, response.texts, is_too_large=False)
         except Refusal as refusal:
             exchange.response = refusal.body
             return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
+        exchange.closings.append(response.close)  # the SDK never closes an answer
         start_response(response.status, response.headers)
         return [body]
 
 
 class _Outer:
-    """Reads the request of a paid route before the payment is looked at, and passes the response on."""
+    """Reads the request of a paid route once the payment is verified, and passes the response on."""
 
     def __init__(self, flask: Flask, app: Application, adapter: HttpAdapter) -> None:
         self._flask, self._app, self._adapter = flask, app, adapter
@@ -159,15 +162,19 @@ class _Outer:
         path = path.encode("latin-1").decode("utf-8", "replace")
         if not header or not self._adapter.declares(method, path, path):
             return self._app(environ, start_response)
-        exchange = Exchange()
+        query = environ.get("QUERY_STRING", "")
+        exchange = Exchange(method=method, raw_target=f"{path}?{query}".encode())
+        exchange.target = _sent_path(environ) + (f"?{query}" if query else "")
+        payment = payment_of(header)
         try:
             self._adapter.check_payment_header(header)
-            exchange.request = self._request_body(environ)
-            query = environ.get("QUERY_STRING", "")
-            target = f"{path}?{query}".encode()
-            exchange.target = _sent_path(environ) + (f"?{query}" if query else "")
-            payment = self._adapter.payment(header, method, target, exchange.request)
+            self._adapter.check_body_headers(
+                environ.get("CONTENT_LENGTH") or "", environ.get("HTTP_CONTENT_ENCODING", "")
+            )
             kept = self._adapter.kept(payment)
+            if kept is not None:
+                exchange.request = _request_body(environ, self._adapter)
+                self._adapter.refuse_other_request(kept, exchange)
         except Refusal as refusal:
             return _answer(start_response, refusal.status, [("Content-Type", "application/json")], refusal.body)
         if kept is not None:
@@ -176,7 +183,7 @@ class _Outer:
         return self._served(environ, exchange, payment, start_response)
 
     def _served(
-        self, environ: dict[str, Any], exchange: Exchange, payment: tuple[bytes, bytes] | None, start_response: Any
+        self, environ: dict[str, Any], exchange: Exchange, payment: bytes | None, start_response: Any
     ) -> Iterable[bytes]:
         """Run the payment and the application, and sign what was settled before."""
         response = _Response()
@@ -185,6 +192,8 @@ class _Outer:
             body = response.body(self._app(environ, response))
         except BaseException:
             self._adapter.count_unsigned(exchange)
+            for close in exchange.closings:
+                close()
             raise
         finally:
             CURRENT.reset(token)
@@ -195,7 +204,7 @@ class _Outer:
         headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers)
         self._adapter.keep(payment, exchange, (status, headers, body))
         answer = _answer(start_response, status, response.headers, body)
-        return ClosingIterator(answer, exchange.run_afterwards) if exchange.afterwards else answer
+        return ClosingIterator(answer, [exchange.run_afterwards, response.close, *exchange.closings])
 
     def _sign(self, response: _Response, exchange: Exchange, body: bytes) -> None:
         """Add the proof to the header of a settlement that came before the application ran."""
@@ -205,23 +214,26 @@ class _Outer:
             response.headers = [(name, text) for name, text in response.headers if name.lower() != "payment-response"]
             response.headers.append(("PAYMENT-RESPONSE", value))
 
-    def _request_body(self, environ: dict[str, Any]) -> bytes:
-        """Read the request's body, and leave it to the application in its decoded form."""
-        source, limit = environ["wsgi.input"], self._adapter.limit
-        length = environ.get("CONTENT_LENGTH") or ""
-        left = int(length) if length.isdigit() else limit + 1 if environ.get("wsgi.input_terminated") else 0
-        if length and left > limit:
-            raise Refusal.of(BodyTooLargeError(limit))
-        body = bytearray()
-        while left > 0 and (chunk := source.read(min(left, _CHUNK))):
-            body += chunk
-            left -= len(chunk)
-        if len(body) > limit:
-            raise Refusal.of(BodyTooLargeError(limit))
-        decoded = self._adapter.request_body(bytes(body), environ.pop("HTTP_CONTENT_ENCODING", ""))
-        environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(decoded), str(len(decoded))
-        environ.pop("HTTP_TRANSFER_ENCODING", None)
-        return decoded
+
+def _request_body(environ: dict[str, Any], adapter: HttpAdapter) -> bytes:
+    """Read the request's body, and leave it to the application in its decoded form.
+
+    Raises:
+        Refusal: It is too large, or cannot be decoded.
+    """
+    source, limit = environ["wsgi.input"], adapter.limit
+    length = environ.get("CONTENT_LENGTH") or ""
+    left = int(length) if length.isdigit() else limit + 1 if environ.get("wsgi.input_terminated") else 0
+    body = bytearray()
+    while left > 0 and (chunk := source.read(min(left, _CHUNK))):
+        body += chunk
+        left -= len(chunk)
+    if len(body) > limit:
+        raise Refusal.of(BodyTooLargeError(limit))
+    decoded = adapter.request_body(bytes(body), environ.pop("HTTP_CONTENT_ENCODING", ""))
+    environ["wsgi.input"], environ["CONTENT_LENGTH"] = io.BytesIO(decoded), str(len(decoded))
+    environ.pop("HTTP_TRANSFER_ENCODING", None)
+    return decoded
 
 
 def _sent_path(environ: dict[str, Any]) -> str:

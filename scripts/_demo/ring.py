@@ -15,7 +15,6 @@ from bilateral.contracts import Deployment
 from bilateral.identifiers import checksummed
 from bilateral.index.analysis.funding import FundingCollector
 from bilateral.index.analysis.run import analyse
-from bilateral.index.analysis.storage import AnalysisKey
 from bilateral.index.analysis.stored import stored_results
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
@@ -23,6 +22,7 @@ from bilateral.index.chain.source import Source
 from bilateral.index.settings import ChainSettings
 from bilateral.index.store.database import open_database
 from bilateral.index.tables import analysis as schema
+from bilateral.index.tables.analysis import AnalysisKey
 from bilateral.index.worker import Worker
 from bilateral.trust.explain import explain
 

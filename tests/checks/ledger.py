@@ -13,7 +13,7 @@ from bilateral.index.chain.logs import BlockLogs, LogEntry
 from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.store.chain_store import Batch, Block
+from bilateral.index.tables.batches import Batch, Block
 from tests.index.comparison import know_registries
 
 CHAIN_ID = 31337

@@ -31,6 +31,15 @@ def test_an_authorisation_is_used_up_to_its_limit(done, refused, authorized, aut
     assert refused(4, "auth", "give", 70, authorization, key=client)["reason"] == "index_limit_reached"
 
 
+def test_a_further_authorisation_needs_the_number_of_feedback(done, refused, authorization, owner, client):
+    done("auth", "give", 92, authorization, key=client)
+    error = refused(4, "auth", "create", 1, client.address, key=owner)
+    assert (error["reason"], error["arguments"]["node_index"]) == ("index_mismatch", 1)
+    assert "give its number as --last-index; or name the limit as --index-limit" in error["message"]
+    encoded = done("auth", "create", 1, client.address, "--last-index", 1, key=owner)
+    assert encoded["index_limit"] == 2
+
+
 def test_authorised_feedback_is_listed_and_averaged(done, bilateral, authorization, client):
     assert done("auth", "summary", 1) == {"agent": "31337:1", "count": 0, "average": None}
     done("auth", "give", 92, authorization, "--tag1", "quality", key=client)

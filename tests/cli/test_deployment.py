@@ -36,6 +36,22 @@ def test_the_address_book_is_listed(done, bilateral):
     assert "base:mainnet" in bilateral("deployment", "list").out
 
 
+def test_a_pinned_chain_refuses_a_node_of_another_one(refused, done, base, key):
+    for pin in (("--chain", 1), ()):
+        variables = base | key | ({} if pin else {"BILATERAL_CHAIN": "1"})
+        error = refused(8, "agent", "register", *pin, **variables)
+        assert (error["reason"], error["arguments"]) == ("wrong_chain", {"expected": 1, "actual": 8453})
+    assert done("agent", "register", "--chain", 8453, **base | key)["hash"]
+
+
+def test_a_write_without_a_pin_names_the_chain_to_people(bilateral, base, key):
+    note = "Signing for chain 8453 (base:mainnet), by the node's word: pin the chain by chain_id=8453 or --chain 8453."
+    ran = bilateral("agent", "register", **base | key)
+    assert (ran.code, ran.err.replace("\n", " ").count(note), note in ran.out) == (0, 1, False)
+    assert bilateral("agent", "register", "--json", **base | key).err == ""
+    assert note not in bilateral("agent", "register", "--chain", 8453, **base | key).err
+
+
 def test_info_says_whose_registries_are_used(done, bilateral, base, record):
     shown = done("info", **base)
     assert shown["deployment"].startswith("canonical: the authors of ERC-8004 deployed them")

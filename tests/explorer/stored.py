@@ -17,10 +17,11 @@ from bilateral.events import ClientRated, MetadataSet, NewAuthorizedFeedback, Ne
 from bilateral.events import ResponseAppended as Responded
 from bilateral.identifiers import checksummed
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.store.chain_store import Batch, Block, ChainStore
+from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import open_database
 from bilateral.index.store.rows import rows_of
 from bilateral.index.tables import analysis, schema
+from bilateral.index.tables.batches import Batch, Block
 from bilateral.index.tables.payments import payment, payment_cursor
 
 KINDS = {

@@ -17,8 +17,9 @@ from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.follow import Follower, Outcome
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
-from bilateral.index.store.chain_store import Block, ChainStore
+from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import open_database
+from bilateral.index.tables.batches import Block
 from scripts._anvil import running_anvil
 from tests.index.comparison import open_with_registries
 from tests.index.proxy import Proxy

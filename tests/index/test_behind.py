@@ -21,12 +21,13 @@ from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.derive.activity import ActivityTable
 from bilateral.index.derive.summaries import SummaryTables
-from bilateral.index.store.chain_store import Block, ChainStore
+from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.chain_store import background_writes as behind
 from bilateral.index.store.database import connect_engine
 from bilateral.index.store.rows import PostgresRows, Rows
 from bilateral.index.store.writer_thread import Writer
 from bilateral.index.tables import schema
+from bilateral.index.tables.batches import Block
 from tests.index.comparison import assert_exact
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.test_endpoints import assert_complete

@@ -13,10 +13,10 @@ from bilateral.index.files.observations import note_sights
 from bilateral.index.payments.late_payments import FORGOTTEN, note_late_payments
 from bilateral.index.payments.store import PaymentStore
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.store.chain_store import Batch, Block
 from bilateral.index.store.cursor_locks import own_cursor
 from bilateral.index.store.database import snapshot
 from bilateral.index.tables import files, schema
+from bilateral.index.tables.batches import Batch, Block
 from bilateral.index.tables.files import Kind, State
 from bilateral.index.tables.payments import late_payment
 from tests.index.conftest import CHAIN_ID

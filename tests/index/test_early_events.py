@@ -14,10 +14,11 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from bilateral.index.chain import follow
 from bilateral.index.chain.follow import Outcome
 from bilateral.index.derive.activity import ActivityTable
-from bilateral.index.store.chain_store import Block, ChainStore, event_writes
+from bilateral.index.store.chain_store import ChainStore, event_writes
 from bilateral.index.store.chain_store import background_writes as behind
 from bilateral.index.store.database import connect_engine
 from bilateral.index.tables import schema
+from bilateral.index.tables.batches import Block
 from tests.index.chaos import SPAWN, work
 from tests.index.comparison import assert_equals_model
 from tests.index.conftest import CHAIN_ID

@@ -328,7 +328,7 @@ def test_a_reorganisation_while_logs_are_read_leaves_no_row_of_the_former_branch
 
 RACES = """
 import importlib, sys, threading
-from bilateral.index import endpoint, logs
+from bilateral.index.chain import endpoint, logs
 
 def ask(kind):
     at_once.wait()

@@ -11,10 +11,10 @@ from sqlalchemy import update
 from bilateral.index.errors import NoEndpointError
 from bilateral.index.settings import ChainSettings
 from bilateral.index.status import chain_statuses
-from bilateral.index.store.chain_store import Block
 from bilateral.index.store.database import open_database
 from bilateral.index.store.head_progress import HeadNotes
 from bilateral.index.tables import schema
+from bilateral.index.tables.batches import Block
 from bilateral.index.worker import Worker
 from bilateral.query.chains import chains
 from bilateral.query.readers import Reader

@@ -16,8 +16,9 @@ from sqlalchemy.exc import DBAPIError
 from bench.index.generator import Generator
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.logs import grouped
-from bilateral.index.store.chain_store import Batch, Block, ChainStore
+from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables import schema
+from bilateral.index.tables.batches import Batch, Block
 from bilateral.query.readers import Reader
 from tests.index.comparison import open_with_registries
 from tests.index.conftest import CHAIN_ID, REGISTRIES

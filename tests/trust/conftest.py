@@ -5,9 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from bilateral.trust.coding import coded
 from bilateral.trust.context import Context
 from bilateral.trust.engine import Engine
-from bilateral.trust.ledger import Ledger
 from bilateral.trust.tables import COLUMNS, Tables
 
 
@@ -58,7 +58,7 @@ class Scene:
         return Tables.of(**made)
 
     def ledger(self):
-        return Ledger.of(self.tables())
+        return coded(self.tables())
 
     def context(self):
         return Context.of(self.ledger())

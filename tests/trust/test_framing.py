@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bilateral.trust.coding import coded
 from bilateral.trust.context import Context
 from bilateral.trust.detectors.blocks import Blocks
 from bilateral.trust.detectors.links import Links
@@ -15,7 +16,6 @@ from bilateral.trust.detectors.values import Values
 from bilateral.trust.detectors.wash import WashPayments
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
-from bilateral.trust.ledger import Ledger
 from bilateral.trust.results import Results
 from bilateral.trust.tables import OPTIONAL, Tables
 from tests.trust.conftest import judged, names
@@ -308,7 +308,7 @@ def test_who_moves_its_agent_still_answers_for_money_that_came_back(market, late
     for number in range(4):
         market.payment(f"washer{number}", "pocket", 99, 1.0, 900.0)
         market.transfer("crook", f"washer{number}", 0.99, 1000.0 + number)
-    ledger = Ledger.of(held(market, ("crook", 50.0), *later))
+    ledger = coded(held(market, ("crook", 50.0), *later))
     context = Context.of(ledger)
     found = WashPayments().fit(context).findings_
     assert [names(context, one.beneficiaries) for one in found] == [{"crook"}]

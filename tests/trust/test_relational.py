@@ -16,9 +16,9 @@ from bench.trust.worlds.attacks import add
 from bench.trust.worlds.honest import honest_world
 from bench.trust.worlds.world import Settings
 from bilateral.errors import InvalidArgumentError
+from bilateral.trust.coding import coded
 from bilateral.trust.context import edges_of
 from bilateral.trust.engine import Engine
-from bilateral.trust.ledger import Ledger
 from bilateral.trust.relational import Relational
 from bilateral.trust.results import Results
 from bilateral.trust.steps import ARRAYS, Edges
@@ -79,7 +79,7 @@ def tables(market):
 
 def test_first_transfers_are_equal(tables, stored):
     database = stored(tables)
-    with_arrays, with_database = Ledger.of(tables), Ledger.of(tables, database)
+    with_arrays, with_database = coded(tables), coded(tables, database)
     for name in ("funder", "funded_at", "funded_with"):
         assert np.array_equal(getattr(with_arrays, name), getattr(with_database, name), equal_nan=True)
     names = with_arrays.addresses.to_pylist()
@@ -88,7 +88,7 @@ def test_first_transfers_are_equal(tables, stored):
 
 def test_degrees_and_cells_are_equal(tables, stored):
     database = stored(tables)
-    ledger = Ledger.of(tables, database)
+    ledger = coded(tables, database)
     assert len(ledger.constant_tags) == 1
     context = Engine().fit(tables).context_
     edges = edges_of(ledger, context.pair)

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bilateral.errors import InvalidArgumentError
+from bilateral.trust.coding import coded
 from bilateral.trust.detectors.values import Values
-from bilateral.trust.ledger import Ledger
 from bilateral.trust.opinions import Kind
 from bilateral.trust.relational import Relational
 from bilateral.trust.tables import COLUMNS, Tables
@@ -21,7 +21,7 @@ def test_tables_are_read_as_they_were_written(market, tmp_path):
     tables.write(tmp_path)
     again = Tables.read(tmp_path)
     assert again.feedback.select(["id", "value", "ts"]) == tables.feedback.select(["id", "value", "ts"])
-    assert Ledger.of(again).addresses == Ledger.of(tables).addresses
+    assert coded(again).addresses == coded(tables).addresses
 
 
 def test_chunks_with_dictionaries_of_their_own_are_read_together(tmp_path):
@@ -35,7 +35,7 @@ def test_chunks_with_dictionaries_of_their_own_are_read_together(tmp_path):
         for start in (0, 200):
             writer.write_table(table.slice(start, 200))
     for tables in (Tables.of(agents=table), Tables.read(tmp_path)):
-        ledger = Ledger.of(tables)
+        ledger = coded(tables)
         assert ledger.addresses.take(pa.array(ledger.owner)).to_pylist() == [*texts[0], *texts[1]]
         assert len(set(ledger.uri.tolist())) == 400
 
@@ -127,13 +127,13 @@ def test_a_transfer_that_is_not_the_first_funds_nobody(scene):
         transfers=tables.transfers.append_column("funds", pa.array([False, None])),
     )
     for given, funder in ((tables, "stranger"), (marked, "exchange")):
-        ledger = Ledger.of(given)
+        ledger = coded(given)
         names = ledger.addresses.to_pylist()
         assert names[ledger.funder[names.index("client")]] == funder
         connection = ibis.duckdb.connect()
         for table in COLUMNS:
             connection.create_table(table, getattr(given, table))
-        assert np.array_equal(Ledger.of(given, Relational(connection)).funder, ledger.funder)
+        assert np.array_equal(coded(given, Relational(connection)).funder, ledger.funder)
 
 
 def test_a_proof_that_names_no_payment_is_told_apart(scene):
@@ -157,11 +157,11 @@ def test_numbers_that_are_coded_texts_are_taken(market, table, column):
     tables = market.tables()
     given = getattr(tables, table)
     codes = given[column].cast(pa.string()).dictionary_encode()
-    coded = given.set_column(given.column_names.index(column), column, codes)
+    dictionary = given.set_column(given.column_names.index(column), column, codes)
     others = {name: getattr(tables, name) for name in COLUMNS if name != table}
-    again = Tables.of(**{table: coded}, **others)
-    assert np.array_equal(Ledger.of(again).opinions.raw, Ledger.of(tables).opinions.raw)
-    assert Ledger.of(again).agent_ids.tolist() == Ledger.of(tables).agent_ids.tolist()
+    again = Tables.of(**{table: dictionary}, **others)
+    assert np.array_equal(coded(again).opinions.raw, coded(tables).opinions.raw)
+    assert coded(again).agent_ids.tolist() == coded(tables).agent_ids.tolist()
 
 
 def test_amounts_beyond_the_largest_value_are_cut_on_both_paths(scene):
@@ -171,7 +171,7 @@ def test_amounts_beyond_the_largest_value_are_cut_on_both_paths(scene):
     connection = ibis.duckdb.connect()
     for table in COLUMNS:
         connection.create_table(table, getattr(given, table))
-    for ledger in (Ledger.of(given), Ledger.of(given, Relational(connection))):
+    for ledger in (coded(given), coded(given, Relational(connection))):
         client = ledger.addresses.index("client").as_py()
         assert (ledger.funded_with[client], ledger.funding[client]) == (1e38, 0)
 
@@ -194,4 +194,4 @@ def test_appended_tables_hold_the_rows_of_both(market):
     tables = market.tables()
     both = tables.appended(tables)
     assert both.feedback.num_rows == 2 * tables.feedback.num_rows
-    assert len(Ledger.of(both).opinions) == 2 * len(Ledger.of(tables).opinions)
+    assert len(coded(both).opinions) == 2 * len(coded(tables).opinions)

@@ -12,7 +12,7 @@ from threading import Event, current_thread
 
 import httpx
 import pytest
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import BackgroundTasks, FastAPI, HTTPException, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 from prometheus_client import REGISTRY, generate_latest
 from starlette.middleware.gzip import GZipMiddleware
@@ -62,7 +62,7 @@ class Shop:
     """
 
     def __init__(self, token, pay_to, declared, key=SIGNING_KEY, recheck=0.0):
-        self.runs, self.alarms, self.hold, self.afterwards = [], [], None, []
+        self.runs, self.alarms, self.hold, self.afterwards, self.tasks = [], [], None, [], []
         self.extension = Reputation8004ResourceServerExtension(
             key, on_unsigned=self.alarms.append, recheck_seconds=recheck
         )
@@ -94,6 +94,12 @@ class Shop:
         @self.app.get("/rated")
         def rated():
             CURRENT.get().afterwards.extend(self.afterwards)
+            return {"weather": "snø"}
+
+        @self.app.get("/working")
+        def working(tasks: BackgroundTasks):
+            for task in self.tasks:
+                tasks.add_task(task)
             return {"weather": "snø"}
 
         @self.app.head("/head")
@@ -525,6 +531,26 @@ def test_slow_work_after_an_answer_holds_back_no_proof(facilitator, token, selle
         assert_proves(response, response.content)
     threads[0].join(120)
     assert not threads[0].is_alive()  # the server has ended the threads of that work
+
+
+@pytest.mark.parametrize("flow", ["after", "before"])
+def test_background_task_does_not_delay_the_settlement(open_shop, buyer, token, flow):
+    """A task that takes longer than the authorization is valid would let the settlement fail."""
+    shop = open_shop(routes=lambda it: {"* /*": it.upfront} if flow == "before" else it.routes)
+    answered, done = Event(), Event()
+    shop.tasks = [lambda: done.set() if answered.wait(120) else None]
+    response = pay(shop, "/working", buyer)
+    assert not done.is_set()
+    assert_proves(response, '{"weather":"snø"}'.encode())
+    assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE
+    answered.set()
+    assert done.wait(120)
+
+
+def test_background_task_that_fails_changes_no_answer(open_shop, buyer):
+    shop = open_shop()
+    shop.tasks = [lambda: 1 / 0]
+    assert_proves(pay(shop, "/working", buyer), '{"weather":"snø"}'.encode())
 
 
 class HangUp:

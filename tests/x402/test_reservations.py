@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 
 from bilateral.x402.answers import KeptAnswer, KeptAnswers, payment_of, request_of
+from bilateral.x402.errors import TooManyPaymentsError
 from bilateral.x402.payments import is_ambiguous, payer_of
 from bilateral.x402.reservations import Reservations, payment_key
 
@@ -53,9 +54,25 @@ def test_reservation_ends(clock):
 
 def test_reservations_are_limited(clock):
     held = Reservations(limit=2, seconds=10, clock=clock)
-    assert [held.take(key, key) for key in (b"1", b"2", b"3")] == [True, True, False]
+    assert [held.take(key, key) for key in (b"1", b"2")] == [True, True]
+    with pytest.raises(TooManyPaymentsError, match="2 payments are in progress"):
+        held.take(b"3", b"3")
     held.release(b"1", b"1")
     assert held.take(b"3", object())
+
+
+def test_settled_payment_is_remembered_for_its_time_or_until_newer_ones_replace_it(clock):
+    held, stranger = Reservations(limit=1, seconds=10, clock=clock, settled_limit=2), object()
+    for key in (b"1", b"2", b"3"):
+        assert held.take(key, key)
+        held.settle(key, stranger)
+        with pytest.raises(TooManyPaymentsError):
+            held.take(b"4", stranger)
+        held.settle(key, key)
+        held.release(key, key)
+    assert [held.take(key, stranger) for key in (b"3", b"2", b"1")] == [False, False, True]
+    clock.now = 10
+    assert held.take(b"3", stranger)
 
 
 def test_threads_reserve_once():

@@ -17,6 +17,7 @@ from bilateral.errors import InvalidArgumentError
 from bilateral.x402 import Reputation8004ResourceServerExtension, declare_8004_reputation
 from bilateral.x402.answers import KeptAnswer
 from bilateral.x402.asgi import ReputationMiddleware
+from bilateral.x402.errors import TooManyPaymentsError
 from bilateral.x402.stores import StoredAnswers, StoredReservations
 from bilateral.x402.wsgi import protect_flask
 from scripts._x402 import serving
@@ -44,7 +45,7 @@ def url(request, tmp_path):
     yield found
     engine = create_engine(found.replace("postgresql://", "postgresql+psycopg://"))
     with engine.begin() as connection:
-        connection.execute(text("DROP TABLE IF EXISTS x402_kept_answer, x402_reservation"))
+        connection.execute(text("DROP TABLE IF EXISTS x402_kept_answer, x402_reserved_payment"))
     engine.dispose()
 
 
@@ -127,10 +128,26 @@ def test_authorization_is_reserved_once_among_processes(open_store, clock):
 
 
 def test_reservations_are_limited(open_store):
-    store = open_store(StoredReservations, limit=2)
-    assert [store.take(key, key) for key in KEYS[:3]] == [True, True, False]
+    store, other = (open_store(StoredReservations, limit=2, seconds=10) for _ in range(2))
+    assert [store.take(key, key) for key in KEYS[:2]] == [True, True]
+    with pytest.raises(TooManyPaymentsError, match="2 payments are in progress"):
+        other.take(KEYS[2], KEYS[2])
     store.release(KEYS[0], KEYS[0])
-    assert store.take(KEYS[2], KEYS[2])
+    assert other.take(KEYS[2], KEYS[2])
+
+
+def test_settled_payments_do_not_count_and_are_remembered_by_all_processes(open_store, clock):
+    store, other = (open_store(StoredReservations, limit=1, seconds=10) for _ in range(2))
+    for key in KEYS[:3]:
+        assert store.take(key, key)
+        other.settle(key, key)
+        with pytest.raises(TooManyPaymentsError):
+            other.take(KEYS[3], KEYS[3])
+        store.settle(key, key)
+        store.release(key, key)
+    assert not any(other.take(key, object()) for key in KEYS[:3])
+    clock.now = 10
+    assert other.take(KEYS[0], KEYS[0])
 
 
 def test_simultaneous_requests_of_processes_reserve_once(open_store):
@@ -217,7 +234,7 @@ def test_store_of_answers_that_fails_takes_no_answer_away(workers, buyer):
 def test_store_of_reservations_that_fails_takes_no_money(workers, buyer, token):
     one, other, runs, _, stores = workers
     with stores[1]._engine.begin() as connection:
-        connection.execute(text("DROP TABLE x402_reservation"))
+        connection.execute(text("DROP TABLE x402_reserved_payment"))
     for url in (one, other):
         response = httpx.get(url + "/weather", headers=payment_for(url + "/weather", buyer), timeout=120)
         assert (response.status_code, refusal(response)) == (402, "reservations_unavailable")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import itertools
+from functools import partial
+from threading import Event
 
 import httpx
 import pytest
@@ -15,6 +17,7 @@ from bilateral.x402.adapters import MAX_PAYMENT_HEADER
 from bilateral.x402.wsgi import protect_flask
 from tests.x402.world import (
     MALFORMED_HEADERS,
+    PRICE,
     SIGNING_KEY,
     assert_proves,
     payment_for,
@@ -25,6 +28,13 @@ from tests.x402.world import (
 )
 
 LIMIT = 100_000
+
+
+def close_later(app):
+    """Answer a request, and leave work for the time after the answer."""
+    answer = Response("snow")
+    answer.call_on_close(app.close)
+    return answer
 
 
 @pytest.fixture
@@ -56,6 +66,8 @@ def open_shop(facilitator, token, seller, agent, deployment):
         @app.get("/chunks")
         def chunks():
             return Response(iter([b"one ", b"two"]), mimetype="text/plain")
+
+        app.add_url_rule("/working", "working", partial(close_later, app))
 
         @app.get("/missing")
         def missing():
@@ -116,6 +128,17 @@ def test_answer_that_cannot_be_signed_is_not_paid_for(shop, buyer, token, path, 
     response = pay(shop, path, buyer)
     assert (response.status_code, response.json()) == (500, {"error": reason})
     assert token.functions.balanceOf(buyer.address).call() == 10**9
+
+
+def test_work_after_the_answer_does_not_delay_the_settlement(shop, buyer, token):
+    answered, done = Event(), Event()
+    shop.close = lambda: done.set() if answered.wait(120) else None
+    response = pay(shop, "/working", buyer)
+    assert not done.is_set()
+    assert_proves(response, b"snow")
+    assert token.functions.balanceOf(buyer.address).call() == 10**9 - PRICE
+    answered.set()
+    assert done.wait(120)
 
 
 def test_error_is_not_paid_for(shop, buyer, token):

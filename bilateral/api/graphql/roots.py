@@ -11,7 +11,8 @@ from graphql import GraphQLError
 from sqlalchemy import select
 
 from bilateral.index.tables import schema
-from bilateral.query.entities.statements import Page, Selected, read_list, read_one
+from bilateral.query.entities.selections import Page, Selected
+from bilateral.query.entities.statements import read_list, read_one
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

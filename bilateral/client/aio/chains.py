@@ -37,7 +37,7 @@ class AsyncClients:
         known = {deployment.chain_id: deployment for deployment in deployments}
         named = settings.pop("deployment", None)
         self._clients = {
-            chain_id: AsyncClient(rpc, deployment=known.get(chain_id, named), **settings)
+            chain_id: AsyncClient(rpc, deployment=known.get(chain_id, named), chain_id=chain_id, **settings)
             for chain_id, rpc in rpcs.items()
         }
 

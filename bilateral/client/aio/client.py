@@ -41,6 +41,9 @@ class AsyncClient(
             `sign_transaction` and `sign_message`. A client without a signer only reads.
         deployment: The addresses of the registries, or the name of a packaged deployment: `canonical` or `bilateral`.
             By default the canonical registries of the node's chain, or else this project's packaged record.
+        chain_id: The only chain for which to sign, and to read. By default that of the deployment. Without a
+            `Deployment`, the node's word decides, and the first write logs the chain and its name (logger
+            `bilateral.client`).
         store: The store of documents; by default each becomes its own `data:` URI.
         loader: Loads documents; by default as careful as `Loader()`.
         dry_run: True if writes only try: every check is made, the transaction is simulated and its gas estimated, but
@@ -48,9 +51,11 @@ class AsyncClient(
             stored: where that would publish it, a placeholder stands for its URI. Messages are signed all the
             same: by `authorize_feedback` and `sign_feedback`, which send nothing anyway, and as a new wallet's consent
             by `set_agent_wallet`, whose simulation needs it.
-        max_fee_per_gas: The largest fee per gas to sign, in wei. By default 500 gwei, and for the tip alone ten times
-            the recent median base fee, or 50 gwei if that is more. Beyond it, a write raises `FeeLimitError`.
-        max_cost: The largest cost of one transaction to sign, in wei: gas limit times fee per gas. By default no limit.
+        max_fee_per_gas: The largest fee per gas to sign, in wei. By default 500 gwei, and for the tip alone, or for
+            a gas price without base fee, the chain's limit in the address book. Beyond it, a write raises
+            `FeeLimitError`.
+        max_cost: The largest cost of one transaction to sign, in wei: gas limit times fee per gas, plus its value. By
+            default no limit.
         request_timeout: Seconds for one request to the node, from its first byte to the last byte of the answer, its
             retries included. A provider has time-outs of its own.
         poll_interval: Seconds between two questions whether a transaction is in a block.
@@ -76,7 +81,9 @@ class AsyncClient(
             A handle to wait for it, speed it up or cancel it. Its `wait` returns True once a block has it.
 
         Raises:
-            InvalidArgumentError: The hash is malformed, or another account sent the transaction.
+            InvalidArgumentError: The hash is malformed, another account sent the transaction, or it is of another chain
+                or type.
+            MalformedNodeAnswerError: The node's fields and signature have another hash.
             TransactionDroppedError: The node does not know the transaction.
         """
         return await self._write(replacements.find(self._state, transaction_hash))

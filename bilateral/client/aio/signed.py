@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 class AsyncSignedMethods(AsyncRunner):
     """Feedback that needs a signature: authorised by the agent's owner, or sent for the client by somebody else."""
 
-    async def authorize_feedback(
+    async def authorize_feedback(  # noqa: PLR0913  # all but two have defaults
         self,
         agent_id: AgentLike,
         client_address: str,
         *,
         count: int = 1,
+        last_index: int = 0,
         index_limit: int | None = None,
         expiry: datetime | None = None,
     ) -> FeedbackAuthorization:
@@ -36,7 +37,9 @@ class AsyncSignedMethods(AsyncRunner):
             agent_id: The agent, which the signer owns.
             client_address: Who may rate it.
             count: The number of further feedbacks.
-            index_limit: The limit below which the client's index must stay, instead of `count`.
+            last_index: The number of feedbacks that the client has given for the agent by this authorisation's
+                registry. The node must say the same: it alone could make the signed limit as high as it likes.
+            index_limit: The limit below which the client's index must stay, instead of `count` and `last_index`.
             expiry: Until when; a day from the chain's time when left out.
 
         Returns:
@@ -44,11 +47,14 @@ class AsyncSignedMethods(AsyncRunner):
 
         Raises:
             NotAgentOwnerError: The signer does not own the agent, so the registry would refuse.
+            IndexMismatchError: The node says another number than `last_index`. Nothing was signed.
             InvalidArgumentError: The expiry has passed, a number is out of range, or the client may act for the agent,
                 so that the registry would take none of its feedback.
             ContractRevertError: There is no such agent: `erc721_nonexistent_token`.
         """
-        return await self._run(authorized.authorize(self._state, agent_id, client_address, count, index_limit, expiry))
+        return await self._run(
+            authorized.authorize(self._state, agent_id, client_address, count, last_index, index_limit, expiry)
+        )
 
     async def give_authorized_feedback(  # noqa: PLR0913  # the function's own arguments
         self,

@@ -268,7 +268,7 @@ def _consent(
     signer = wallet_signer or registries.require_signer(state)
     if checksummed(signer.address) != wallet:
         raise MissingSignerError(f"the wallet {wallet} must sign: give new_wallet_signer=…, or its signature=…")
-    deployment = yield from registries.connect(state)
+    deployment = yield from registries.connect_to_sign(state)
     owner = yield from owner_of(state, agent)
     message = AgentWalletSet(agent.token_id, _typed(wallet), _typed(owner), deadline)
     signable = message.signable(Domain(deployment.chain_id, _typed(deployment.identity)))

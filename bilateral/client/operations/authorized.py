@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +12,7 @@ from bilateral.client.operations import agents, feedback, registries, signing, t
 from bilateral.client.results import AuthorizedFeedbackEntry, AuthorizedSummary
 from bilateral.contracts import Registry
 from bilateral.errors import (
+    IndexMismatchError,
     InvalidArgumentError,
     MalformedNodeAnswerError,
     NodeError,
@@ -27,7 +28,6 @@ from bilateral.values import FeedbackValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
     from typing import Any
 
     from bilateral.client.inputs import AgentLike
@@ -49,11 +49,12 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
     agent_id: AgentLike,
     client_address: str,
     count: int,
+    last_index: int,
     index_limit: int | None,
     expiry: datetime | None,
 ) -> Operation[FeedbackAuthorization]:
     """See `Client.authorize_feedback`."""
-    deployment = yield from registries.connect(state)
+    deployment = yield from registries.connect_to_sign(state)
     agent, client = registries.agent_of(deployment, agent_id), checksummed(client_address)
     signer = registries.require_signer(state)
     owner = yield from agents.owner_of(state, agent)
@@ -66,6 +67,8 @@ def authorize(  # noqa: PLR0913, PLR0917  # the method's own parameters
             raise InvalidArgumentError("count is 1 at least: how much feedback the client may give")
         function = "getLastIndex"
         (last,) = yield from registries.call(state, Registry.AUTHORIZED, function, agent.token_id, client)
+        if last != last_index:  # a lying node would have the owner sign any number of feedbacks
+            raise IndexMismatchError(client, last, last_index)
         index_limit = last + count
     expires = yield from later(expiry, "an expiry")
     auth = FeedbackAuth(
@@ -149,10 +152,12 @@ def later(moment: datetime | None, name: str) -> Operation[int]:
     """Return a moment in Unix time that has not passed by the chain's time; a day from that when left out.
 
     Raises:
-        InvalidArgumentError: It has passed.
+        InvalidArgumentError: It has passed; or it was left out, and the node's time is a day after this machine's.
     """
     now = yield from registries.block_time()
     if moment is None:
+        if now > datetime.now(UTC) + LIFETIME:  # a lying node would have the caller sign something that lasts for ever
+            raise InvalidArgumentError(f"the node's time is {now.isoformat()}, more than a day ahead: give {name}")
         return agents.seconds(now + LIFETIME)
     if moment.tzinfo is not None and moment < now:
         raise InvalidArgumentError(f"{name} of {moment.isoformat()} has passed: the chain's time is {now.isoformat()}")

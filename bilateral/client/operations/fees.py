@@ -5,6 +5,8 @@ from __future__ import annotations
 from statistics import median_low
 from typing import TYPE_CHECKING, Any, Final
 
+from bilateral.client.operations import registries
+from bilateral.contracts import max_tip_of
 from bilateral.errors import FeeLimitError, MalformedNodeAnswerError, NodeError
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
@@ -18,12 +20,6 @@ if TYPE_CHECKING:
 DEFAULT_MAX_FEE_PER_GAS: Final = 500 * 10**9
 """Wei per gas that a client signs by default."""
 
-TIP_MULTIPLE: Final = 10
-"""The largest default tip, as a multiple of the recent median base fee."""
-
-TIP_FLOOR: Final = 50 * 10**9
-"""Wei per gas that a default tip may have on any chain: some demand tips far above their base fee."""
-
 _BLOCKS: Final = 10
 
 HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
@@ -33,6 +29,9 @@ HISTORY: Final = Rpc("eth_feeHistory", (hex(_BLOCKS), "latest", [50]))
 def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
     """Return the fees to pay: enough for the base fee to double, and the tip that others paid lately.
 
+    A gas price without a base fee is limited like a tip: the node may hide the base fee, and a block's author gets what
+    is above it.
+
     Args:
         state: The client's state.
         history: The answer to `HISTORY`, or the error that it met.
@@ -40,28 +39,29 @@ def quote(state: ClientState, history: Any) -> Operation[dict[str, int]]:
     Raises:
         FeeLimitError: The node quotes more than the client's limit.
     """
+    max_tip = _max_tip(state, (yield from registries.connect(state)).chain_id)
     try:
         if isinstance(history, Exception):
             raise history
         history = answers.record(history)
-        bases = [answers.quantity(it) for it in history["baseFeePerGas"]]
+        base = answers.quantity(history["baseFeePerGas"][-1])
         tips = [tip for rewards in history.get("reward") or [] if (tip := answers.quantity(rewards[0]))]
-        base = bases[-1]
     except (NodeError, MalformedNodeAnswerError, KeyError, IndexError, TypeError):
         price = answers.quantity((yield Rpc("eth_gasPrice")))
-        _require_below("gas price", price, _max_fee(state))
+        _require_below("gas price", price, max_tip)
         return {"gasPrice": price}
     tip = median_low(tips) if tips else answers.quantity((yield Rpc("eth_maxPriorityFeePerGas")))
-    _require_below("tip per gas", tip, _max_tip(state, median_low(bases)))
+    _require_below("tip per gas", tip, max_tip)
     _require_below("fee per gas", base + tip, _max_fee(state))
     return {"maxFeePerGas": min(2 * base + tip, _max_fee(state)), "maxPriorityFeePerGas": tip}
 
 
-def replacing(state: ClientState, former: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
+def replacing(state: ClientState, chain_id: int, former: Mapping[str, Any], now: Mapping[str, int]) -> dict[str, int]:
     """Return fees that replace a pending transaction: an eighth more than its own at least, which nodes demand.
 
     Args:
         state: The client's state.
+        chain_id: The transaction's chain.
         former: The pending transaction.
         now: The fees that the node quotes now.
 
@@ -73,17 +73,18 @@ def replacing(state: ClientState, former: Mapping[str, Any], now: Mapping[str, i
     if "maxFeePerGas" in fees:
         fees["maxFeePerGas"] = max(fees["maxFeePerGas"], fees["maxPriorityFeePerGas"])
     for name in names:
-        _require_below(name, fees[name], _max_fee(state))
+        _require_below(name, fees[name], _max_fee(state) if name == "maxFeePerGas" else _max_tip(state, chain_id))
     return fees
 
 
 def most(transaction: Mapping[str, Any]) -> int:
-    """Return the wei that a transaction costs at most.
+    """Return the wei that a transaction costs at most: its gas limit at its highest fee, and its value.
 
     Args:
-        transaction: The transaction with its gas limit and fees.
+        transaction: The transaction with its gas limit, fees and value.
     """
-    return int(transaction["gas"] * transaction.get("maxFeePerGas", transaction.get("gasPrice", 0)))
+    price = transaction.get("maxFeePerGas", transaction.get("gasPrice", 0))
+    return int(transaction["gas"] * price + transaction.get("value", 0))
 
 
 def require_cost(state: ClientState, transaction: Mapping[str, Any]) -> None:
@@ -111,8 +112,8 @@ def _max_fee(state: ClientState) -> int:
     return DEFAULT_MAX_FEE_PER_GAS if state.max_fee_per_gas is None else state.max_fee_per_gas
 
 
-def _max_tip(state: ClientState, median_base: int) -> int:
-    """Return the largest tip that the client signs. A node gains by a tip, so the default limit is narrower."""
+def _max_tip(state: ClientState, chain_id: int) -> int:
+    """Return the largest tip that the client signs. A node gains by a tip, so no number of its own sets the limit."""
     if state.max_fee_per_gas is not None:
         return state.max_fee_per_gas
-    return min(DEFAULT_MAX_FEE_PER_GAS, max(TIP_FLOOR, TIP_MULTIPLE * median_base))
+    return max_tip_of(chain_id)

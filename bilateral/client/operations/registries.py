@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from datetime import MAXYEAR
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -10,7 +11,7 @@ from eth_abi.exceptions import EncodingError
 
 from bilateral.client.operations import probes
 from bilateral.codec import decode_result, encode_call
-from bilateral.contracts import Deployment, Registry, attribute_of, packaged_deployment, selectors
+from bilateral.contracts import Deployment, Registry, attribute_of, network_of, packaged_deployment, selectors
 from bilateral.errors import (
     InvalidArgumentError,
     MalformedIdentifierError,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from bilateral.node.steps import Operation
 
 E = TypeVar("E", bound=Event)
+
+_LOGGER: Final = logging.getLogger("bilateral.client")
 
 TOO_LARGE: Final = (NodeError, NodeTimeoutError, MalformedNodeAnswerError, ContractRevertError)
 """Errors by which nodes refuse a call that is too large."""
@@ -98,11 +101,13 @@ def connect(state: ClientState) -> Operation[Deployment]:
 
     Raises:
         UnknownDeploymentError: None was given, and the package has none for the node's chain.
-        WrongChainError: The node is of another chain than the deployment.
+        WrongChainError: The node is of another chain than the deployment, or than the pinned one.
         WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to another identity registry.
     """
     if state.deployment is None:
         chain_id = answers.quantity((yield Rpc("eth_chainId")))
+        if state.pinned_chain not in {None, chain_id}:
+            raise WrongChainError(int(state.pinned_chain or 0), chain_id, is_pinned=True)
         given = state.given
         deployment = given if isinstance(given, Deployment) else packaged_deployment(chain_id, given)
         if deployment is None:
@@ -113,6 +118,23 @@ def connect(state: ClientState) -> Operation[Deployment]:
             yield from probes.require_one_identity_registry(deployment)
         state.deployment = deployment
     return state.deployment
+
+
+def connect_to_sign(state: ClientState) -> Operation[Deployment]:
+    """Return the deployment. If the node alone named its chain, log once for which chain the client signs.
+
+    Raises:
+        BilateralError: As `connect`.
+    """
+    deployment = yield from connect(state)
+    is_node_believed = state.pinned_chain is None and not isinstance(state.given, Deployment)
+    if is_node_believed and not state.is_chain_announced:
+        state.is_chain_announced = True
+        _LOGGER.warning(
+            "Signing for chain %d (%s), by the node's word: pin the chain by chain_id=%d or --chain %d.",
+            *(deployment.chain_id, network_of(deployment.chain_id), deployment.chain_id, deployment.chain_id),
+        )
+    return deployment
 
 
 def chain_of(agent: AgentLike) -> int:

@@ -6,9 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from eth_utils.address import to_checksum_address
-
-from bilateral.client.operations import fees, lookups, registries, transactions
+from bilateral.client.operations import fees, lookups, rebuilding, registries, transactions
 from bilateral.contracts import Registry
 from bilateral.errors import (
     InvalidArgumentError,
@@ -36,24 +34,11 @@ def find(state: ClientState, transaction_hash: str) -> Operation[Sent[bool]]:
         raise InvalidArgumentError(f"{quoted(transaction_hash)} is not 0x and 64 hexadecimal digits")
     hash_ = transaction_hash.lower()
     sender = registries.require_address(state)
-    deployment = yield from registries.connect(state)
+    deployment = yield from registries.connect_to_sign(state)
     answer = yield Rpc("eth_getTransactionByHash", (hash_,))
     if answer is None:
         raise TransactionDroppedError("is unknown to the node", hash_)
-    found = answers.record(answer)
-    if answers.data(found.get("hash")) != bytes.fromhex(hash_[2:]):
-        answers.malformed("the transaction of that hash")
-    if answers.data(found.get("from")) != bytes.fromhex(sender[2:]):
-        raise InvalidArgumentError(f"another account than the signer {sender} sent transaction {hash_}")
-    if found.get("to") is None:
-        raise InvalidArgumentError(f"transaction {hash_} creates a contract: only calls can be replaced")
-    prices = ("maxFeePerGas", "maxPriorityFeePerGas") if found.get("maxFeePerGas") is not None else ("gasPrice",)
-    transaction: dict[str, Any] = {
-        "chainId": deployment.chain_id,
-        "to": to_checksum_address(answers.data(found.get("to"))),
-        "data": "0x" + answers.data(found.get("input")).hex(),
-    }
-    transaction |= {name: answers.quantity(found.get(name)) for name in ("value", "gas", "nonce", *prices)}
+    transaction = rebuilding.require_transaction(answer, hash_, sender, deployment.chain_id)
     return transactions.Sent(
         Registry.IDENTITY, transaction, transaction["gas"], lambda _: True, hash=hash_, nonce=transaction["nonce"]
     )
@@ -66,7 +51,8 @@ def speed_up(state: ClientState, sent: Sent[T]) -> Operation[Sent[T]]:
     if (yield from lookups.receipt(sent.hash)) is not None:
         return sent
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
-    transaction = sent.transaction | fees.replacing(state, sent.transaction, price)
+    chain_id = int(sent.transaction["chainId"])
+    transaction = sent.transaction | fees.replacing(state, chain_id, sent.transaction, price)
     faster = replace(sent, transaction=transaction, hash=None, raw=None, earlier=(sent.hash, *sent.earlier))
     try:
         found: Sent[T] = yield Exclusive(_send(state, faster, sent.hash))
@@ -87,8 +73,9 @@ def cancel(state: ClientState, sent: Sent[Any]) -> Operation[Sent[bool]]:
     call = {"from": sender, "to": sender, "data": "0x"}
     gas = answers.quantity((yield Rpc("eth_estimateGas", (call,))))
     price = yield from fees.quote(state, (yield Batch((fees.HISTORY,)))[0])
-    empty = {"chainId": sent.transaction["chainId"], "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
-    empty |= {"nonce": sent.transaction["nonce"]} | fees.replacing(state, sent.transaction, price)
+    chain_id = int(sent.transaction["chainId"])
+    empty = {"chainId": chain_id, "to": sender, "value": 0, "data": "0x", "gas": gas + gas // 5}
+    empty |= {"nonce": sent.transaction["nonce"]} | fees.replacing(state, chain_id, sent.transaction, price)
     nothing = transactions.Sent(sent.registry, empty, gas, lambda _: True)
     found: Sent[bool] = yield Exclusive(_send(state, nothing, sent.hash))
     return found

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def sign(state: ClientState, agent_id: AgentLike, draft: Draft, deadline: datetime | None) -> Operation[SignedFeedback]:
     """See `Client.sign_feedback`."""
-    deployment = yield from registries.connect(state)
+    deployment = yield from registries.connect_to_sign(state)
     agent, signer = registries.agent_of(deployment, agent_id), registries.require_signer(state)
     deployment.require_function(Registry.REPUTATION, "giveFeedbackBySig")
     client = checksummed(signer.address)

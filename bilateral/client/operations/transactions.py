@@ -120,7 +120,7 @@ def prepare(
             return rehearsal
     arguments = yield from documents.settled(state, arguments)
     data = "0x" + registries.calldata(registry, function, arguments).hex()
-    deployment = yield from registries.connect(state)
+    deployment = yield from registries.connect_to_sign(state)
     deployment.require_function(registry, function)
     to = yield from registries.require_registry(state, registry)
     call = {"from": sender, "to": to, "data": data}

@@ -38,7 +38,8 @@ class Clients:
         known = {deployment.chain_id: deployment for deployment in deployments}
         named = settings.pop("deployment", None)
         self._clients = {
-            chain_id: Client(rpc, deployment=known.get(chain_id, named), **settings) for chain_id, rpc in rpcs.items()
+            chain_id: Client(rpc, deployment=known.get(chain_id, named), chain_id=chain_id, **settings)
+            for chain_id, rpc in rpcs.items()
         }
 
     def __enter__(self) -> Self:

@@ -38,6 +38,7 @@ class Runner:
         *,
         signer: TransactionSigner | None = None,
         deployment: Deployment | str | None = None,
+        chain_id: int | None = None,
         store: Store | None = None,
         loader: Loader | None = None,
         dry_run: bool = False,
@@ -51,8 +52,11 @@ class Runner:
         for name, wei in (("max_fee_per_gas", max_fee_per_gas), ("max_cost", max_cost)):
             if wei is not None and wei < 0:
                 raise InvalidArgumentError(f"{name} is {wei} wei: give a number from 0")
+        if chain_id is not None and isinstance(deployment, Deployment) and deployment.chain_id != chain_id:
+            raise InvalidArgumentError(f"chain_id is {chain_id}, but the deployment is on chain {deployment.chain_id}")
         self._state = ClientState(
             given=_named(deployment) if isinstance(deployment, str) else deployment,
+            pinned_chain=chain_id,
             signer=signer,
             store=store or DataUriStore(),
             loader=loader or Loader(),
@@ -88,7 +92,7 @@ class Runner:
 
         Raises:
             UnknownDeploymentError: The client was given none, and the package has none for the node's chain.
-            WrongChainError: The node and the deployment are on different chains.
+            WrongChainError: The node is of another chain than the deployment, or than `chain_id`.
             WrongIdentityRegistryError: The deployment has a companion, and a registry belongs to another identity
                 registry.
         """

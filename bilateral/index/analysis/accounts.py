@@ -9,7 +9,7 @@ from sqlalchemy import text
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bilateral.index.analysis.storage import AnalysisKey
+    from bilateral.index.tables.analysis import AnalysisKey
 
 NOBODY: Final = "0x" + "00" * 20
 """The account that agents come from and go to if nobody has them, and that an approval names to end another."""

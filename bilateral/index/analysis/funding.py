@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.index.analysis.storage import AnalysisKey
     from bilateral.index.chain.endpoint import Endpoint
     from bilateral.index.chain.pool import Pool
+    from bilateral.index.tables.analysis import AnalysisKey
 
 _ACCOUNTS_AT_ONCE: Final = 40
 

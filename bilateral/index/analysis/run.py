@@ -11,11 +11,12 @@ from sqlalchemy.exc import DBAPIError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.analysis.accounts import accounts_without_funding
-from bilateral.index.analysis.storage import AnalysisKey, replace_results
+from bilateral.index.analysis.storage import replace_results
 from bilateral.index.analysis.tables import read_tables
 from bilateral.index.errors import AnalysisOutdatedError
 from bilateral.index.store.database import is_transient, snapshot
 from bilateral.index.tables import schema
+from bilateral.index.tables.analysis import AnalysisKey
 from bilateral.text import quoted
 from bilateral.trust.engine import Engine as TrustEngine
 from bilateral.trust.results import Results

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, func, insert, select, update
 
 from bilateral.index.tables import analysis as schema
 from bilateral.index.tables import schema as events
-from bilateral.index.tables.analysis import Part
+from bilateral.index.tables.analysis import AnalysisKey, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,28 +27,6 @@ _SCORED: Final = {"agents": "server", "clients": "client", "validators": "valida
 
 _SUSPICION: Final = ("address", "suspicion", "cluster", "threshold_flag")
 """The columns of accounts beside those of the detectors."""
-
-
-@dataclass(frozen=True)
-class AnalysisKey:
-    """The name of an analysis.
-
-    Attributes:
-        chain_id: The chain.
-        identity_registry: The identity registry whose agents were analysed, in checksum form.
-    """
-
-    chain_id: int
-    identity_registry: str
-
-    @property
-    def columns(self) -> dict[str, Any]:
-        """The columns that name the analysis in every table."""
-        return {"chain_id": self.chain_id, "identity_registry": self.identity_registry}
-
-    def of(self, table: Table) -> Any:
-        """Return the condition for the rows of this analysis in a table."""
-        return (table.c.chain_id == self.chain_id) & (table.c.identity_registry == self.identity_registry)
 
 
 def replace_results(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, RowMapping, Table
 
-    from bilateral.index.analysis.storage import AnalysisKey
+    from bilateral.index.tables.analysis import AnalysisKey
 
 _SCORE: Final = {
     "score": pa.float64(),

@@ -13,12 +13,13 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.errors import (
     MalformedNodeAnswerError,
 )
+from bilateral.index.chain.finality import Finality
 from bilateral.index.chain.pending_batches import Arrivals
 from bilateral.index.chain.reading import ENDPOINT_FAILURES, Reader
 from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
-from bilateral.index.finality import Finality
 from bilateral.index.interpreter import tuned_interpreter
-from bilateral.index.store.chain_store import Block, ChainStore
+from bilateral.index.store.chain_store import ChainStore
+from bilateral.index.tables.batches import Block
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bilateral.index.store.chain_store import Batch
+from bilateral.index.tables.batches import Batch
 
 if TYPE_CHECKING:
-    from bilateral.index.store.chain_store import Block, ChainStore
+    from bilateral.index.store.chain_store import ChainStore
     from bilateral.index.store.event_writes import EventWrites
+    from bilateral.index.tables.batches import Block
 
 
 class Arrivals:

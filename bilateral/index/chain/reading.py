@@ -18,7 +18,8 @@ from bilateral.index.chain.bloom import Announcements
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.prefetch import Ahead
 from bilateral.index.errors import ChainChangedError, EndpointLiesError, EndpointRefusesError, FinalizedBlockError
-from bilateral.index.store.chain_store import JOURNAL_BLOCKS, Batch, Block
+from bilateral.index.store.chain_store import JOURNAL_BLOCKS
+from bilateral.index.tables.batches import Batch, Block
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -14,7 +14,7 @@ from bilateral.index.chain.quantities import quantity, word
 from bilateral.index.chain.ranges import RangeSize
 from bilateral.index.chain.refusals import advice_on
 from bilateral.index.errors import EndpointLiesError, EndpointRefusesError
-from bilateral.index.store.chain_store import Block
+from bilateral.index.tables.batches import Block
 from bilateral.node.ranges import Reaction, judge
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ chain one wins and the other learns of it; nothing is stored twice.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, select, update
@@ -32,15 +30,15 @@ from bilateral.index.store.history import stored_batches
 from bilateral.index.store.lock_waits import wait_for_locks
 from bilateral.index.store.rows import Rows, rows_of
 from bilateral.index.tables import schema
+from bilateral.index.tables.batches import Block
 from bilateral.index.tables.partitions import create_partitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy import Connection, Engine
 
-    from bilateral.index.chain.extraction import EventRows
-    from bilateral.index.store.rows import Row
+    from bilateral.index.tables.batches import Batch
 
 JOURNAL_BLOCKS: Final = 128
 """Blocks below the head for which a rollback needs no rebuilding of derived tables."""
@@ -57,64 +55,6 @@ _READ_TABLES: Final = (
 
 _CHECKPOINT_BLOCKS: Final = 256
 """Blocks of which one hash is kept, deep in the chain."""
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A block of the chain.
-
-    Attributes:
-        number: Its number.
-        hash: Its hash, 32 bytes.
-        time: Its time, in Unix seconds.
-    """
-
-    number: int
-    hash: bytes
-    time: int
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A range of blocks with all logs of the registries in it.
-
-    Attributes:
-        end: The last block of the range.
-        rows: The rows of all logs of the registries in it, by table.
-        checkpoints: Blocks of the range whose hashes are kept, to find the fork of a later reorganisation.
-        head: The number of the chain's last block, as known now.
-        finalized: The number of the last block that the node calls finalized; None if it does not say.
-        size: The bytes that the logs' data takes in memory, about.
-    """
-
-    end: Block
-    rows: EventRows
-    checkpoints: Sequence[Block]
-    head: int
-    finalized: int | None = None
-    size: int = 0
-
-    @property
-    def count(self) -> int:
-        """The number of logs."""
-        return sum(len(rows) for rows in self.rows.values())
-
-    @classmethod
-    def joined(cls, batches: Sequence[Batch]) -> Batch:
-        """Return consecutive batches as one.
-
-        Args:
-            batches: The batches, at least one. The head was the same for all of them.
-        """
-        if len(batches) == 1:
-            return batches[0]
-        rows: dict[Table, list[Row]] = defaultdict(list)
-        for batch in batches:
-            for table, of_batch in batch.rows.items():
-                rows[table] += of_batch
-        last, size = batches[-1], sum(batch.size for batch in batches)
-        checkpoints = [block for batch in batches for block in batch.checkpoints]
-        return cls(last.end, rows, checkpoints, last.head, last.finalized, size)
 
 
 class ChainStore:

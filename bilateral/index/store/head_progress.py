@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from bilateral.index.store.chain_store import Block
+    from bilateral.index.tables.batches import Block
 
 _EVERY_SECONDS: Final = 5.0
 """Seconds between two notes: a write for each look would cost the disk."""

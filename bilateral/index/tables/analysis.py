@@ -5,8 +5,9 @@ Their statements are those of migration 0005. Each analysis replaces the rows of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -164,3 +165,25 @@ finding_row: Final = Table(
 
 RESULT_TABLES: Final = (suspicion, trust_score, finding, finding_member, finding_row)
 """Tables of which an analysis replaces all rows of its registry."""
+
+
+@dataclass(frozen=True)
+class AnalysisKey:
+    """The name of an analysis.
+
+    Attributes:
+        chain_id: The chain.
+        identity_registry: The identity registry whose agents were analysed, in checksum form.
+    """
+
+    chain_id: int
+    identity_registry: str
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns that name the analysis in every table."""
+        return {"chain_id": self.chain_id, "identity_registry": self.identity_registry}
+
+    def of(self, table: Table) -> Any:
+        """Return the condition for the rows of this analysis in a table."""
+        return (table.c.chain_id == self.chain_id) & (table.c.identity_registry == self.identity_registry)

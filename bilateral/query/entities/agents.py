@@ -194,7 +194,7 @@ class AgentRows(Rows):
             checksums = [it for entry in entries if (it := checksum_address(entry)) is not None]
             if len(checksums) < len(entries):
                 return false()
-            return has_all(self.scope.dialect, table, table.c.account, checksums, *about)
+            return has_all(self.scope.dialect.lower, table, table.c.account, checksums, *about)
 
         def same(entries: Sequence[str]) -> Condition:
             return func.replace(cast(shown, Text), literal_column("' '"), literal_column("''")) == listed(

@@ -233,7 +233,7 @@ class SqliteDialect(EntityDialect):
     def has_entries(self, listed: ColumnElement[str], values: Sequence[str], *, folded: bool) -> ColumnElement[bool]:
         """See `EntityDialect.has_entries`."""
         entries = func.json_each(listed).table_valued("value")
-        return has_all(self, entries, type_coerce(entries.c.value, Text), values, folded=folded)
+        return has_all(self.lower, entries, type_coerce(entries.c.value, Text), values, folded=folded)
 
 
 class PostgresDialect(EntityDialect):
@@ -319,7 +319,7 @@ class PostgresDialect(EntityDialect):
     def has_entries(self, listed: ColumnElement[str], values: Sequence[str], *, folded: bool) -> ColumnElement[bool]:
         """See `EntityDialect.has_entries`."""
         entries = func.json_array_elements_text(cast(listed, JSON)).table_valued("value")
-        return has_all(self, entries, type_coerce(entries.c.value, Text), values, folded=folded)
+        return has_all(self.lower, entries, type_coerce(entries.c.value, Text), values, folded=folded)
 
 
 _DIALECTS: Final = {"sqlite": SqliteDialect(), "postgresql": PostgresDialect()}

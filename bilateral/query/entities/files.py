@@ -138,7 +138,7 @@ class RegistrationFileRows(Rows):
         def has(entries: Sequence[str], folded: bool) -> Condition:  # see `Entries`
             found = table.alias()
             is_of_file = found.c.content_hash == self.card.c.content_hash, found.c.kind == kind
-            return has_all(self.scope.dialect, found, found.c.value, entries, *is_of_file, folded=folded)
+            return has_all(self.scope.dialect.lower, found, found.c.value, entries, *is_of_file, folded=folded)
 
         return lambda: Entries(self.scope.dialect.embedded(column), has, lambda it: column == listed(list(it)))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Select
 
-    from bilateral.query.entities.statements import Page, Selected
+    from bilateral.query.entities.selections import Page, Selected
 
 _KEPT: Final = 64
 """Statements that stay."""

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import distinct, exists, func, select
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import ColumnElement, FromClause
 
-    from bilateral.query.entities.dialects import EntityDialect
-
 
 def has_all(
-    dialect: EntityDialect,
+    lower: Callable[[ColumnElement[str], str], ColumnElement[str]],
     rows: FromClause,
     value: ColumnElement[Any],
     entries: Sequence[str],
@@ -25,7 +23,7 @@ def has_all(
     """Return true if each of some entries is the value of a row.
 
     Args:
-        dialect: The engine.
+        lower: Folds the case of a text on the engine, given the text to be found in it (`EntityDialect.lower`).
         rows: The rows.
         value: The value of a row.
         entries: The entries.
@@ -34,7 +32,7 @@ def has_all(
     """
     wanted = sorted({it.lower() for it in entries} if folded else set(entries))
     if folded:
-        value = dialect.lower(value, "".join(wanted))
+        value = lower(value, "".join(wanted))
     if len(wanted) == 1:
         return exists().where(*conditions, value == wanted[0]).select_from(rows).correlate_except(rows)
     # One query counts all entries: an engine would plan a query for each of them.

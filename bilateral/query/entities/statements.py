@@ -10,7 +10,6 @@ deeply become common table expressions, which follow each other in the text. SQL
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import Text, and_, cast, exists, false, literal_column, or_, select, true
@@ -24,6 +23,7 @@ from bilateral.query.entities import validations as entities_validations
 from bilateral.query.entities.dialects import entity_dialect
 from bilateral.query.entities.fixed import fixed, key_of
 from bilateral.query.entities.rows import ENTITIES, ChainRegistries, Rows, Scope
+from bilateral.query.entities.selections import Page, Selected
 from bilateral.query.readers import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -41,42 +41,6 @@ _NESTED: Final = 2
 
 _COMPILED: Final[Mapping[str, Any]] = {"compiled_cache": LRUCache(capacity=64)}
 """The compiled statements that stay. One takes half a megabyte, and SQLAlchemy would keep up to 750 of them."""
-
-
-@dataclass(frozen=True)
-class Page:
-    """The part of a list that is asked for.
-
-    Attributes:
-        where: The filter, as the schema's input types parse it.
-        order_by: The field that sorts, or a reference's field such as `registrationFile__name`; None for the id.
-        descending: True for the greatest first.
-        first: The largest number of entries.
-        skip: The number of entries to leave out before them.
-    """
-
-    where: Mapping[str, Any] = field(default_factory=dict)
-    order_by: str | None = None
-    descending: bool = False
-    first: int = 100
-    skip: int = 0
-
-
-@dataclass(frozen=True)
-class Selected:
-    """A field that is asked for.
-
-    Attributes:
-        key: Its name in the answer.
-        name: Its name in the schema, or `__typename`.
-        selection: The fields of the entities behind it; empty for a value.
-        page: The part of the list, if it is a list of entities.
-    """
-
-    key: str
-    name: str
-    selection: tuple[Selected, ...] = ()
-    page: Page | None = None
 
 
 def read_list(

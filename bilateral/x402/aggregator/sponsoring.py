@@ -140,7 +140,7 @@ def outbid(state: ClientState, prepared: Sent[Any], former: Mapping[str, int]) -
     Raises:
         FeeLimitError: The fees exceed the limits.
     """
-    higher = fees.replacing(state, former, prepared.transaction)
+    higher = fees.replacing(state, prepared.transaction["chainId"], former, prepared.transaction)
     raised = replace(prepared, transaction=prepared.transaction | higher)
     fees.require_cost(state, raised.transaction)
     return raised

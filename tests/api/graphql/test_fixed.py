@@ -8,7 +8,8 @@ from bilateral.query.entities import fixed as entities_fixed
 from bilateral.query.entities import statements as entities
 from bilateral.query.entities.fixed import fixed, key_of
 from bilateral.query.entities.rows import chains_of
-from bilateral.query.entities.statements import Page, Selected, read_list
+from bilateral.query.entities.selections import Page, Selected
+from bilateral.query.entities.statements import read_list
 from tests.api.graphql.oracle import everything
 from tests.api.world import CHAIN_ID
 

@@ -10,12 +10,12 @@ from bench.index.chain import OPTIONS, EventChain
 from bench.index.generator import ADDRESSES
 from bilateral.contracts import Deployment, Registry
 from bilateral.index.analysis.funding import FundingCollector
-from bilateral.index.analysis.storage import AnalysisKey
 from bilateral.index.chain.endpoint import Endpoint
 from bilateral.index.chain.pool import Pool
 from bilateral.index.chain.source import Source
 from bilateral.index.process import follow_chains
 from bilateral.index.settings import ChainSettings, FileSettings, IndexSettings
+from bilateral.index.tables.analysis import AnalysisKey
 from scripts._anvil import running_anvil
 from tests.index.analysis.story import Market
 

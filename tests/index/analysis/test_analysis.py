@@ -11,12 +11,14 @@ from sqlalchemy import insert, select, text
 from bilateral.errors import InvalidArgumentError
 from bilateral.events import Approval, ApprovalForAll, Transfer
 from bilateral.index.analysis.run import analyse
-from bilateral.index.analysis.storage import AnalysisKey, current_analysis
+from bilateral.index.analysis.storage import current_analysis
 from bilateral.index.analysis.stored import stored_results
 from bilateral.index.analysis.tables import read_tables
-from bilateral.index.store.chain_store import Block, ChainStore
+from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables import analysis as schema
 from bilateral.index.tables import schema as index_schema
+from bilateral.index.tables.analysis import AnalysisKey
+from bilateral.index.tables.batches import Block
 from bilateral.trust.engine import Engine
 from bilateral.trust.explain import explain
 from bilateral.trust.results import Results

@@ -8,8 +8,9 @@ from sqlalchemy import select
 from bench.index.generator import encoded
 from bilateral.contracts import Registry
 from bilateral.index.errors import NoEndpointError
-from bilateral.index.store.chain_store import Block, ChainStore
+from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.tables.analysis import FundingState, funding
+from bilateral.index.tables.batches import Block
 from tests.index.analysis.conftest import collector, index
 from tests.index.analysis.story import Market, account
 from tests.index.proxy import Proxy, refusal

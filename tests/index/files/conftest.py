@@ -16,8 +16,8 @@ from bilateral.index.chain.logs import BlockLogs, LogEntry
 from bilateral.index.files.loading import load_file
 from bilateral.index.files.queue import FileQueue
 from bilateral.index.files.references import ReferenceScan
-from bilateral.index.store.chain_store import Batch, Block
 from bilateral.index.tables import files as schema
+from bilateral.index.tables.batches import Batch, Block
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.sdk.servers import gateway, other_server, server  # noqa: F401  # fixtures
 

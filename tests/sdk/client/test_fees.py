@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from bilateral.client.operations.fees import DEFAULT_MAX_FEE_PER_GAS, TIP_FLOOR
+from bilateral.client.operations.fees import DEFAULT_MAX_FEE_PER_GAS
+from bilateral.contracts import max_tip_of
 from bilateral.errors import (
     FeeLimitError,
     InvalidArgumentError,
-    MalformedNodeAnswerError,
     NotSentError,
     TransactionReplacedError,
 )
@@ -16,6 +18,7 @@ from tests.sdk.client.helpers import nonce_of
 from tests.sdk.client.unreliable import answers, refuses
 
 GWEI = 10**9
+MAX_TIP = 50 * GWEI  # of a chain that the address book lacks
 
 
 def quotes(base, tip):
@@ -26,11 +29,10 @@ def quotes(base, tip):
 @pytest.mark.parametrize(
     ("base", "tip", "fees"),
     [
-        (GWEI, TIP_FLOOR, (2 * GWEI + TIP_FLOOR, TIP_FLOOR)),
-        (8 * GWEI, 80 * GWEI, (96 * GWEI, 80 * GWEI)),
-        (250 * GWEI, 250 * GWEI, (DEFAULT_MAX_FEE_PER_GAS, 250 * GWEI)),
+        (GWEI, MAX_TIP, (2 * GWEI + MAX_TIP, MAX_TIP)),
+        (450 * GWEI, MAX_TIP, (DEFAULT_MAX_FEE_PER_GAS, MAX_TIP)),
     ],
-    ids=["tip at its floor", "tip at its multiple", "fee at the limit"],
+    ids=["tip at the limit", "both at the limit"],
 )
 def test_fees_up_to_the_default_limits_are_signed(connect, node, newcomer, agent, base, tip, fees):
     node.interference["eth_feeHistory"] = quotes(base, tip)
@@ -41,9 +43,9 @@ def test_fees_up_to_the_default_limits_are_signed(connect, node, newcomer, agent
 @pytest.mark.parametrize(
     ("base", "tip", "said"),
     [
-        (GWEI, TIP_FLOOR + 1, "tip per gas of 50000000001 wei exceeds the limit of 50000000000"),
-        (8 * GWEI, 80 * GWEI + 1, "tip per gas"),
-        (250 * GWEI, 250 * GWEI + 1, "fee per gas of 500000000001 wei exceeds"),
+        (GWEI, MAX_TIP + 1, "tip per gas of 50000000001 wei exceeds the limit of 50000000000"),
+        (46 * GWEI, 453 * GWEI, "tip per gas"),
+        (450 * GWEI + 1, MAX_TIP, "fee per gas of 500000000001 wei exceeds"),
         (GWEI, 1_000_000 * GWEI, "tip per gas"),
     ],
 )
@@ -57,19 +59,46 @@ def test_fees_beyond_the_default_limits_are_not_signed(connect, node, newcomer, 
 @pytest.mark.parametrize("tips", [[], [["0x0"]]])
 def test_a_tip_that_the_node_suggests_is_limited_too(connect, node, newcomer, agent, tips):
     node.interference["eth_feeHistory"] = answers({"baseFeePerGas": [hex(GWEI)], "reward": tips})
-    node.interference["eth_maxPriorityFeePerGas"] = answers(hex(TIP_FLOOR + 1))
+    node.interference["eth_maxPriorityFeePerGas"] = answers(hex(MAX_TIP + 1))
     with pytest.raises(FeeLimitError, match="tip per gas"):
         connect(newcomer, to=node.url).give_feedback(agent, 1)
 
 
 def test_a_gas_price_is_limited_too(connect, node, newcomer, agent):
     node.interference["eth_feeHistory"] = refuses("the method does not exist", -32601)
-    node.interference["eth_gasPrice"] = answers(hex(DEFAULT_MAX_FEE_PER_GAS))
+    node.interference["eth_gasPrice"] = answers(hex(MAX_TIP))
     client = connect(newcomer, to=node.url, dry_run=True)
-    assert client.give_feedback(agent, 1).transaction["gasPrice"] == DEFAULT_MAX_FEE_PER_GAS
-    node.interference["eth_gasPrice"] = answers(hex(DEFAULT_MAX_FEE_PER_GAS + 1))
+    assert client.give_feedback(agent, 1).transaction["gasPrice"] == MAX_TIP
+    node.interference["eth_gasPrice"] = answers(hex(MAX_TIP + 1))
     with pytest.raises(FeeLimitError, match="gas price"):
         client.give_feedback(agent, 1)
+
+
+@pytest.mark.parametrize(("chain_id", "gwei"), [(1, 10), (8453, 10), (137, 500), (2345, 1), (84532, 50), (31337, 50)])
+def test_the_limit_of_a_tip_is_the_chains_own(chain_id, gwei):
+    assert max_tip_of(chain_id) == gwei * GWEI
+
+
+@pytest.mark.parametrize("chain_id", [1, 84532])
+@pytest.mark.parametrize("base", [GWEI, 46 * GWEI])
+def test_no_number_of_the_node_raises_a_tip_beyond_the_limit_of_the_chain(
+    connect, node, newcomer, agent, deployment, chain_id, base
+):
+    node.interference["eth_chainId"] = answers(hex(chain_id))
+    node.interference["eth_feeHistory"] = quotes(base, max_tip_of(chain_id))
+    client = connect(newcomer, to=node.url, dry_run=True, deployment=replace(deployment, chain_id=chain_id))
+    assert client.give_feedback(agent.token_id, 1).transaction["maxPriorityFeePerGas"] == max_tip_of(chain_id)
+    node.interference["eth_feeHistory"] = quotes(base, max_tip_of(chain_id) + 1)
+    with pytest.raises(FeeLimitError, match="tip per gas"):
+        client.give_feedback(agent.token_id, 1)
+
+
+def test_a_replacement_pays_no_larger_tip_than_the_limit(connect, node, newcomer, agent, held):
+    node.interference["eth_feeHistory"] = quotes(GWEI, 45 * GWEI)
+    handle = connect(newcomer, to=node.url).give_feedback(agent, 7)
+    for replace_ in (handle.speed_up, handle.cancel):
+        with pytest.raises(FeeLimitError, match="maxPriorityFeePerGas of 50625000001 wei"):
+            replace_()
 
 
 def test_an_explicit_limit_replaces_the_default_ones(connect, node, newcomer, agent):
@@ -149,19 +178,6 @@ def test_a_dry_run_finds_a_transaction_and_replaces_nothing(connect, newcomer, a
     assert (found.speed_up().hash, found.cancel().hash) == (None, None)
     held()
     assert sent.wait().value == 7
-
-
-def test_a_node_that_returns_another_transaction_is_not_believed(connect, node, newcomer, agent):
-    client = connect(newcomer, to=node.url)
-    sent = str(client.give_feedback(agent, 7).hash)
-
-    def other(_, forward):
-        answer = forward()
-        return answer | {"result": answer["result"] | {"hash": "0x" + "07" * 32}}
-
-    node.interference["eth_getTransactionByHash"] = other
-    with pytest.raises(MalformedNodeAnswerError, match="the transaction of that hash"):
-        client.find_transaction(sent)
 
 
 def test_a_transaction_in_a_block_is_not_cancelled(connect, newcomer, agent):

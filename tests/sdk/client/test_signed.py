@@ -10,11 +10,17 @@ import pytest
 
 from bilateral.client import AuthorizedSummary, SignedFeedback
 from bilateral.documents import prepare_feedback_file
-from bilateral.errors import InvalidArgumentError, NodeError, NotAgentOwnerError, UnrepresentableValueError
+from bilateral.errors import (
+    IndexMismatchError,
+    InvalidArgumentError,
+    NodeError,
+    NotAgentOwnerError,
+    UnrepresentableValueError,
+)
 from bilateral.identifiers import FeedbackId
 from bilateral.reverts import ContractRevertError
 from tests.sdk.client.helpers import nonce_of
-from tests.sdk.client.unreliable import refuses
+from tests.sdk.client.unreliable import answers, refuses
 
 
 def now(web3):
@@ -58,9 +64,40 @@ def test_an_authorisation_is_for_so_much_feedback(connect, owner, reviewer, agen
     assert caught.value.arguments == {"lastIndex": 2, "indexLimit": 2}
     assert nonce_of(web3, reviewer) == before
     assert client.get_authorized_summary(agent).average == 85  # the registry cuts 85.5
-    again = connect(owner).authorize_feedback(agent, reviewer.address)
+    again = connect(owner).authorize_feedback(agent, reviewer.address, last_index=2)
     assert again.auth.index_limit == 3
     assert connect(owner).authorize_feedback(agent, reviewer.address, index_limit=9).auth.index_limit == 9
+
+
+@pytest.mark.parametrize(("told", "last_index"), [(2**63, 0), (1, 0), (0, 1), (7, 8)])
+def test_a_node_alone_does_not_choose_the_signed_index_limit(
+    connect, node, owner, reviewer, agent, told, last_index, deployment
+):
+    lie = answers(f"0x{told:064x}")
+    node.interference["eth_call"] = lambda parameters, forward: (
+        lie() if parameters[0]["to"] == deployment.authorized else forward()
+    )
+    client = connect(owner, to=node.url)
+    with pytest.raises(IndexMismatchError, match=f"has given {told} feedbacks .*, not {last_index}: ") as caught:
+        client.authorize_feedback(agent, reviewer.address, last_index=last_index)
+    error = caught.value
+    assert (error.client, error.node_index, error.last_index) == (reviewer.address, told, last_index)
+    assert client.authorize_feedback(agent, reviewer.address, last_index=told).auth.index_limit == told + 1
+
+
+@pytest.mark.parametrize("ahead", [timedelta(days=2), timedelta(days=365_000)])
+@pytest.mark.parametrize("method", ["authorize_feedback", "sign_feedback"])
+def test_a_node_alone_does_not_choose_how_long_a_signature_lasts(
+    connect, node, owner, reviewer, agent, web3, ahead, method
+):
+    late = answers({"timestamp": hex(int((now(web3) + ahead).timestamp()))})
+    node.interference["eth_getBlockByNumber"] = late
+    signer, last = (owner, reviewer.address) if method == "authorize_feedback" else (reviewer, 5)
+    client = connect(signer, to=node.url)
+    with pytest.raises(InvalidArgumentError, match="more than a day ahead: give a"):
+        getattr(client, method)(agent, last)
+    later = {"expiry" if method == "authorize_feedback" else "deadline": now(web3) + ahead + timedelta(hours=1)}
+    assert getattr(client, method)(agent, last, **later)
 
 
 def test_an_authorisation_expires(connect, owner, reviewer, agent, web3):
@@ -140,8 +177,9 @@ def test_a_score_is_a_score_whatever_its_tag_means_to_open_feedback(connect, own
 
 
 def test_authorised_feedback_is_read_by_pages_and_clients(connect, node, owner, reviewer, other_reviewer, agent):
-    for signer, scores in ((reviewer, (1, 2)), (other_reviewer, (3,)), (reviewer, (4,))):
-        authorization = connect(owner).authorize_feedback(agent, signer.address, count=len(scores))
+    for signer, former, scores in ((reviewer, 0, (1, 2)), (other_reviewer, 0, (3,)), (reviewer, 2, (4,))):
+        count = len(scores)
+        authorization = connect(owner).authorize_feedback(agent, signer.address, count=count, last_index=former)
         for score in scores:
             connect(signer).give_authorized_feedback(agent, score, authorization).wait()
 

@@ -11,7 +11,8 @@ from bilateral.index.tables import schema
 
 if TYPE_CHECKING:
     from bilateral.index.chain.source import Source
-    from bilateral.index.store.chain_store import Block, ChainStore
+    from bilateral.index.store.chain_store import ChainStore
+    from bilateral.index.tables.batches import Block
 
 
 class Finality:

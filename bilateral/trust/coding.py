@@ -1,0 +1,242 @@
+"""Code tables as a ledger: addresses, ids and texts become numbers in arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bilateral.trust.arrays import Floats, Ints, distinct_keys, first_of, pairs
+from bilateral.trust.columns import (
+    at,
+    coded_together,
+    distinct,
+    equal,
+    flags,
+    floats,
+    integers,
+    positions,
+    shared_codes,
+)
+from bilateral.trust.holdings import Holdings
+from bilateral.trust.ledger import Ledger
+from bilateral.trust.opinions import Kind, Opinions, proven, scaled
+from bilateral.trust.steps import ARRAYS, First, Moves, Steps
+from bilateral.trust.tables import OPTIONAL
+
+if TYPE_CHECKING:
+    from bilateral.trust.tables import Tables
+
+
+def coded(tables: Tables, steps: Steps = ARRAYS) -> Ledger:
+    """Code tables.
+
+    Args:
+        tables: The tables. Values that are not finite, and times that are missing, are replaced.
+        steps: Finds the first transfers.
+    """
+    return _Coding(tables, steps).ledger()
+
+
+class _Coding:
+    """The steps from tables to a ledger."""
+
+    def __init__(self, tables: Tables, steps: Steps) -> None:
+        self.tables, self.steps = tables, steps
+        columns = {
+            (name, column): getattr(tables, name)[column]
+            for name, column in (
+                *(("agents", "owner"), ("agents", "wallet"), ("feedback", "client"), ("ratings", "client")),
+                *(("payments", "payer"), ("payments", "payee"), ("transfers", "src"), ("transfers", "dst")),
+            )
+        }
+        if "holders" in tables.agents.column_names:
+            columns["agents", "holders"] = pc.struct_field(pc.list_flatten(tables.agents["holders"]), "account")
+        self.addresses, codes = coded_together(list(columns.values()))
+        self.accounts = dict(zip(columns, codes, strict=True))
+        order = np.argsort(integers(tables.agents["agent_id"]), kind="stable")
+        ids = integers(tables.agents["agent_id"])[order]
+        self.agent_order = order[first_of(ids)]
+        self.agent_ids = ids[first_of(ids)]
+        self.dropped = 0
+
+    def ledger(self) -> Ledger:
+        """Code every table."""
+        agents = self.tables.agents
+        owner = self.accounts["agents", "owner"][self.agent_order]
+        wallet = self.accounts["agents", "wallet"][self.agent_order]
+        wallet = np.where(wallet < 0, owner, wallet)
+        payments, transfers = self.tables.payments, self.tables.transfers
+        payer, paid_agent = self.accounts["payments", "payer"], self.agent(payments["agent_id"])
+        accounts, count = len(self.addresses), len(self.agent_ids)
+        kinds = (count, accounts, count, count, count)
+        opinions, tags, constant = self.opinions(kinds, owner, (payer, paid_agent))
+        sent_at = floats(transfers["ts"])
+        by_time = np.argsort(sent_at, kind="stable")
+        src, dst = self.accounts["transfers", "src"][by_time], self.accounts["transfers", "dst"][by_time]
+        sent, sent_at = floats(transfers["amount"])[by_time], sent_at[by_time]
+        funds = flags(transfers["funds"], missing=True)[by_time] if "funds" in transfers.column_names else None
+        moves = Moves(src, dst, sent, sent_at, funds)
+        first = self.steps.first_transfers(self.addresses, moves)
+        funder, funded_at, funded_with = first.funder, first.at, first.amount
+        agent_numbers, holdings = np.arange(count), self.holdings()
+        founder = holdings.at(agent_numbers, np.full(count, -np.inf), owner)
+        paid_at, registered = floats(payments["ts"]), floats(agents["ts"])[self.agent_order]
+        acts = ((src, sent_at), (opinions.rater, opinions.ts), (payer, paid_at), (founder, registered))
+        # Right after an account acts without gas of its own, a stranger may send it money, to seem its funder.
+        late = funded_at > _first_act(acts, accounts)
+        funder[late], funded_at[late], funded_with[late] = -1, np.nan, np.nan
+        return Ledger(
+            addresses=self.addresses,
+            agent_ids=self.agent_ids,
+            owner=owner,
+            wallet=wallet,
+            registered=registered,
+            holdings=holdings,
+            operated=self.operated(),
+            is_validator=flags(agents["is_validator"])[self.agent_order],
+            uri=shared_codes(agents["uri"])[self.agent_order],
+            tags=tags,
+            constant_tags=constant,
+            opinions=opinions,
+            subject_account=np.concatenate([owner, np.arange(accounts), owner, owner, owner]),
+            subject_agent=np.concatenate(
+                [agent_numbers, np.full(accounts, -1), agent_numbers, agent_numbers, agent_numbers]
+            ),
+            subject_kind=np.repeat(np.arange(len(kinds)), kinds),
+            payer=payer,
+            payee=self.accounts["payments", "payee"],
+            paid_agent=paid_agent,
+            amount=floats(payments["amount"]),
+            paid_at=paid_at,
+            src=src,
+            dst=dst,
+            sent=sent,
+            sent_at=sent_at,
+            moved=by_time.astype(np.int32),
+            funding=_funding(moves, first),
+            funder=funder,
+            funded_at=funded_at,
+            funded_with=funded_with,
+            dropped=self.dropped,
+        )
+
+    def holdings(self) -> Holdings:
+        """Return who held the agents that changed hands."""
+        held, agent = self.listed("holders")
+        account = self.account(pa.chunked_array([pc.struct_field(held, "account")]))
+        return Holdings.of(agent, account, floats(pc.struct_field(held, "since")))
+
+    def operated(self) -> Ints:
+        """Return the pairs of agent and operator."""
+        operators, agent = self.listed("operators")
+        account = self.account(pa.chunked_array([operators], pa.string()))
+        known = (agent >= 0) & (account >= 0)
+        return distinct_keys(pairs(agent[known], account[known], len(self.addresses)))
+
+    def listed(self, name: str) -> tuple[pa.Array, Ints]:
+        """Return the entries of an optional column of lists, and the agent of each; -1 for a repeated row."""
+        agents = self.tables.agents
+        if name not in agents.column_names:
+            return pa.array([], OPTIONAL["agents"][name].value_type), np.zeros(0, np.int64)
+        lists = agents[name].combine_chunks()
+        place = np.full(agents.num_rows, -1, np.int64)
+        place[self.agent_order] = np.arange(len(self.agent_order))
+        return pc.list_flatten(lists), place[np.asarray(pc.list_parent_indices(lists), np.int64)]
+
+    def account(self, column: pa.ChunkedArray) -> Ints:
+        """Return the account of each address; -1 for null."""
+        return positions(column, self.addresses)
+
+    def agent(self, column: pa.ChunkedArray) -> Ints:
+        """Return the agent of each id; -1 for null and for unknown ids."""
+        ids = integers(column)
+        if not len(self.agent_ids):
+            return np.full(len(ids), -1, np.int32)
+        places = np.minimum(np.searchsorted(self.agent_ids, ids), len(self.agent_ids) - 1)
+        return np.where(self.agent_ids[places] == ids, places, -1).astype(np.int32)
+
+    def opinions(
+        self, kinds: tuple[int, ...], owner: Ints, pays: tuple[Ints, Ints]
+    ) -> tuple[Opinions, list[str], Ints]:
+        """Return all opinions, the tags, and the constant tags.
+
+        Args:
+            kinds: The number of subjects of each kind.
+            owner: The owner of each agent.
+            pays: The payer and the agent of each payment.
+        """
+        offsets = np.concatenate([[0], np.cumsum(kinds)])
+        feedback, ratings, validations = self.tables.feedback, self.tables.ratings, self.tables.validations
+        out = Opinions.empty(feedback.num_rows + ratings.num_rows + validations.num_rows)
+        tags, constant = self._feedback(out, offsets)
+        if feedback["payment_tx"].null_count < feedback.num_rows:
+            says = out.rater[: feedback.num_rows], self.agent(feedback["agent_id"])
+            out.put(0, payment=proven(feedback["payment_tx"], self.tables.payments["tx"], pays, says))
+        of_client = equal(ratings["kind"], "client")
+        rated = np.where(of_client, self.accounts["ratings", "client"], self.agent(ratings["validator_id"]))
+        kind = np.where(of_client, Kind.CLIENT_RATING, Kind.VALIDATOR_RATING)
+        out.put(
+            feedback.num_rows,
+            rater=at(owner, self.agent(ratings["server_id"])),
+            subject=np.where(rated < 0, -1, rated + offsets[kind]),
+            kind=kind,
+            percent=np.clip(floats(ratings["rating"]), 0, 100),
+            raw=np.clip(floats(ratings["rating"]), 0, 100),
+            ts=floats(ratings["ts"]),
+            row=integers(ratings["id"]),
+        )
+        validated = self.agent(validations["agent_id"])
+        response = np.clip(floats(validations["response"]), 0, 100)
+        out.put(
+            feedback.num_rows + ratings.num_rows,
+            rater=at(owner, self.agent(validations["validator_id"])),
+            subject=np.where(validated < 0, -1, validated + offsets[Kind.VALIDATION]),
+            kind=np.full(len(response), int(Kind.VALIDATION)),
+            percent=response,
+            raw=response,
+            ts=floats(validations["ts"]),
+            row=np.arange(len(response)),
+        )
+        every, known = len(out), out.sorted()
+        self.dropped = every - len(known)
+        return known, tags, constant
+
+    def _feedback(self, out: Opinions, offsets: Ints) -> tuple[list[str], Ints]:
+        """Write the feedback, but for its payments, and return the tags and the constant ones."""
+        feedback = self.tables.feedback
+        texts = distinct(feedback["tag"]).drop_null()
+        tag, raw = positions(feedback["tag"], texts), floats(feedback["value"])
+        percent, constant = scaled(raw, tag, texts.to_pylist())
+        out.put(0, tag=tag, raw=raw, percent=percent)
+        kind = np.where(np.isin(tag, constant), np.int8(Kind.CONSTANT_TAG), np.int8(Kind.FEEDBACK))
+        del tag, raw, percent
+        agent = self.agent(feedback["agent_id"])
+        out.put(0, kind=kind, subject=np.where(agent < 0, -1, agent + offsets[kind]))
+        out.put(0, rater=self.accounts["feedback", "client"], ts=floats(feedback["ts"]), row=integers(feedback["id"]))
+        return texts.to_pylist(), constant
+
+
+def _funding(moves: Moves, first: First) -> Ints:
+    """Return the position of the transfer that funds each account; -1 if unknown."""
+    out = np.full(len(first.funder), -1, np.int32)
+    rows = np.flatnonzero((moves.src >= 0) & (moves.dst >= 0))
+    dst = moves.dst[rows]
+    same = (first.funder[dst] == moves.src[rows]) & (first.at[dst] == moves.sent_at[rows])
+    rows = rows[same & (first.amount[dst] == moves.sent[rows])][::-1]
+    out[moves.dst[rows]] = rows
+    return out
+
+
+def _first_act(acts: tuple[tuple[Ints, Floats], ...], size: int) -> Floats:
+    """Return the time from which each account acts. Money that comes later did not create the account.
+
+    Otherwise a stranger could send money to an old account whose funding is unknown, and so seem to be its funder.
+    """
+    first = np.full(size, np.inf)
+    for accounts, times in acts:
+        inside = accounts >= 0
+        np.minimum.at(first, accounts[inside], times[inside])
+    return first
