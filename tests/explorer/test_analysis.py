@@ -10,8 +10,9 @@ PAGES = [(ROOT / "docs" / name).read_text() for name in ("trust.md", "trust-figu
 
 def rows(columns):
     """Return the rows of the page's tables with a number of columns."""
-    found = [[cell.strip() for cell in line.strip("|").split("|")] for page in PAGES for line in page.splitlines() if line[:1] == "|"]
-    return [row for row in found if len(row) == columns]
+    lines = [line for page in PAGES for line in page.splitlines() if line[:1] == "|"]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [row for row in cells if len(row) == columns]
 
 
 def test_each_detector_says_what_the_documentation_says():
