@@ -37,7 +37,7 @@ _RUNNING = {}
 def server_folder():
     """Make a folder that a server may use, and yield its path.
 
-    It is none of pytest's. Under root a server is another user, and pytest closes its folders to others at the start of
+    Pytest does not own it. Under root a server is another user, and pytest closes its folders to others at the start of
     each session. The next checkpoint, minutes later, then stopped a server ("PANIC: could not open pg_control").
     """
     folder = tempfile.mkdtemp(prefix="postgres-")
