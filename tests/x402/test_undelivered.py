@@ -200,7 +200,7 @@ def test_redirect_before_the_payment_is_followed_and_paid_once(cheat, client, ba
 
 
 @pytest.mark.parametrize("face", CLIENTS)
-def test_refusal_is_no_proof_while_the_node_fails(cheat, face, buyer, rpc, deployment):
+def test_refusal_does_not_count_while_the_node_fails(cheat, face, buyer, rpc, deployment):
     """The check before the payment passes, and the node fails after it."""
     with HttpServer() as node, httpx.Client(timeout=SECONDS) as http:
 
