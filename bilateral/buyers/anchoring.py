@@ -7,6 +7,7 @@ root. The registry takes each epoch once, so that the root of an interrupted run
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, insert, select
@@ -16,7 +17,7 @@ from bilateral.buyer_terms import BuyerState, BuyerTier, policy_hash
 from bilateral.buyers.anchors import StateTree
 from bilateral.buyers.policies import policy_of
 from bilateral.buyers.records import Standing, read_cursors, read_standing
-from bilateral.buyers.score import score_of, tier_of
+from bilateral.buyers.score import half_up, score_of, tier_of
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.tables.payments import buyer_anchor, buyer_state, payment
@@ -89,12 +90,13 @@ def states_of(connection: Connection, policies: Sequence[str], now: int) -> Iter
 
 
 def state_of(standing: Standing) -> BuyerState:
-    """Return the state that a leaf commits to.
+    """Return the state that a leaf commits to. The sum of votes is rounded there; score and tier are of the exact one.
 
     Args:
         standing: The buyer.
     """
     found, metrics = standing.weighed, standing.weighed.metrics
+    votes = Fraction(metrics.feedback_sum)
     return BuyerState(
         standing.buyer,
         standing.chain_id,
@@ -107,7 +109,7 @@ def state_of(standing: Standing) -> BuyerState:
         metrics.reviews,
         metrics.review_sum,
         metrics.feedback_sellers,
-        metrics.feedback_sum,
+        half_up(votes.numerator, votes.denominator),
         metrics.disputes,
         policy_hash(standing.policy.name),
         max(standing.block or 0, 0),

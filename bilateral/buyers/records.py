@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
@@ -22,8 +23,6 @@ from bilateral.index.tables.payments import agent_review, payment, payment_curso
 from bilateral.query.prepared import Prepared
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from sqlalchemy import Connection
 
 Number = Annotated[Decimal, WithJsonSchema({"type": "number"})]
@@ -335,9 +334,9 @@ def plain(value: Decimal) -> Decimal:
     return short.quantize(Decimal(1)) if short == short.to_integral_value() else short
 
 
-def rounded(numerator: int, denominator: int) -> Decimal:
+def rounded(numerator: int | Fraction, denominator: int) -> Decimal:
     """Return a quotient to two decimals, half up."""
-    return plain((Decimal(numerator) / denominator).quantize(_CENT, ROUND_HALF_UP))
+    return _rounded(Fraction(numerator) / denominator)
 
 
 def _rounded(value: Fraction, unit: Decimal = _CENT) -> Decimal:
