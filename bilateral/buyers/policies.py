@@ -37,7 +37,7 @@ class Reason(StrEnum):
     """At least five reviews, and their average is 10 or less, or 95 or more."""
 
     OWN_PAYMENTS = "own_payments"
-    """Payments to an agent that the buyer owns, operates or is the wallet of do not count."""
+    """Payments to an agent that the buyer owns or is the wallet of, or whose owner it approved, do not count."""
 
     RETURNED_PAYMENTS = "returned_payments"
     """Money came back from a seller: it does not count. If nearly all came back, nor do the payments."""

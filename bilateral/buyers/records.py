@@ -299,7 +299,7 @@ def recent_transactions(connection: Connection, chain_id: int, buyer: str) -> tu
             agent_review,
             (agent_review.c.chain_id == payment.c.chain_id)
             & (agent_review.c.transaction_hash == payment.c.transaction_hash)
-            & (agent_review.c.payment_log_index == payment.c.log_index),
+            & (agent_review.c.payment_position == payment.c.position),
         )
         .where(payment.c.chain_id == chain_id, payment.c.payer == buyer)
         .order_by(payment.c.block_number.desc(), payment.c.log_index.desc())
