@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from eth_utils.crypto import keccak
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bilateral.buyers.errors import BuyerRefusalError
@@ -43,6 +43,9 @@ _PAYMENT: Final = ["chain_id", "transaction_hash", "payment_position"]
 """The columns that name the payment of a message."""
 
 _AGENT: Final = ["identity_registry", "agent_id"]
+
+MOST_SERVICES: Final = 100
+"""The services of one agent. Each discount and each search reads all of them."""
 
 _AHEAD: Final = 300
 """The seconds by which the clock of a seller may be ahead."""
@@ -243,6 +246,10 @@ class BuyerMessages:
         def store(connection: Connection) -> bool:
             known = connection.execute(select(table.c.content_hash, table.c.issued_at).where(*is_key)).one_or_none()
             if known is None:
+                of_agent = [table.c[name] == key[name] for name in ("chain_id", *_AGENT)]
+                if connection.execute(select(func.count()).where(*of_agent)).scalar_one() >= MOST_SERVICES:
+                    detail = f"the agent has {MOST_SERVICES} services, and may have no more: send one of their names"
+                    raise BuyerRefusalError(HTTPStatus.CONFLICT, "too_many_services", detail)
                 connection.execute(insert(table).values(**key, **values))
                 return True
             if bytes(known.content_hash) == content:

@@ -264,6 +264,7 @@ def test_messages_of_an_older_index_find_their_payments_by_position(new_database
             connection.execute(text(f"ALTER TABLE {table.name} RENAME payment_position TO payment_log_index"))
         connection.execute(text("ALTER TABLE payment DROP COLUMN position"))
         connection.execute(text("ALTER TABLE buyer_state DROP COLUMN node"))
+        connection.execute(text("ALTER TABLE payment_cursor DROP COLUMN confirmations"))
         payments.buyer_tree.drop(connection)
         connection.execute(text("UPDATE alembic_version SET version_num = '0021'"))
     with engine.begin() as connection:

@@ -66,6 +66,15 @@ class PaymentStore:
         self.chain_id = chain_id
         self.terms = terms
 
+    def begin(self, first_block: int) -> None:
+        """Store the cursor of a chain that has none, so that monitors know that payments are not learned yet.
+
+        Args:
+            first_block: The first block of the chain's index.
+        """
+        with self._engine.begin() as connection:
+            self._cursor(connection, first_block - 1)
+
     def next_range(self) -> PaymentRange | None:
         """Return the range of blocks that is due; None if payments are as far as the index and the confirmations."""
         with self._engine.begin() as connection:
@@ -176,8 +185,12 @@ class PaymentStore:
         table = payment_cursor
         row = connection.execute(select(table).where(table.c.chain_id == self.chain_id)).one_or_none()
         if row is not None and row.terms == self.terms.text:
+            if row.confirmations != self.terms.confirmations:
+                is_ours = table.c.chain_id == self.chain_id
+                connection.execute(update(table).where(is_ours).values(confirmations=self.terms.confirmations))
             return row.block_number, bytes(row.block_hash)
         start = {"block_number": before, "block_hash": bytes(32), "terms": self.terms.text}
+        start["confirmations"] = self.terms.confirmations
         values = {**start, "changed_at": int(time.time())}
         if row is None:
             rows_of(connection).insert_unless_known(table, {"chain_id": self.chain_id, **values})

@@ -44,6 +44,7 @@ payment_cursor: Final = Table(
     Column("block_hash", HASH, nullable=False),
     Column("terms", Text, nullable=False),
     Column("changed_at", BigInteger, nullable=False),
+    Column("confirmations", Integer, nullable=False, server_default="1"),
 )
 
 agent_account: Final = Table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 
 import pytest
 from sqlalchemy import delete, select, update
@@ -13,8 +14,11 @@ from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.contracts import Registry
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.payments.terms import PaymentTerms
-from bilateral.index.settings import read_settings
+from bilateral.index.settings import ChainSettings, read_settings
 from bilateral.index.tables.payments import agent_account, payment, payment_cursor, payment_return
+from bilateral.index.worker import Worker
+from bilateral.query.chains import payment_progress
+from tests.index.analysis.conftest import DEPLOYMENT
 from tests.index.payments.conftest import TERMS
 from tests.index.payments.world import OTHER_TOKEN, TOKEN, account, stored, transfer, used
 
@@ -215,6 +219,29 @@ def test_other_terms_read_payments_anew(world, engine, catch_up_payments):
     with engine.connect() as connection:
         assert list(connection.execute(select(payment.c.micros)).scalars()) == [1, 2]
         assert connection.execute(select(payment_cursor.c.block_number)).scalar_one() == 2
+
+
+def test_monitors_know_of_payments_before_the_first_one_is_learned(world, engine, event_chain):
+    world.mine(world.register(1, SELLER), world.pay(ALICE, SELLER, 2))
+    for confirmations in (3, 1):
+        terms = PaymentTerms({TOKEN: 6}, confirmations=confirmations)
+        chain = ChainSettings((event_chain.url,), (DEPLOYMENT,), payments=terms)
+        Worker(engine, chain, stop=threading.Event())
+        with engine.connect() as connection:
+            (row,) = connection.execute(select(payment_cursor.c.block_number, payment_cursor.c.confirmations)).all()
+            assert tuple(row) == (0, confirmations)
+
+
+def test_payments_are_behind_by_the_blocks_with_enough_confirmations(world, engine, catch_up_payments):
+    world.mine(world.register(1, SELLER), world.pay(ALICE, SELLER, 2))
+    for _ in range(5):
+        world.mine()
+    catch_up_payments(PaymentTerms({TOKEN: 6}, confirmations=3))
+    with engine.begin() as connection:
+        (found,) = payment_progress(connection)
+        assert (found.block, found.lag) == (4, 0)
+        connection.execute(update(payment_cursor).values(block_number=1))
+        assert payment_progress(connection)[0].lag == 3
 
 
 def test_nothing_is_read_twice(world, engine, catch_up_payments):

@@ -28,6 +28,8 @@ def upgrade() -> None:
     payments.buyer_tree.create(connection, checkfirst=True)
     if "node" not in _columns(connection, payments.buyer_state):
         op.add_column("buyer_state", payments.buyer_state.c.node.copy())
+    if "confirmations" not in _columns(connection, payments.payment_cursor):
+        op.add_column("payment_cursor", payments.payment_cursor.c.confirmations.copy())
     if "position" not in _columns(connection, payments.payment):
         op.add_column("payment", Column("position", Integer, nullable=False, server_default="0"))
         op.execute(
