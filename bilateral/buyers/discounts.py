@@ -9,7 +9,7 @@ from decimal import ROUND_UP, Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from bilateral.buyer_terms import BuyerTier
 from bilateral.buyers.records import plain
@@ -37,7 +37,12 @@ def _require_number(value: Any) -> Any:
 JsonNumber: Final = BeforeValidator(_require_number)
 """The check of a number in a body. Text is refused."""
 
-Percent = Annotated[Decimal, JsonNumber, Field(ge=0, le=_PERCENT, decimal_places=2)]
+Percent = Annotated[
+    Decimal,
+    JsonNumber,
+    Field(ge=0, le=_PERCENT, decimal_places=2),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": _PERCENT}),
+]
 WebUrl = Annotated[str, Field(max_length=2_000, pattern=r"^https?://[\x21-\x7e]+$")]
 """A URL of http or https. Spaces, line breaks and other control characters are refused, and so is all but ASCII."""
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from bilateral.buyers.discounts import BuyerIncentives, JsonNumber, Percent, WebUrl
 from bilateral.buyers.errors import BuyerRefusalError
@@ -44,7 +44,12 @@ _Address = Annotated[str, Field(min_length=42, max_length=42)]
 _Note = Annotated[str, Field(max_length=1_000)]
 _Tag = Annotated[str, Field(max_length=64)]
 _Signature = Annotated[str, Field(max_length=20_000, pattern=r"^0x([0-9a-fA-F]{2})+$")]
-_Price = Annotated[Decimal, JsonNumber, Field(ge=0, le=1_000_000, decimal_places=6)]
+_Price = Annotated[
+    Decimal,
+    JsonNumber,
+    Field(ge=0, le=1_000_000, decimal_places=6),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1_000_000}),
+]
 
 Category = Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9-]+$")]
 
