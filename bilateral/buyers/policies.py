@@ -20,7 +20,7 @@ DAY: Final = 86_400
 LEAST_KEPT: Final = Fraction(1, 10)
 """The share of its revenue from a buyer that a seller must keep to count at all.
 
-A wash trader thus loses a tenth of what it moves. A seller that wants to harm a buyer must give nine tenths back.
+A wash trader thus loses a tenth of its payments. A seller that wants to harm a buyer must give nine tenths back.
 """
 
 
