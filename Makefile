@@ -71,8 +71,9 @@ bench-speed: compile ## Measure writes and reads of the SDK, the index beside a 
 	@$(BIN)/python -m bench.index
 	@$(BIN)/python -m bench.x402
 	@$(BIN)/python -m bench.buyers_service
+	@$(BIN)/python -m bench.buyers_anchors
 
-evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust.md.
+evaluate: setup ## Measure the trust analysis on worlds and on the data in DATA, and write docs/trust-figures.md.
 	@$(BIN)/python -m bench.trust $(DATA)
 
 audit: compile ## Search the contracts for known faults by static analysis.

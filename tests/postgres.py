@@ -2,37 +2,77 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import subprocess
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from uuid import uuid4
 
 import pgserver
+import psycopg
+import pytest
 from pgserver import postgres_server
 from sqlalchemy import NullPool, create_engine, make_url, text
+
+from scripts._anvil import ended_after_us
+
+VARIABLE = "BILATERAL_TEST_POSTGRESQL"
+"""The variable that names a server, such as `postgresql://postgres@localhost/postgres`."""
+
+LOG_LINES = 60
+"""The last lines of a server's log that a report shows: a crash and the recovery after it take about thirty."""
 
 _START = postgres_server.pg_ctl
 postgres_server.pg_ctl = lambda *arguments, **options: _START(*arguments, **options | {"timeout": 120})
 """The package gives a server ten seconds to start: too few while all workers of a run compute."""
 
-VARIABLE = "BILATERAL_TEST_POSTGRESQL"
-"""The variable that names a server, such as `postgresql://postgres@localhost/postgres`."""
+_RUNNING = {}
+"""The servers that this process started, by their folders."""
 
 
 @contextmanager
-def running_postgres(folder):
-    """Run a PostgreSQL, and give its URL.
+def server_folder():
+    """Make a folder that a server may use, and yield its path.
 
-    Args:
-        folder: A folder for a server that is started. Without the variable, each call starts one.
+    Pytest does not own it. Under root a server is another user, and pytest closes its folders to others at the start of
+    each session. The next checkpoint, minutes later, then stopped a server ("PANIC: could not open pg_control").
     """
+    folder = tempfile.mkdtemp(prefix="postgres-")
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def running_server(folder, cleanup_mode="delete"):
+    """Run a server that nobody else stops, and yield it. Its folder is in one of `server_folder`.
+
+    The package also stops a server among Python's exit functions. Ape calls these at SIGTERM and SIGINT. For pytest the
+    exit that follows is the failure of one test: it goes on, and all later tests would lack their server.
+    """
+    server = pgserver.get_server(folder, cleanup_mode=cleanup_mode)
+    atexit.unregister(server._cleanup)
+    _RUNNING[server.pgdata] = server
+    try:
+        with ended_after_us(server.get_postmaster_info().process):  # as the exit functions would
+            yield server
+    finally:
+        del _RUNNING[server.pgdata]
+        server.cleanup()
+
+
+@contextmanager
+def running_postgres():
+    """Run a PostgreSQL, and give its URL. Without the variable, each call starts a server."""
     named = os.environ.get(VARIABLE)
     if not named:
-        server = pgserver.get_server(folder, cleanup_mode="delete")
-        try:
+        with server_folder() as folder, running_server(folder / "data") as server:
             forget_power_cuts(server.get_uri())
             yield server.get_uri()
-        finally:
-            server.cleanup()
         return
     database = f"bilateral_test_{uuid4().hex}"
     administer(named, f"CREATE DATABASE {database}")
@@ -40,6 +80,42 @@ def running_postgres(folder):
         yield make_url(named).set(database=database).render_as_string(hide_password=False)
     finally:
         administer(named, f"DROP DATABASE {database} WITH (FORCE)")
+
+
+def dead_servers():
+    """Start the servers again that went down, and return the last words of each by its folder."""
+    return {folder: _revived(server) for folder, server in _RUNNING.items() if not _answers(server)}
+
+
+def _answers(server):
+    """Return True if a server takes a connection, or refuses it with words of its own."""
+    try:
+        psycopg.connect(server.get_uri(), connect_timeout=30).close()
+    except psycopg.OperationalError as problem:
+        return "FATAL" in str(problem) and "shutting down" not in str(problem)
+    return True
+
+
+def _revived(server):
+    """Start a server again, and return the tail of its log as it was before."""
+    process = server.get_postmaster_info().process
+    state = "runs" if process.is_running() else "has ended"
+    lines = server.log.read_text(errors="replace").splitlines()[-LOG_LINES:]
+    try:
+        server.ensure_postgres_running()
+    except (OSError, subprocess.SubprocessError) as problem:
+        lines.append(f"(it does not start again: {problem})")
+    return "\n".join([f"process {process.pid} {state}", *lines])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Show the log of a server that went down during a test that failed, and start it again for the next tests."""
+    report = yield
+    if call.excinfo is not None and not call.excinfo.errisinstance(pytest.skip.Exception):
+        for folder, words in dead_servers().items():
+            report.sections.append((f"PostgreSQL in {folder} went down", words))
+    return report
 
 
 def forget_power_cuts(url):

@@ -1,4 +1,4 @@
-"""`make evaluate DATA=folder`: measures the trust analysis, records the figures, and writes them into docs/trust.md.
+"""`make evaluate DATA=folder`: measures the trust analysis, and writes the figures into docs/trust-figures.md.
 
 Without DATA, the figures of real data stay as they were recorded. The data are not part of the project:
 

@@ -1,4 +1,4 @@
-"""The table of accepted and measured figures at the head of the figures in docs/trust.md."""
+"""The table of accepted and measured figures at the head of the figures in docs/trust-figures.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures in docs/trust.md. `make evaluate` writes them."""
+"""The page docs/trust-figures.md. `make evaluate` writes them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from bench.trust.study import interval
 from bench.trust.worlds.kinds import KINDS
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = ROOT / "docs/trust.md"
+PAGE: Final = ROOT / "docs/trust-figures.md"
 FIGURES: Final = Path(__file__).parent / "figures.json"
-HEADING: Final = "## Figures\n"
+HEADING: Final = "# Figures of the trust analysis\n"
 
 
 def recorded() -> dict[str, Any]:
@@ -32,13 +32,12 @@ def write(figures: dict[str, Any]) -> None:
     Args:
         figures: The figures.
     """
-    prose, _, _ = PAGE.read_text().partition(HEADING)
-    PAGE.write_text(prose + section(figures))
+    PAGE.write_text(section(figures))
     plots(figures)
 
 
 def section(figures: dict[str, Any]) -> str:
-    """Return the generated part of the page.
+    """Return the page.
 
     Args:
         figures: The figures.
@@ -47,7 +46,7 @@ def section(figures: dict[str, Any]) -> str:
     lines = [
         HEADING,
         *_paragraph(
-            "`make evaluate DATA=folder` writes this part. Figures in brackets hold in 95 of 100 cases, by resampling:",
+            "`make evaluate DATA=folder` writes this page. Figures in brackets hold in 95 of 100 cases, by resampling:",
             "of worlds for worlds, of labelled accounts for real data. Three worlds of a kind make a rough interval.",
             'The "unseen" rows are those of first runs, on families never looked at before. They are recorded once and',
             "never measured again. Three authors wrote families without knowing the engine. Ours were written by its",
@@ -60,8 +59,8 @@ def section(figures: dict[str, Any]) -> str:
         *_first_run(worlds),
     ]
     for told, kind in KINDS.items():
-        lines += ["", f"### Worlds with {kind.about}", "", *_methods(worlds["sets"][told])]
-    lines += ["", "![Recall by family](trust-families.svg)", "", "### By family, recall at 1 % false positives", ""]
+        lines += ["", f"## Worlds with {kind.about}", "", *_methods(worlds["sets"][told])]
+    lines += ["", "![Recall by family](trust-families.svg)", "", "## By family, recall at 1 % false positives", ""]
     lines += ["| family | kind | recall | networks found |", "|---|---|---:|---:|"]
     for told in KINDS:
         for name, row in worlds["sets"][told].items():
@@ -69,7 +68,7 @@ def section(figures: dict[str, Any]) -> str:
                 cells = f"{np.mean(row['recall at 1 %']):.2f} | {np.mean(row['networks found']):.2f}"
                 lines.append(f"| `{name[7:]}` | {told} | {cells} |")
     lines += ["", "![Ours and the baselines on worlds](trust-methods.svg)"]
-    lines += ["", "### Honest look-alikes", "", *_look_alikes(worlds), "", *_claims(worlds), *_evasion()]
+    lines += ["", "## Honest look-alikes", "", *_look_alikes(worlds), "", *_claims(worlds), *_evasion()]
     lines += _paths(figures.get("paths", {}))
     lines += _real(figures.get("real", {}))
     return "\n".join(lines) + "\n"
@@ -168,7 +167,7 @@ def _run(worlds: dict[str, Any], names: tuple[str, str], title: str, *told: str)
     gaps = {name: np.mean(seen[name]) - np.mean(ours[name]) for name in MEASURES}
     lines = [
         "",
-        f"### {title}",
+        f"## {title}",
         "",
         *_paragraph(f"Run on {first['date']}, once.", *told),
         "",
@@ -233,7 +232,7 @@ def _look_alikes(worlds: dict[str, Any]) -> list[str]:
 def _evasion() -> list[str]:
     """Return the table of the costs to evade each detector."""
     lines = [
-        "### The cost of evasion",
+        "## The cost of evasion",
         "",
         "To lift one agent by ten false praises unseen, an attacker needs this much more than for ten plain ones. Gas",
         "is measured (`bench/gas.json`), 21,000 for a transfer, at 0.01 gwei and 3,000 $ an ether. Withdrawals at 0.50",
@@ -253,7 +252,7 @@ def _evasion() -> list[str]:
 def _claims(worlds: dict[str, Any]) -> list[str]:
     """Return the section about the claims of EIP-8004a."""
     lines = [
-        "### The claims of EIP-8004a",
+        "## The claims of EIP-8004a",
         "",
         "The specification claims that graph clustering detects 95 % of Sybil networks and that reciprocity detects",
         "92 % of collusion. The table has the recall at 1 % false positives, for attacks of 5, 10 and 20 accounts.",
@@ -286,7 +285,7 @@ def _paths(paths: dict[str, Any]) -> list[str]:
         return []
     better = [int(size) for size, row in paths.items() if _seconds(row, "database") < _seconds(row, "arrays")]
     lines = [
-        "### Arrays or a database",
+        "## Arrays or a database",
         "",
         "Seconds of a processor for a whole analysis of tables in a file of DuckDB, with the reading and with a list",
         "of one trusted account; in brackets, the relational steps alone. The threads of DuckDB count, too.",
@@ -313,7 +312,7 @@ def _real(real: dict[str, Any]) -> list[str]:
         return []
     chosen = real["otc"]["chosen on Alpha"]
     lines = [
-        "### Bitcoin-OTC without its label edges",
+        "## Bitcoin-OTC without its label edges",
         "",
         f"The labels follow from {real['otc']['label edges removed']} edges, which are removed. The formulas without",
         f"labels were chosen on Bitcoin-Alpha, whose {chosen[2]} labels ({chosen[3]} of fraud) follow from its ratings",

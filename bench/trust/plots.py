@@ -1,4 +1,4 @@
-"""The plots beside docs/trust.md, each with intervals that hold in 95 of 100 cases."""
+"""The plots beside docs/trust-figures.md, each with intervals that hold in 95 of 100 cases."""
 
 from __future__ import annotations
 

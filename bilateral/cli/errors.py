@@ -163,6 +163,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             errors.NodeUnreachableError,
             index_errors.ChainChangedError,
             index_errors.EndpointLagsError,
+            index_errors.FinalizedBlockError,
             index_errors.EndpointLiesError,
             index_errors.EndpointRefusesError,
             index_errors.FirstBlockAheadError,

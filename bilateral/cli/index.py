@@ -92,6 +92,12 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
         int | None,
         typer.Option("--file-workers", min=1, max=64, help="The files to fetch at once; 4 if left out."),
     ] = None,
+    trust_reorganisation: Annotated[
+        bool,
+        typer.Option(
+            "--trust-reorganisation", help="Remove finalized blocks that only one node lacks. Look at the chain first."
+        ),
+    ] = False,
 ) -> None:
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
     require_extra()
@@ -99,7 +105,8 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
 
     settings = index_settings(rpc_urls, deployments, settings_file, from_block)
     count = 0 if no_files else file_workers or settings.files.workers
-    settings = replace(settings, files=replace(settings.files, workers=count))
+    chains = tuple(replace(chain, trusts_reorganisation=trust_reorganisation) for chain in settings.chains)
+    settings = replace(settings, chains=chains, files=replace(settings.files, workers=count))
     stop = threading.Event()
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:

@@ -12,7 +12,8 @@ import httpcore
 import httpx
 
 from bilateral.arguments import checked_class
-from bilateral.documents.network import Deadline, GuardedBackend, Host, Resolver, resolve
+from bilateral.connections import Resolver, resolve
+from bilateral.documents.network import Deadline, GuardedBackend, Host
 from bilateral.errors import (
     DocumentError,
     DocumentTimeoutError,

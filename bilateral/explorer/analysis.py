@@ -106,7 +106,7 @@ DETECTORS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measured figure of the analysis, from `docs/trust.md`.
+    """A measured figure of the analysis, from `docs/trust-figures.md`.
 
     Attributes:
         name: The families of attacks, and the name of the figure.

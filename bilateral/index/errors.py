@@ -108,6 +108,29 @@ class EndpointLagsError(BilateralError):
         self.head = head
 
 
+class FinalizedBlockError(BilateralError):
+    """An endpoint lacks indexed blocks that were finalized, and no second one does. Nothing was removed.
+
+    Attributes:
+        endpoint: The endpoint's host.
+        block: The last of the indexed blocks that it has.
+        finalized: The last finalized block.
+    """
+
+    reason = "finalized_block_missing"
+
+    def __init__(self, endpoint: str, block: int, finalized: int) -> None:
+        """Compose the message from the blocks."""
+        super().__init__(
+            f"{endpoint} lacks blocks {block + 1} to {finalized}, which are indexed and finalized. They stay until a "
+            "second endpoint lacks them too: add another --rpc-url. If you know that the chain was reorganised so "
+            "deeply, run with --trust-reorganisation"
+        )
+        self.endpoint = endpoint
+        self.block = block
+        self.finalized = finalized
+
+
 class ChainChangedError(BilateralError):
     """The chain changed while blocks were read, as a reorganisation changes it. Nothing was stored; read again.
 

@@ -29,6 +29,8 @@ class ChainSettings:
         from_block: The first block to index; None for the block in which the registries appeared.
         payments: The terms on which transfers to agents count as payments; None to leave payments out.
         books: Address books, which have a deployment by chain id. Each must have the nodes' chain.
+        trusts_reorganisation: True to remove finalized blocks on the word of one endpoint. No file says it, because it
+            should not stay on.
     """
 
     rpc_urls: tuple[str, ...]
@@ -36,6 +38,7 @@ class ChainSettings:
     from_block: int | None = None
     payments: PaymentTerms | None = None
     books: tuple[Mapping[int, Deployment], ...] = ()
+    trusts_reorganisation: bool = False
 
     def __post_init__(self) -> None:
         """Refuse settings that describe no chain."""

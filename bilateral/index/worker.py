@@ -109,10 +109,12 @@ class Worker:
         self._before = first - 1 if cursor is None else cursor.number
         self._engine = engine
         self._limits = Limits(engine, self.chain_id, sources)
-        self._follower = Follower(store, self._pool, registries, first, enough=enough)
+        trusts = settings.trusts_reorganisation
+        self._follower = Follower(store, self._pool, registries, first, enough=enough, trusts_reorganisation=trusts)
         self._payments: PaymentFollower | None = None
         if settings.payments is not None:
             rows = PaymentStore(engine, self.chain_id, settings.payments)
+            rows.begin(first)
             self._payments = PaymentFollower(rows, self._pool, lambda seconds: not stop.wait(seconds))
         self._endpoint = ""
         self._is_ahead_told = False

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import socket
 import threading
 import time
 import zlib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 import httpcore
 
+from bilateral.connections import DeadlineBackend
 from bilateral.errors import (
     InvalidArgumentError,
     MalformedNodeAnswerError,
@@ -27,8 +27,7 @@ from bilateral.node.json_rpc import Reply
 from bilateral.waits import seconds_to_wait
 
 if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from bilateral.node.json_rpc import Post
 
@@ -105,11 +104,11 @@ class Connection:
         self._url = Url(url)
         self.name = self._url.name
         self._max_bytes = max_bytes
-        self._backend = _DeadlineBackend()
+        self._deadline = _RequestDeadline()
         self._pool = httpcore.ConnectionPool(
             max_connections=64,
             keepalive_expiry=_KEEPALIVE_SECONDS,
-            network_backend=self._backend,
+            network_backend=DeadlineBackend(self._deadline.remaining),
         )
 
     def post(self, post: Post) -> Reply:
@@ -124,7 +123,7 @@ class Connection:
         timeouts = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
         with (
             _named_errors(post.method),
-            self._backend.until(post.deadline),
+            self._deadline.until(post.deadline),
             self._pool.stream(
                 b"POST",
                 self._url.url,
@@ -232,16 +231,11 @@ def _named_errors(method: str) -> Iterator[None]:
         raise NodeUnreachableError(f"the node cannot be reached: {type(failure).__name__}") from None
 
 
-class _DeadlineBackend(httpcore.NetworkBackend):
-    """Makes blocking connections on which everything ends at the deadline of the calling thread's request.
-
-    The time-outs of the HTTP library begin anew with each piece that arrives, so a node that sends little at a time
-    could hold a request for ever.
-    """
+class _RequestDeadline:
+    """The deadline of each thread's request."""
 
     def __init__(self) -> None:
         """Begin without a deadline."""
-        self._inner = httpcore.SyncBackend()
         self._request = threading.local()
 
     @contextmanager
@@ -257,85 +251,16 @@ class _DeadlineBackend(httpcore.NetworkBackend):
         finally:
             del self._request.deadline
 
-    def remaining(self) -> float | None:
-        """Return the seconds until this thread's deadline; None without one.
+    def remaining(self, at_most: float | None = None, /) -> float | None:
+        """Return the seconds until this thread's deadline, `at_most` at most; `at_most` without a deadline.
 
         Raises:
             ReadTimeout: The deadline has passed.
         """
         deadline: float | None = getattr(self._request, "deadline", None)
         if deadline is None:
-            return None
+            return at_most
         left = deadline - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout
-        return left
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ARG002  # the deadline counts
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        """Connect to the first of the host's addresses that answers before the deadline.
-
-        Raises:
-            ConnectError: There is no such host, or no address answers.
-        """
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError):
-            raise httpcore.ConnectError("host not found") from None
-        failure: Exception = httpcore.ConnectError("no address")
-        for address in dict.fromkeys(str(it[4][0]) for it in found):
-            try:
-                stream = self._inner.connect_tcp(
-                    address,
-                    port,
-                    timeout=self.remaining(),
-                    local_address=local_address,
-                    socket_options=socket_options,
-                )
-            except httpcore.ConnectError as error:
-                failure = error
-            else:
-                return _DeadlineStream(stream, self)
-        raise failure
-
-
-class _DeadlineStream(httpcore.NetworkStream):
-    """A blocking connection on which each read and write ends at the deadline."""
-
-    def __init__(self, inner: httpcore.NetworkStream, backend: _DeadlineBackend) -> None:
-        """Wrap a connection."""
-        self._inner = inner
-        self._backend = backend
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002  # the deadline counts
-        """Read what has arrived."""
-        return self._inner.read(max_bytes, self._backend.remaining())
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002  # the deadline counts
-        """Write all bytes."""
-        self._inner.write(buffer, self._backend.remaining())
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._inner.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002  # the deadline counts
-    ) -> httpcore.NetworkStream:
-        """Begin TLS."""
-        return _DeadlineStream(
-            self._inner.start_tls(ssl_context, server_hostname, self._backend.remaining()), self._backend
-        )
-
-    def get_extra_info(self, info: str) -> Any:
-        """Return a detail of the connection."""
-        return self._inner.get_extra_info(info)
+        return left if at_most is None else min(left, at_most)

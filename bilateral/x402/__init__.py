@@ -18,7 +18,8 @@ _MISSING = [name for name in ("brotli", "nacl", "prometheus_client", "rfc8785", 
 if _MISSING:
     raise MissingExtraError("x402", _MISSING)
 
-from bilateral.x402.checking import PaidRequest  # noqa: E402  # after the check
+from bilateral.x402.answer_limits import AnswerLimits  # noqa: E402  # after the check
+from bilateral.x402.checking import PaidRequest  # noqa: E402
 from bilateral.x402.client import (  # noqa: E402
     Reputation8004ClientExtension,
     ReputationDraftClientExtension,
@@ -35,9 +36,12 @@ from bilateral.x402.errors import (  # noqa: E402
     InvalidKeyError,
     InvalidMessageError,
     LostAnswerError,
+    PaidNotAnsweredError,
     PaymentRefusedError,
+    RedirectedPaymentError,
     ReputationExtensionError,
     StreamingRouteError,
+    TooManyPaymentsError,
     UnreadFeedbackError,
     UnsupportedBodyError,
 )
@@ -108,6 +112,7 @@ __all__ = [
     "RESOURCE_MISSING",
     "RESPONSE_DELAYED",
     "AgentRegistration",
+    "AnswerLimits",
     "AsyncVerifier",
     "BodyTooLargeError",
     "Check",
@@ -122,10 +127,12 @@ __all__ = [
     "InvalidMessageError",
     "LostAnswerError",
     "Outcome",
+    "PaidNotAnsweredError",
     "PaidRequest",
     "Payment",
     "PaymentRefusedError",
     "Profile",
+    "RedirectedPaymentError",
     "RegistryReader",
     "RemoteKey",
     "Reputation8004ClientExtension",
@@ -137,6 +144,7 @@ __all__ = [
     "Secp256k1Key",
     "SettlementReceipt",
     "StreamingRouteError",
+    "TooManyPaymentsError",
     "UnreadFeedbackError",
     "UnsupportedBodyError",
     "Verification",

@@ -131,12 +131,14 @@ class Terms:
         is_historical: True to judge keys and file at the payment's block.
         allow_wallet_signer: True to accept the signature of the agent's wallet if its file lists no keys.
         wallet_services: True to accept wallets that the registration file names for other chains.
+        receipt_seconds: The longest wait for the receipt of a payment, and for its confirmations.
     """
 
     confirmations: int = 1
     is_historical: bool = False
     allow_wallet_signer: bool = False
     wallet_services: bool = False
+    receipt_seconds: float = 0.0
 
     def historical(self, is_historical: bool) -> Terms:
         """Return these terms for now or for the past."""

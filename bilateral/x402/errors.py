@@ -143,6 +143,57 @@ class LostAnswerError(ReputationExtensionError):
         self.method, self.url, self.headers, self.body = method, url, headers, body
 
 
+class PaidNotAnsweredError(LostAnswerError):
+    """A payment was taken, and the server did not deliver: it refused the payment, or failed.
+
+    The chain shows that the authorization was used. `fetch_lost_answer` may still fetch the answer.
+
+    Attributes:
+        status: The HTTP status of the answer.
+        transaction: The transaction that used the authorization; None if it was not found.
+    """
+
+    reason = "paid_not_answered"
+
+    def __init__(  # noqa: PLR0913, PLR0917  # the parts of the request, and the answer
+        self, method: str, url: str, headers: dict[str, str], body: bytes, status: int, transaction: str | None
+    ) -> None:
+        """Compose the message from the request and the answer."""
+        by = f"by transaction {transaction}" if transaction else "by a transaction that was not found"
+        super().__init__(method, url, headers, body, f"the server answered {status}, and the payment was taken {by}")
+        self.status, self.transaction = status, transaction
+
+
+class RedirectedPaymentError(LostAnswerError):
+    """A server answered a payment by a redirect. It is not followed: the next server could ask for a payment too.
+
+    Attributes:
+        location: The address of the redirect.
+        is_paid: True if the chain shows that the payment was taken, False if not yet; None if that is unknown.
+        transaction: The transaction that used the authorization; None if it was not found.
+    """
+
+    reason = "redirected_payment"
+
+    def __init__(  # noqa: PLR0913  # the parts of the request, and the answer
+        self,
+        method: str,
+        url: str,
+        headers: dict[str, str],
+        body: bytes,
+        location: str,
+        *,
+        is_paid: bool | None,
+        transaction: str | None,
+    ) -> None:
+        """Compose the message from both addresses."""
+        taken = {True: "was taken", False: "was not taken yet", None: "may have been taken"}[is_paid]
+        taken += f" by transaction {transaction}" if transaction else ""
+        problem = f"the server redirects to {quoted(location[:200])}, which is not followed; the payment {taken}"
+        super().__init__(method, url, headers, body, problem)
+        self.location, self.is_paid, self.transaction = location, is_paid, transaction
+
+
 class StreamingRouteError(ReputationExtensionError, ValueError):
     """A route that streams its responses declares the extension. A stream cannot be signed as a whole before it ends.
 

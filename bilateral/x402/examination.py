@@ -6,13 +6,14 @@ chain of the agent's identity. Both chains are the same unless the verifier acce
 
 from __future__ import annotations
 
+import time
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bilateral.errors import BilateralError, DocumentError, MalformedDocumentError
-from bilateral.node.steps import Blocking
+from bilateral.node.steps import Blocking, Pause
 from bilateral.text import printable
 from bilateral.x402 import verdicts
 from bilateral.x402.bodies import SLOW_BYTES
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from bilateral.x402.verdicts import Payment
 
 T = TypeVar("T")
+
+POLL_SECONDS: Final = 0.5
+"""The time between two looks at a receipt: a quarter of the shortest usual block time of two seconds."""
 
 
 class _Stopped(Exception):  # noqa: N818  # the end of a check
@@ -201,18 +205,25 @@ class Examination:
             raise _failed("the hash is not that of these bodies", "hash_mismatch")
 
     def _find_payment(self, reader: RegistryReader | None) -> Operation[None]:
-        """Find the payment in the chain."""
+        """Find the payment in the chain. Wait for its block: the node may lag behind the server's."""
         found = _needed(self._interaction, "there is no statement")
         if reader is None:
             raise _unchecked(f"{self._paid.network[:80]} cannot be checked", "unsupported_network")
         payload = self._paid.payment.get("payload")
         payload = payload if isinstance(payload, dict) else {}
-        try:
-            self._payment = yield from reader.find_payment(
-                self._paid.accepted, payload, found.payment.transaction, self._terms.confirmations
-            )
-        except PaymentProblemError as error:
-            raise _failed(str(error), error.code) from None
+        end = time.monotonic() + (0 if self._terms.is_historical else self._terms.receipt_seconds)
+        while True:
+            try:
+                self._payment = yield from reader.find_payment(
+                    self._paid.accepted, payload, found.payment.transaction, self._terms.confirmations
+                )
+            except PaymentProblemError as error:
+                left = end - time.monotonic()
+                if error.is_final or left <= 0:
+                    raise _failed(str(error), error.code) from None
+                yield Pause(min(POLL_SECONDS, left))
+            else:
+                return
 
     def _compare_wallet(self) -> Operation[None]:
         """Compare the payee with the agent's wallet at the payment's block."""

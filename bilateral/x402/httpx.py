@@ -21,8 +21,11 @@ import httpx
 from x402.http import x402HTTPClientSync
 from x402.http.clients.httpx import PaymentError, x402AsyncTransport
 
+from bilateral.x402.answer_limits import AnswerLimits
+from bilateral.x402.bounded_httpx import DAMAGED, AsyncBoundedTransport, BoundedTransport, ReadBody
 from bilateral.x402.errors import LostAnswerError
 from bilateral.x402.transports import RESULT, is_body_lost, paid_request, payment_among, price_problem
+from bilateral.x402.undelivered import Parts, Undelivered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +42,11 @@ _SENT: Final = "bilateral.x402.payment"
 
 
 def verifying_transport(
-    client: x402Client, verifier: AsyncVerifier, transport: httpx.AsyncBaseTransport | None = None
+    client: x402Client,
+    verifier: AsyncVerifier,
+    transport: httpx.AsyncBaseTransport | None = None,
+    *,
+    limits: AnswerLimits | None = None,
 ) -> httpx.AsyncBaseTransport:
     """Return a transport that pays by the SDK's client and checks each proof.
 
@@ -47,12 +54,18 @@ def verifying_transport(
         client: The SDK's client, from `protect_client`.
         verifier: Checks the proofs.
         transport: The transport below; by default httpx's own.
+        limits: The limits for an answer; 32 MiB and two minutes by default.
     """
-    return _Verifying(client, verifier, transport or httpx.AsyncHTTPTransport())
+    bounded = AsyncBoundedTransport(transport or httpx.AsyncHTTPTransport(), limits or AnswerLimits())
+    return _Verifying(client, verifier, bounded)
 
 
 def verifying_sync_transport(
-    client: x402ClientSync, verifier: Verifier, transport: httpx.BaseTransport | None = None
+    client: x402ClientSync,
+    verifier: Verifier,
+    transport: httpx.BaseTransport | None = None,
+    *,
+    limits: AnswerLimits | None = None,
 ) -> httpx.BaseTransport:
     """Return a transport for `httpx.Client` that pays by the SDK's client and checks each proof.
 
@@ -62,8 +75,10 @@ def verifying_sync_transport(
         client: The SDK's client, from `protect_client`.
         verifier: Checks the proofs.
         transport: The transport below; by default httpx's own.
+        limits: The limits for an answer; 32 MiB and two minutes by default.
     """
-    return _VerifyingSync(client, verifier, transport or httpx.HTTPTransport())
+    bounded = BoundedTransport(transport or httpx.HTTPTransport(), limits or AnswerLimits())
+    return _VerifyingSync(client, verifier, bounded)
 
 
 async def fetch_lost_answer(http: httpx.AsyncClient, lost: LostAnswerError) -> httpx.Response:
@@ -127,6 +142,13 @@ class _Verifying(httpx.AsyncBaseTransport):
             if sent:
                 raise _lost(request, sent[-1], error) from error
             raise
+        undelivered = Undelivered.of(sent[-1], response.status_code, response.headers)
+        if undelivered is not None:
+            seconds = None if undelivered.is_settling else 0
+            settlement = await self._verifier.find_settlement(undelivered.payment, seconds=seconds)
+            lost = undelivered.error(_parts(request, sent[-1]), settlement)
+            if lost is not None:
+                raise lost
         paid = _paid(sent[-1], request, response, raw, is_again=is_again)
         return _answer(response, raw, None if paid is None else await self._verifier.verify(paid))
 
@@ -220,6 +242,13 @@ class _VerifyingSync(httpx.BaseTransport):
             response = self._transport.handle_request(answer) if isinstance(answer, httpx.Request) else answer
             raw = b"".join(cast("httpx.SyncByteStream", response.stream))
             response.close()
+        undelivered = Undelivered.of(sent, response.status_code, response.headers)
+        if undelivered is not None:
+            seconds = None if undelivered.is_settling else 0
+            settlement = self._verifier.find_settlement(undelivered.payment, seconds=seconds)
+            lost = undelivered.error(_parts(request, sent), settlement)
+            if lost is not None:
+                raise lost
         paid = _paid(sent, request, response, raw, is_again=is_again)
         return _answer(response, raw, None if paid is None else self._verifier.verify(paid))
 
@@ -262,10 +291,14 @@ def _losing(request: httpx.Request, payment: dict[str, str]) -> Iterator[None]:
 
 def _lost(request: httpx.Request, payment: dict[str, str], error: Exception) -> LostAnswerError:
     """Return the error of a lost answer."""
+    return LostAnswerError(*_parts(request, payment), str(error) or type(error).__name__)
+
+
+def _parts(request: httpx.Request, payment: dict[str, str]) -> Parts:
+    """Return method, URL, headers and body of a request with its payment."""
     left_out = {"host", *(name.lower() for name in payment)}  # httpx writes names small
     headers = {name: value for name, value in request.headers.items() if name not in left_out} | payment
-    problem = str(error) or type(error).__name__
-    return LostAnswerError(request.method, str(request.url), headers, request.content, problem)
+    return request.method, str(request.url), headers, request.content
 
 
 def _paid(
@@ -274,7 +307,9 @@ def _paid(
     """Return a paid request for the verifier; None if nothing was paid."""
     target = f"{request.method} {request.url}"
     is_lost = is_again and is_body_lost(response.status_code, raw)
-    headers, status = response.headers, response.status_code
+    headers, status = response.headers.copy(), response.status_code
+    if DAMAGED in response.extensions:
+        headers["content-encoding"] = response.extensions[DAMAGED]
     return paid_request(
         payment, target, request.headers, request.content, headers, raw, status=status, is_body_lost=is_lost
     )
@@ -285,17 +320,4 @@ def _answer(response: httpx.Response, raw: bytes, verification: Verification | N
     extensions = {name: value for name, value in response.extensions.items() if name != "network_stream"}
     if verification is not None:
         extensions[RESULT] = verification
-    return httpx.Response(response.status_code, headers=response.headers, stream=_Bytes(raw), extensions=extensions)
-
-
-class _Bytes(httpx.AsyncByteStream, httpx.SyncByteStream):
-    """A body that was read already, still in its content encoding."""
-
-    def __init__(self, raw: bytes) -> None:
-        self._raw = raw
-
-    async def __aiter__(self):  # type: ignore[no-untyped-def]  # noqa: ANN204
-        yield self._raw
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self._raw
+    return httpx.Response(response.status_code, headers=response.headers, stream=ReadBody(raw), extensions=extensions)

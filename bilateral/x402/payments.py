@@ -9,7 +9,7 @@ from eth_utils.crypto import keccak
 
 from bilateral.authorizations import paired_nonces
 from bilateral.client.operations.registries import block_time, latest_block
-from bilateral.errors import MalformedIdentifierError, MalformedNodeAnswerError
+from bilateral.errors import BilateralError, MalformedIdentifierError, MalformedNodeAnswerError
 from bilateral.identifiers import checksummed
 from bilateral.node import answers
 from bilateral.node.steps import Rpc
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 TRANSFER: Final = keccak(text="Transfer(address,address,uint256)")
 AUTHORIZATION_USED: Final = keccak(text="AuthorizationUsed(address,bytes32)")
+
+_AUTHORIZATION_STATE: Final = keccak(text="authorizationState(address,bytes32)")[:4]
+
+SEARCHED_BLOCKS: Final = 1_000
+"""The latest blocks in which the transaction of a payment is looked for. Public nodes answer for as many."""
 
 EIP_3009: Final = "authorization"
 PERMIT2: Final = "permit2Authorization"
@@ -39,12 +44,14 @@ class PaymentProblemError(Exception):
 
     Attributes:
         code: `payment_not_found`, `payment_mismatch` or `payment_unconfirmed`.
+        is_final: False if the same look may have another result later.
     """
 
-    def __init__(self, problem: str, code: str = "payment_mismatch") -> None:
-        """Compose the message from the problem."""
+    def __init__(self, problem: str, code: str = "payment_mismatch", *, is_final: bool | None = None) -> None:
+        """Compose the message from the problem. A mismatch is final, and other problems are not."""
         super().__init__(problem)
         self.code = code
+        self.is_final = code == "payment_mismatch" if is_final is None else is_final
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
         raise PaymentProblemError("the transaction is not in any block", "payment_not_found")
     receipt = answers.record(found)
     if answers.quantity(receipt.get("status")) != 1:
-        raise PaymentProblemError("the transaction failed", "payment_not_found")
+        raise PaymentProblemError("the transaction failed", "payment_not_found", is_final=True)
     logs = [ReceiptLog.of(each) for each in answers.records(receipt.get("logs"))]
     transfers = _transfers(expected, logs)
     transferred = (TRANSFER, address_topic(expected.payer), address_topic(expected.payee))
@@ -123,6 +130,55 @@ def find_payment(expected: ExpectedPayment, confirmations: int) -> Operation[Pay
     time = yield from block_time(block)
     amount_paid = int.from_bytes(paid[0].data)
     return Payment(expected.payer, expected.payee, expected.asset, amount_paid, block, paid[0].index, time)
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """The knowledge of a chain about a payment that was sent.
+
+    Attributes:
+        is_paid: True if the authorization was used, False if not yet; None if that is unknown.
+        transaction: The transaction that used it; None if it was not found.
+        problem: The reason why nothing is known; empty otherwise.
+        is_supported: False if payments of this kind, or on this chain, cannot be looked up.
+    """
+
+    is_paid: bool | None
+    transaction: str | None = None
+    problem: str = ""
+    is_supported: bool = True
+
+
+def find_settlement(accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
+    """Look up whether an authorization (EIP-3009) was used, and by which transaction.
+
+    Args:
+        accepted: The terms that the client accepted.
+        payload: `payload` of the payment payload that it sent.
+    """
+    try:
+        expected = ExpectedPayment.of(accepted, payload, "")
+    except PaymentProblemError as error:
+        return Settlement(None, problem=str(error), is_supported=False)
+    if expected.nonce is None:
+        return Settlement(None, problem="only payments by EIP-3009 are looked up", is_supported=False)
+    payer = address_topic(expected.payer)
+    data = "0x" + (_AUTHORIZATION_STATE + payer + expected.nonce).hex()
+    state = answers.data((yield Rpc("eth_call", ({"to": expected.asset, "data": data}, "latest"))))
+    if not any(state):
+        return Settlement(False)
+    latest = yield from latest_block()
+    query = {
+        "address": expected.asset,
+        "topics": ["0x" + topic.hex() for topic in (AUTHORIZATION_USED, payer, expected.nonce)],
+        "fromBlock": hex(max(0, latest - SEARCHED_BLOCKS)),
+        "toBlock": hex(latest),
+    }
+    try:
+        logs = answers.records((yield Rpc("eth_getLogs", (query,))))
+        return Settlement(True, "0x" + answers.data(logs[0].get("transactionHash")).hex() if logs else None)
+    except BilateralError:
+        return Settlement(True)  # the node gives no logs, and the payment was taken all the same
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from bilateral.identifiers import AccountId
 from bilateral.node.steps import together
 from bilateral.x402 import verdicts
 from bilateral.x402.errors import PaymentRefusedError
-from bilateral.x402.payments import ExpectedPayment, find_payment
+from bilateral.x402.payments import ExpectedPayment, find_payment, find_settlement
 from bilateral.x402.types import AgentRegistration
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bilateral.client.state import ClientState
     from bilateral.identifiers import ChainId, GlobalAgentId
     from bilateral.node.steps import Operation
+    from bilateral.x402.payments import Settlement
     from bilateral.x402.types import ReputationInfo
     from bilateral.x402.verdicts import Payment
 
@@ -131,6 +132,10 @@ class EvmReader:
     ) -> Operation[Payment]:
         """Find a payment by the receipt of its transaction."""
         return (yield from find_payment(ExpectedPayment.of(accepted, payload, transaction), confirmations))
+
+    def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
+        """Look up whether a payment was taken. A plug-in may lack this method."""
+        return (yield from find_settlement(accepted, payload))
 
     def block_at(self, moment: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment, by halving. It takes a request for each half."""

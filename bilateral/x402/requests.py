@@ -11,15 +11,28 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import requests
+import urllib3
 from requests.adapters import HTTPAdapter
 from x402.http.clients.requests import PaymentError, x402HTTPAdapter
 
-from bilateral.x402.errors import LostAnswerError
+from bilateral.x402.answer_limits import (
+    CHUNK,
+    AnswerLimitError,
+    AnswerLimits,
+    AnswerTimeoutError,
+    Meter,
+    too_large,
+    within,
+)
+from bilateral.x402.bodies import decode_body
+from bilateral.x402.errors import BodyTooLargeError, LostAnswerError, UnsupportedBodyError
 from bilateral.x402.transports import is_body_lost, paid_request, payment_among, price_problem
+from bilateral.x402.undelivered import Undelivered
 
 if TYPE_CHECKING:
     from x402 import x402ClientSync
 
+    from bilateral.x402.undelivered import Parts
     from bilateral.x402.verdicts import Verification
     from bilateral.x402.verifier import Verifier
 
@@ -27,7 +40,11 @@ _RESULT: Final = "bilateral_x402_verification"
 
 
 def verifying_session(
-    client: x402ClientSync, verifier: Verifier, session: requests.Session | None = None
+    client: x402ClientSync,
+    verifier: Verifier,
+    session: requests.Session | None = None,
+    *,
+    limits: AnswerLimits | None = None,
 ) -> requests.Session:
     """Return a session that pays by the SDK's client and checks each proof.
 
@@ -35,10 +52,11 @@ def verifying_session(
         client: The SDK's client, from `protect_client`.
         verifier: Checks the proofs.
         session: The session to change; by default a new one.
+        limits: The limits for an answer; 32 MiB and two minutes by default. Every answer is read whole.
     """
     session = session or requests.Session()
     for prefix in ("https://", "http://"):
-        session.mount(prefix, _Verifying(client, verifier))
+        session.mount(prefix, _Verifying(client, verifier, limits or AnswerLimits()))
     return session
 
 
@@ -57,14 +75,24 @@ _SENT: Final[ContextVar[list[dict[str, str]] | None]] = ContextVar("bilateral_x4
 
 
 class _Recording(HTTPAdapter):
-    """Notes the payment that the SDK sends."""
+    """Notes the payment that the SDK sends, and reads each answer within limits."""
+
+    limits = AnswerLimits()
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         """Send a request. Raise the SDK's `PaymentError` for a price that cannot be read strictly."""
         sent, payment = _SENT.get(), payment_among(request.headers)
         if sent is not None and payment:
             sent.append({name: str(value) for name, value in payment.items()})
-        response = super().send(request, *arguments, **options)
+        send = super().send
+        try:
+            response = within(
+                self.limits, lambda: _read(send(request, *arguments, **options), self.limits), requests.Response.close
+            )
+        except AnswerTimeoutError as error:
+            raise requests.ReadTimeout(str(error), request=request) from error
+        except AnswerLimitError as error:
+            raise requests.ConnectionError(str(error), request=request) from error
         problem = None if payment else price_problem(response.status_code, response.headers)
         if problem is not None:
             response.close()
@@ -75,6 +103,10 @@ class _Recording(HTTPAdapter):
 class _Paying(x402HTTPAdapter, _Recording):
     """The SDK's adapter, whose requests are noted."""
 
+    def __init__(self, client: x402ClientSync, limits: AnswerLimits) -> None:
+        super().__init__(client)
+        self.limits = limits
+
     def send_again(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         """Send a request with its payment. The SDK would pay once more for a payment that is refused."""
         return _Recording.send(self, request, *arguments, **options)
@@ -83,9 +115,9 @@ class _Paying(x402HTTPAdapter, _Recording):
 class _Verifying(HTTPAdapter):
     """Checks the proof of each paid answer."""
 
-    def __init__(self, client: x402ClientSync, verifier: Verifier) -> None:
+    def __init__(self, client: x402ClientSync, verifier: Verifier, limits: AnswerLimits) -> None:
         super().__init__()
-        self._paying, self._verifier = _Paying(client), verifier
+        self._paying, self._verifier = _Paying(client, limits), verifier
 
     def send(self, request: requests.PreparedRequest, *arguments: Any, **options: Any) -> requests.Response:
         """Send a request, pay if it must be paid, and check the proof."""
@@ -99,11 +131,13 @@ class _Verifying(HTTPAdapter):
             content = response.content
         except (PaymentError, requests.RequestException) as error:
             if sent:
-                url, problem = request.url or "", str(error) or type(error).__name__
-                raise LostAnswerError(request.method or "", url, headers | sent[-1], body, problem) from error
+                parts = (request.method or "", request.url or "", headers | sent[-1], body)
+                raise LostAnswerError(*parts, str(error) or type(error).__name__) from error
             raise
         finally:
             _SENT.reset(token)
+        if sent:
+            self._refuse_undelivered(sent[-1], response, (request.method or "", request.url or "", headers, body))
         paid = paid_request(
             sent[-1] if sent else None,
             f"{request.method} {request.url}",
@@ -118,10 +152,44 @@ class _Verifying(HTTPAdapter):
             setattr(response, _RESULT, self._verifier.verify(paid))
         return response
 
+    def _refuse_undelivered(self, sent: dict[str, str], response: requests.Response, parts: Parts) -> None:
+        """Raise the error of a payment that was taken, or redirected, without a delivery."""
+        undelivered = Undelivered.of(sent, response.status_code, response.headers)
+        if undelivered is None:
+            return
+        method, url, headers, body = parts
+        seconds = None if undelivered.is_settling else 0
+        settlement = self._verifier.find_settlement(undelivered.payment, seconds=seconds)
+        error = undelivered.error((method, url, headers | sent, body), settlement)
+        if error is not None:
+            raise error
+
     def close(self) -> None:
         """Close the connections."""
         self._paying.close()
         super().close()
+
+
+def _read(response: requests.Response, limits: AnswerLimits) -> requests.Response:
+    """Read the whole body of an answer. A damaged body stays as it was sent.
+
+    Raises:
+        AnswerLimitError: The answer is too large, or takes too long.
+    """
+    meter = Meter(limits)
+    try:
+        raw = b"".join(meter.count(piece) for piece in response.raw.stream(CHUNK, decode_content=False))
+        response._content = decode_body(raw, response.headers.get("content-encoding", ""), limits.bytes)
+    except BodyTooLargeError:
+        raise too_large(limits) from None
+    except UnsupportedBodyError:
+        response._content = raw
+    except urllib3.exceptions.HTTPError as error:
+        raise requests.exceptions.ChunkedEncodingError(error, request=response.request) from error
+    finally:
+        response.close()
+    response._content_consumed = True  # type: ignore[attr-defined]
+    return response
 
 
 def _whole_body(request: requests.PreparedRequest) -> bytes:

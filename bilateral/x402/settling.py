@@ -17,6 +17,7 @@ from x402.mechanisms.evm.signers import FacilitatorWeb3Signer
 
 from bilateral.contracts import Registry, abi
 from bilateral.identifiers import checksummed
+from bilateral.x402.payments import SEARCHED_BLOCKS
 from bilateral.x402.reservations import Reservations
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ _TERMS: Final = 6
 """The arguments of a token's `transferWithAuthorization` before its signature."""
 
 _TOKENS: Final = [dict(entry) for entry in abi(Registry.BUYERS) if entry.get("name") == "getTokenAddresses"]
-
-SEARCHED_BLOCKS: Final = 1_000
-"""The latest blocks in which a payment is looked for that somebody else submitted."""
 
 
 class SettlingSigner(FacilitatorWeb3Signer):

@@ -8,7 +8,7 @@ verification = await verifier.verify(paid)
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bilateral.client.state import ClientState
 from bilateral.documents import Loader
@@ -20,9 +20,11 @@ from bilateral.text import quoted
 from bilateral.x402.checking import FileCache, PaidRequest, Terms, check_before_payment
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.examination import Examination, joined
+from bilateral.x402.payments import Settlement
 from bilateral.x402.profiles import PROFILE_8004, Profile
 from bilateral.x402.readers import EvmReader
 from bilateral.x402.standing import ClientStanding, check_client
+from bilateral.x402.undelivered import UNSUPPORTED, settlement_lookup
 from bilateral.x402.verdicts import Check, CheckName, Outcome, Verification
 
 if TYPE_CHECKING:
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from bilateral.node.steps import Operation
     from bilateral.x402.readers import RegistryReader
     from bilateral.x402.types import AgentRegistration, ClientAgent, ReputationInfo
+
+
+RECEIPT_SECONDS: Final = 15.0
 
 
 class _Chains:
@@ -157,6 +162,8 @@ class Verifier:
         wallet_services: True to accept wallets on other chains than that of the agent's identity, which its file names
             as services `agentWallet`.
         request_timeout: Seconds for one request to a node.
+        receipt_seconds: The longest wait for the receipt of a payment, and for its confirmations: nodes lag, and a
+            block of Ethereum takes 12 seconds. A later `verify` of `Verification.paid` looks again.
 
     Raises:
         InvalidArgumentError: Two deployments are on one chain, or one has no reputation registry.
@@ -174,8 +181,9 @@ class Verifier:
         allow_wallet_signer: bool = False,
         wallet_services: bool = False,
         request_timeout: float = 30.0,
+        receipt_seconds: float = RECEIPT_SECONDS,
     ) -> None:
-        terms = Terms(confirmations, False, allow_wallet_signer, wallet_services)
+        terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
         self._chains = _Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
         self._transports = {
             str(deployment.agent_registry.chain): Transport(rpc, request_timeout)
@@ -246,6 +254,22 @@ class Verifier:
             self._runners[identity].run(each.check_agent())
         return joined(moments)
 
+    def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
+        """Look up whether a payment was taken. Failure is returned, not raised.
+
+        Args:
+            payment: The payment payload that was sent, as a JSON object.
+            seconds: The time to wait for a payment that was not taken yet; `receipt_seconds` by default.
+        """
+        seconds = self._chains.terms.receipt_seconds if seconds is None else seconds
+        lookup = settlement_lookup(self._chains.readers, payment, seconds)
+        if lookup is None:
+            return UNSUPPORTED
+        try:
+            return self._runners[lookup[0]].run(lookup[1])
+        except BilateralError as error:
+            return Settlement(None, problem=f"{type(error).__name__}: {error}")
+
     def check_client(
         self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None
     ) -> ClientStanding:
@@ -283,9 +307,10 @@ class AsyncVerifier:
         allow_wallet_signer: bool = False,
         wallet_services: bool = False,
         request_timeout: float = 30.0,
+        receipt_seconds: float = RECEIPT_SECONDS,
     ) -> None:
         """See `Verifier`."""
-        terms = Terms(confirmations, False, allow_wallet_signer, wallet_services)
+        terms = Terms(confirmations, False, allow_wallet_signer, wallet_services, receipt_seconds)
         self._chains = _Chains(deployments.values(), readers, FileCache(loader or Loader()), terms)
         self._transports = {
             str(deployment.agent_registry.chain): AsyncTransport(rpc, request_timeout)
@@ -336,6 +361,17 @@ class AsyncVerifier:
         for each in moments:
             await self._runners[identity].run(each.check_agent())
         return joined(moments)
+
+    async def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
+        """Look up whether a payment was taken. See `Verifier.find_settlement`."""
+        seconds = self._chains.terms.receipt_seconds if seconds is None else seconds
+        lookup = settlement_lookup(self._chains.readers, payment, seconds)
+        if lookup is None:
+            return UNSUPPORTED
+        try:
+            return await self._runners[lookup[0]].run(lookup[1])
+        except BilateralError as error:
+            return Settlement(None, problem=f"{type(error).__name__}: {error}")
 
     async def check_client(
         self, claim: ClientAgent, payer: str, server_agent: int, *, known_rating: int | None = None

@@ -37,7 +37,7 @@ def api_sqlite(api_world, tmp_path_factory):
 @pytest.fixture(scope="session")
 def api_postgresql(api_world, tmp_path_factory):
     """The URL of the world's index in PostgreSQL."""
-    with running_postgres(tmp_path_factory.mktemp("world-postgres")) as url:
+    with running_postgres() as url:
         index_world(api_world, url)
         yield url
 

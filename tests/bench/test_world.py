@@ -55,7 +55,7 @@ def test_same_seed_makes_the_same_world(built, tmp_path):
 def test_copies_of_a_world_are_whole_worlds(tmp_path):
     once = {schema.block, schema.chain, schema.journal, schema.primary_agent, schema.registry}
     tables = [it for it in schema.metadata.sorted_tables if it not in once]
-    with running_postgres(tmp_path) as url:
+    with running_postgres() as url:
         engine = open_database(url)
         build(engine, WORLD)
         rows = {it.name: count(engine, it) for it in tables}

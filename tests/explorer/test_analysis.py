@@ -1,17 +1,18 @@
-"""The words and figures of the page of trust analysis are those of its documentation."""
+"""The words and figures of the page of trust analysis are those of the documentation."""
 
 from __future__ import annotations
 
 from bilateral.explorer.analysis import DETECTORS, MEASURED
 from scripts._build import ROOT
 
-PAGE = (ROOT / "docs" / "trust.md").read_text()
+PAGES = [(ROOT / "docs" / name).read_text() for name in ("trust.md", "trust-figures.md")]
 
 
 def rows(columns):
     """Return the rows of the page's tables with a number of columns."""
-    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line[:1] == "|"]
-    return [row for row in found if len(row) == columns]
+    lines = [line for page in PAGES for line in page.splitlines() if line[:1] == "|"]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [row for row in cells if len(row) == columns]
 
 
 def test_each_detector_says_what_the_documentation_says():

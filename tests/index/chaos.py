@@ -16,7 +16,6 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import pgserver
 from sqlalchemy import select
 
 from bench.index.chain import OPTIONS, EventChain
@@ -34,6 +33,7 @@ from scripts._anvil import running_anvil
 from tests.index.comparison import assert_equals_model, derived_rows, open_with_registries
 from tests.index.proxy import Answer, Proxy, range_of, refusal
 from tests.index.schemas import make_schema
+from tests.postgres import running_postgres
 
 CHAIN_ID = 31337
 REGISTRIES = {address: registry for registry, address in ADDRESSES.items()}
@@ -70,7 +70,8 @@ def span(parameters):
 
 def followers_of(engine, *urls):
     sources = [Source(Endpoint(url, timeout=60), list(REGISTRIES), wait=lambda _: True) for url in urls]
-    return Follower(ChainStore(engine, CHAIN_ID), Pool(CHAIN_ID, sources), REGISTRIES, first_block=0)
+    store, pool = ChainStore(engine, CHAIN_ID), Pool(CHAIN_ID, sources)
+    return Follower(store, pool, REGISTRIES, first_block=0, trusts_reorganisation=True)  # blocks go at any depth here
 
 
 def let_few_events_be_many():
@@ -261,20 +262,14 @@ def main():
     options = parser.parse_args()
     code = ape.project.MockLogEmitter.contract_type.runtime_bytecode.bytecode
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        server = pgserver.get_server(folder, cleanup_mode="stop")
-        try:
-            happened = play(
-                options.steps,
-                options.seed,
-                code,
-                server.get_uri(),
-                lambda done, _: print(
-                    f"{done:,} of {options.steps:,} steps, {time.monotonic() - began:.0f} s", flush=True
-                ),
-            )
-        finally:
-            server.cleanup()
+    with running_postgres() as url:
+        happened = play(
+            options.steps,
+            options.seed,
+            code,
+            url,
+            lambda done, _: print(f"{done:,} of {options.steps:,} steps, {time.monotonic() - began:.0f} s", flush=True),
+        )
     for what, times in sorted(happened.items()):
         print(f"{times:>10,}  {what}")
     print("Every comparison found 0 missing, 0 stale and 0 double rows.")

@@ -86,7 +86,7 @@ def generator():
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory):
     """The URL of a PostgreSQL server."""
-    with running_postgres(tmp_path_factory.mktemp("postgres")) as url:
+    with running_postgres() as url:
         yield url
 
 
@@ -173,21 +173,21 @@ def limited_url(database_url, engine, store):
 def follow(store, event_chain):
     """Make a follower of the chain, through further URLs if they are given."""
 
-    def make(*urls):
+    def make(*urls, **options):
         sources = [Source(Endpoint(url), list(REGISTRIES)) for url in urls or (event_chain.url,)]
-        return Follower(store, Pool(CHAIN_ID, sources), REGISTRIES, first_block=0)
+        return Follower(store, Pool(CHAIN_ID, sources), REGISTRIES, first_block=0, **options)
 
     return make
 
 
 @pytest.fixture
 def catch_up(follow):
-    """Follow the chain to its head, and return the steps that it took."""
+    """Follow the chain to its head, and return the steps that it took. Options are those of the follower."""
     follower = None
 
-    def run():
+    def run(**options):
         nonlocal follower
-        follower = follower or follow()
+        follower = follow(**options) if options else follower or follow()
         steps = []
         while not steps or steps[-1].outcome is not Outcome.WAITED:
             steps.append(follower.step())

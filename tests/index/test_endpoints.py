@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -322,3 +324,34 @@ def test_a_reorganisation_while_logs_are_read_leaves_no_row_of_the_former_branch
         Endpoints(store, proxy.url).catch_up()
     assert reorganised
     assert_equals_model(engine, event_chain)
+
+
+RACES = """
+import importlib, sys, threading
+from bilateral.index.chain import endpoint, logs
+
+def ask(kind):
+    at_once.wait()
+    if endpoint.Endpoint(sys.argv[1]).request("eth_getLogs", (), kind) == []:
+        answered.append(kind)
+
+sys.setswitchinterval(1e-6)
+answered = []
+for _ in range(400):
+    importlib.reload(logs)
+    importlib.reload(endpoint)  # its types are new, and not built yet
+    at_once = threading.Barrier(2)
+    threads = [threading.Thread(target=ask, args=(list[logs.LogEntry],)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print(len(answered))
+"""
+
+
+def test_threads_that_read_their_first_answers_at_once_do_not_crash_in_400_races(proxy):
+    proxy.own["eth_getLogs"] = lambda _: []
+    command = [sys.executable, "-c", RACES, proxy.url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)  # noqa: S603  # ours
+    assert (done.returncode, done.stdout) == (0, "800\n"), done.stderr

@@ -6,9 +6,8 @@ import json
 import resource
 import sqlite3
 import subprocess
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
-import pgserver
 import pytest
 from sqlalchemy import make_url, text, update
 
@@ -20,6 +19,7 @@ from bilateral.index.tables import schema
 from tests.index.conftest import CHAIN_ID
 from tests.index.schemas import empty_schema
 from tests.index.test_commands import COMMAND, bilateral, database, grown, record  # noqa: F401  # fixtures
+from tests.postgres import running_server, server_folder
 from tests.sdk.servers import HttpServer
 
 pytestmark = pytest.mark.usefixtures("grown")
@@ -123,12 +123,18 @@ def postgres_on(folder, largest_file=resource.RLIM_INFINITY):
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, before[1]))  # the server inherits it
-    try:
-        server = pgserver.get_server(folder, cleanup_mode="stop")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    with server:
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(running_server(folder, cleanup_mode="stop"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
         yield server.get_uri()
+
+
+@pytest.fixture
+def data():
+    with server_folder() as folder:
+        yield folder / "data"
 
 
 def fill(url):
@@ -153,18 +159,18 @@ def fill(url):
 
 
 def test_a_full_disk_of_postgresql_ends_the_run_and_the_next_one_completes_it(
-    run, is_whole, event_chain, generator, tmp_path
+    run, is_whole, event_chain, generator, data
 ):
-    with postgres_on(tmp_path / "server") as url:
+    with postgres_on(data) as url:
         assert run(into=url)[0] == 0
         fill(url)
     event_chain.mine(generator.logs(300))
-    with postgres_on(tmp_path / "server", LARGEST_FILE) as url:
+    with postgres_on(data, LARGEST_FILE) as url:
         code, told = run(into=url)
         assert code == 11
         assert "the disk of the database is full, or does not work: free some space, and start again" in told
         assert "could not extend file" in told
-    with postgres_on(tmp_path / "server") as url:
+    with postgres_on(data) as url:
         is_whole(url)
 
 

@@ -57,7 +57,7 @@ def test_a_reorganisation_deeper_than_the_journal_is_exact(
     catch_up()
     event_chain.rpc("anvil_rollback", JOURNAL_BLOCKS + 40)
     grow(event_chain, generator, 5)
-    catch_up()
+    catch_up(trusts_reorganisation=True)
     assert_exact(engine, store, event_chain)
 
 
@@ -65,7 +65,7 @@ def test_a_reorganisation_deeper_than_the_journal_is_exact(
 def test_a_reorganisation_of_the_block_before_the_first_one_is_exact(event_chain, generator, engine, store, further):
     grow(event_chain, generator, 12)
     pool = Pool(CHAIN_ID, [Source(Endpoint(event_chain.url), list(REGISTRIES))])
-    follower = Follower(store, pool, REGISTRIES, first_block=13)
+    follower = Follower(store, pool, REGISTRIES, first_block=13, trusts_reorganisation=True)
     grow(event_chain, generator, further)
     while follower.step().outcome is not Outcome.WAITED:
         pass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pgserver
@@ -24,26 +23,16 @@ from bilateral.query.readers import Reader
 from tests.index.comparison import open_with_registries
 from tests.index.conftest import CHAIN_ID, REGISTRIES
 from tests.index.test_extraction import entries
-from tests.postgres import with_driver
+from tests.postgres import running_server, server_folder, with_driver
 
 START = Block(6, bytes(32), 0)
 PROGRAMS = Path(pgserver.__file__).parent / "pginstall" / "bin"
 
 
-@contextmanager
-def running(folder):
-    server = pgserver.get_server(folder, cleanup_mode="delete")
-    try:
-        yield server
-    finally:
-        server.cleanup()
-
-
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory):
+def servers():
     """The URLs of a server and of its replica, which follows it by streaming."""
-    folder = tmp_path_factory.mktemp("replicated")
-    with running(folder / "primary") as primary:
+    with server_folder() as folder, running_server(folder / "primary") as primary:
         copy = folder / "replica"
         copy.mkdir(mode=0o700)
         user = primary.system_user  # the server does not run as root
@@ -53,7 +42,7 @@ def servers(tmp_path_factory):
         subprocess.run(command, check=True, user=user, capture_output=True)  # noqa: S603  # ours
         for name in (".s.PGSQL.5432.lock", ".handle_pids.json"):  # of the server, not of its replica
             (copy / name).unlink(missing_ok=True)
-        with running(copy) as replica:
+        with running_server(copy) as replica:
             yield with_driver(primary.get_uri()), with_driver(replica.get_uri())
 
 

@@ -44,7 +44,7 @@ class LockedStore(Store):
     """Rows that another program locks whenever a batch is to be stored."""
 
     def append(self, cursor, batch, writes=None):
-        other = sqlite3.connect(self._engine.url.database, isolation_level=None)
+        other = sqlite3.connect(self.engine.url.database, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         try:
             super().append(cursor, batch, writes)

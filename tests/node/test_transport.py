@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import socket
 import threading
 import time
 
@@ -72,6 +73,17 @@ def test_a_node_that_never_answers_ends_at_the_deadline(connect, node):
         connect(node.url, 1.0).request("eth_chainId", [])
     assert time.monotonic() - begun < SOON
     assert len(node.asked) == 1
+
+
+def test_a_host_whose_name_resolves_too_slowly_ends_at_the_deadline(connect, monkeypatch):
+    released = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: released.wait(2 * SOON) and [])
+    begun = time.monotonic()
+    with pytest.raises(NodeTimeoutError, match="eth_chainId in time"):
+        connect("http://slow.example", 0.4).request("eth_chainId", [])
+    elapsed = time.monotonic() - begun
+    released.set()
+    assert 0.3 < elapsed < SOON
 
 
 @pytest.fixture

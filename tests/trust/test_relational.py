@@ -29,7 +29,7 @@ from tests.postgres import administer, running_postgres
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """The URL of a PostgreSQL server."""
-    with running_postgres(tmp_path_factory.mktemp("postgres")) as url:
+    with running_postgres() as url:
         yield url
 
 

@@ -157,9 +157,9 @@ def test_numbers_that_are_coded_texts_are_taken(market, table, column):
     tables = market.tables()
     given = getattr(tables, table)
     codes = given[column].cast(pa.string()).dictionary_encode()
-    coded = given.set_column(given.column_names.index(column), column, codes)
+    dictionary = given.set_column(given.column_names.index(column), column, codes)
     others = {name: getattr(tables, name) for name in COLUMNS if name != table}
-    again = Tables.of(**{table: coded}, **others)
+    again = Tables.of(**{table: dictionary}, **others)
     assert np.array_equal(coded(again).opinions.raw, coded(tables).opinions.raw)
     assert coded(again).agent_ids.tolist() == coded(tables).agent_ids.tolist()
 

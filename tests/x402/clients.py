@@ -34,10 +34,11 @@ class Buyer(NamedTuple):
 
 
 @contextmanager
-def by_httpx(account, trusted, required=True):
+def by_httpx(account, trusted, required=True, limits=None):
     with Verifier(trusted) as verifier:
         client = protect_client(paying_client(account, x402ClientSync), verifier, required=required)
-        with httpx.Client(transport=verifying_sync_transport(client, verifier), timeout=SECONDS) as http:
+        transport = verifying_sync_transport(client, verifier, limits=limits)
+        with httpx.Client(transport=transport, timeout=SECONDS, follow_redirects=True) as http:
             yield Buyer(
                 lambda url, body: http.post(url, content=body),
                 lambda lost: fetch_lost_answer_sync(http, lost),
@@ -46,11 +47,12 @@ def by_httpx(account, trusted, required=True):
 
 
 @contextmanager
-def by_httpx_with_a_loop(account, trusted, required=True):
+def by_httpx_with_a_loop(account, trusted, required=True, limits=None):
     with asyncio.Runner() as runner:
         verifier = AsyncVerifier(trusted)
         client = protect_client(paying_client(account, x402Client), verifier, required=required)
-        http = httpx.AsyncClient(transport=verifying_transport(client, verifier), timeout=SECONDS)
+        transport = verifying_transport(client, verifier, limits=limits)
+        http = httpx.AsyncClient(transport=transport, timeout=SECONDS, follow_redirects=True)
         try:
             yield Buyer(
                 lambda url, body: runner.run(http.post(url, content=body)),
@@ -63,10 +65,10 @@ def by_httpx_with_a_loop(account, trusted, required=True):
 
 
 @contextmanager
-def by_requests(account, trusted, required=True):
+def by_requests(account, trusted, required=True, limits=None):
     with Verifier(trusted) as verifier:
         client = protect_client(paying_client(account, x402ClientSync), verifier, required=required)
-        with verifying_session(client, verifier) as session:
+        with verifying_session(client, verifier, limits=limits) as session:
             yield Buyer(
                 lambda url, body: session.post(url, data=body, timeout=SECONDS),
                 lambda lost: fetch_by_requests(session, lost),

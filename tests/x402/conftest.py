@@ -188,7 +188,7 @@ def loader():
 
 @pytest.fixture(scope="session")
 def verifier(rpc, deployment, loader):
-    with Verifier({rpc: deployment}, loader=loader) as made:
+    with Verifier({rpc: deployment}, loader=loader, receipt_seconds=0) as made:
         yield made
 
 

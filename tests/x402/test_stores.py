@@ -31,7 +31,7 @@ KEYS = [number.to_bytes(32) for number in range(5)]
 @pytest.fixture(scope="module")
 def postgres(tmp_path_factory):
     """The URL of a PostgreSQL server."""
-    with running_postgres(tmp_path_factory.mktemp("x402-postgres")) as url:
+    with running_postgres() as url:
         yield url
 
 

@@ -7,7 +7,9 @@ retries by itself. The index judges each refusal, and reads logs straight into t
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
+from functools import cache
 from http import HTTPStatus
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -103,8 +105,7 @@ class Endpoint:
         number = next(self._ids)
         body = {"jsonrpc": "2.0", "id": number, "method": method, "params": list(parameters)}
         reply = self._post(method, msgspec.json.encode(body))
-        answer = self._decode(method, reply, _answer_type(kind))
-        result: T = self._result(method, answer, number, reply)
+        result: T = self._result(method, self._decode(method, reply, kind), number, reply)
         return result
 
     def batch(self, method: str, calls: Sequence[Sequence[Any]], kind: type[T]) -> list[T]:
@@ -129,9 +130,8 @@ class Endpoint:
         ]
         reply = self._post(method, msgspec.json.encode(body))
         if reply.body[:16].lstrip()[:1] == b"{":  # one error for all
-            return [self._result(method, self._decode(method, reply, _answer_type(kind)), numbers[0], reply)]
-        several: Any = list[_answer_type(kind)]  # type: ignore[misc]
-        answers: dict[Any, Any] = {it.id: it for it in self._decode(method, reply, several)}
+            return [self._result(method, self._decode(method, reply, kind), numbers[0], reply)]
+        answers = {answer.id: answer for answer in self._decode(method, reply, kind, is_batch=True)}
         if len(answers) != len(numbers) or not all(number in answers for number in numbers):
             raise MalformedNodeAnswerError(f"{self.name} answers a batch of {method} with other ids than were sent")
         return [self._result(method, answers[number], number, reply) for number in numbers]
@@ -147,12 +147,12 @@ class Endpoint:
         """Send a request, and return the reply."""
         return self._connection.post(Post(body, method, time.monotonic() + self._timeout))
 
-    def _decode(self, method: str, reply: Reply, kind: type[T]) -> T:
-        """Decode the body of a reply."""
+    def _decode(self, method: str, reply: Reply, kind: Any, *, is_batch: bool = False) -> Any:
+        """Decode the body of a reply: an answer whose result has a type, or a list of such answers."""
         if reply.status != HTTPStatus.OK and reply.status not in _READABLE_ERRORS:
             raise NodeUnreachableError(f"{self.name} answers {method} with HTTP status {reply.status}")
         try:
-            return msgspec.json.decode(reply.body, type=kind)
+            return _decoder(kind, is_batch).decode(reply.body)
         except (msgspec.DecodeError, RecursionError) as problem:
             if reply.status in _READABLE_ERRORS:
                 text = f"HTTP status {reply.status}: {reply.body[:300].decode(errors='replace')}"
@@ -171,21 +171,27 @@ class Endpoint:
         return answer.result
 
 
-_ANSWER_TYPES: dict[Any, Any] = {}
+_BUILDING: Final = threading.RLock()
+"""The lock of the types that msgspec builds. A thread that meets a half-built one ends the process with SIGSEGV."""
 
 
-def _answer_type(kind: Any) -> Any:
-    """Return the type of an answer whose result has a type."""
-    if kind not in _ANSWER_TYPES:
-        _ANSWER_TYPES[kind] = msgspec.defstruct(
-            "Answer",
-            [
-                ("id", int | str | None, None),
-                ("result", kind | msgspec.UnsetType, msgspec.UNSET),
-                ("error", _RpcError | None, None),
-            ],
-        )
-    return _ANSWER_TYPES[kind]
+def _decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # a key of the cache
+    """Return the decoder of answers whose result has a type. It is built whole before a thread uses it."""
+    with _BUILDING:
+        return _built_decoder(kind, is_batch)
+
+
+@cache
+def _built_decoder(kind: Any, is_batch: bool) -> msgspec.json.Decoder[Any]:  # as above
+    """Build a decoder. See `_decoder`."""
+    if is_batch:
+        return msgspec.json.Decoder(list[_built_decoder(kind, False).type])  # type: ignore[misc]
+    fields = [
+        ("id", int | str | None, None),
+        ("result", kind | msgspec.UnsetType, msgspec.UNSET),
+        ("error", _RpcError | None, None),
+    ]
+    return msgspec.json.Decoder(msgspec.defstruct("Answer", fields))
 
 
 def _text(error: _RpcError) -> str:

@@ -13,6 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from bilateral.errors import (
     MalformedNodeAnswerError,
 )
+from bilateral.index.chain.finality import Finality
 from bilateral.index.chain.pending_batches import Arrivals
 from bilateral.index.chain.reading import ENDPOINT_FAILURES, Reader
 from bilateral.index.errors import ChainChangedError, CursorMovedError, EndpointLiesError, FirstBlockAheadError
@@ -81,9 +82,10 @@ class Follower:
         first_block: The first block to index.
         enough: The logs after which a transaction ends. SQLite lets one transaction write at a time, so writers that
             share a process share the usual number: otherwise some would wait for too long.
+        trusts_reorganisation: True to remove finalized blocks on the word of one endpoint.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # two have defaults
         self,
         store: ChainStore,
         pool: Pool,
@@ -91,9 +93,11 @@ class Follower:
         first_block: int,
         *,
         enough: int = ENOUGH_LOGS,
+        trusts_reorganisation: bool = False,
     ) -> None:
         """See the class."""
         self._store = store
+        self._finality = Finality(store, is_trusting=trusts_reorganisation)
         self._pool = pool
         self._reader = Reader(pool, registries)
         self._first_block = first_block
@@ -193,9 +197,14 @@ class Follower:
         return before
 
     def _roll_back(self, source: Source, cursor: Block, head: int) -> Step:
-        """Remove the blocks that are not in the chain any more."""
+        """Remove the blocks that are not in the chain any more.
+
+        Raises:
+            FinalizedBlockError: Some are finalized, and no second endpoint lacks them.
+        """
         self._pool.require_chain(source)
         target = self._fork(source, cursor, head)
+        self._finality.require_agreement(source, cursor, target)
         self._store.roll_back(cursor, target)
         return Step(Outcome.ROLLED_BACK, target.number, head, 0, source.name, cursor.number - target.number)
 

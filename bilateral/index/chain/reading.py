@@ -17,7 +17,7 @@ from bilateral.errors.client import NODE_FAILURES
 from bilateral.index.chain.bloom import Announcements
 from bilateral.index.chain.extraction import Extraction
 from bilateral.index.chain.prefetch import Ahead
-from bilateral.index.errors import ChainChangedError, EndpointLiesError, EndpointRefusesError
+from bilateral.index.errors import ChainChangedError, EndpointLiesError, EndpointRefusesError, FinalizedBlockError
 from bilateral.index.store.chain_store import JOURNAL_BLOCKS
 from bilateral.index.tables.batches import Batch, Block
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bilateral.index.chain.pool import Pool
     from bilateral.index.chain.source import Header, Source
 
-ENDPOINT_FAILURES: Final = (*NODE_FAILURES, EndpointRefusesError, EndpointLiesError)
+ENDPOINT_FAILURES: Final = (*NODE_FAILURES, EndpointRefusesError, EndpointLiesError, FinalizedBlockError)
 """Errors after which another endpoint may do better."""
 
 _SAMPLE: Final = 4

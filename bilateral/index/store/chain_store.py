@@ -65,13 +65,14 @@ class ChainStore:
         chain_id: The chain.
 
     Attributes:
+        engine: The database.
         chain_id: The chain.
         head_notes: Notes of the head, while no rows are stored.
     """
 
     def __init__(self, engine: Engine, chain_id: int) -> None:
         """See the class."""
-        self._engine = engine
+        self.engine = engine
         self.chain_id = chain_id
         self.head_notes = HeadNotes(engine, chain_id)
 
@@ -79,7 +80,7 @@ class ChainStore:
         """Return the last block that is indexed; None before the first."""
         table = schema.chain
         query = select(table.c.block_number, table.c.block_hash, table.c.block_time)
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             row = connection.execute(query.where(table.c.chain_id == self.chain_id)).one_or_none()
         return None if row is None else Block(*row)
 
@@ -90,7 +91,7 @@ class ChainStore:
             block: The block before the first one.
         """
         table = schema.chain
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             values = {
                 "chain_id": self.chain_id,
                 "first_block": block.number + 1,
@@ -116,7 +117,7 @@ class ChainStore:
             CursorMovedError: Another worker moved the cursor. Nothing was stored.
         """
         if writes is None or not writes.claim():
-            writes = self._begin_writes(cursor, is_behind=pays_behind(self._engine, batch.count))
+            writes = self._begin_writes(cursor, is_behind=pays_behind(self.engine, batch.count))
             writes.add(batch.rows)
         journal_from = max(cursor.number + 1, batch.head - JOURNAL_BLOCKS + 1)
         with writes.transaction() as connection:
@@ -160,15 +161,15 @@ class ChainStore:
         Raises:
             CursorMovedError: Another worker moved the cursor.
         """
-        pays = pays_behind(self._engine, count)
+        pays = pays_behind(self.engine, count)
         return self._begin_writes(cursor, is_behind=True, is_early=True) if pays else None
 
     def _begin_writes(self, cursor: Block, **options: bool) -> EventWrites:
         """Begin a transaction that holds the cursor. See `_hold`."""
-        connection = self._engine.connect()
+        connection = self.engine.connect()
         try:
             self._hold(connection, cursor)
-            return EventWrites(self._engine, connection, **options)
+            return EventWrites(self.engine, connection, **options)
         except BaseException:
             connection.close()
             raise
@@ -185,7 +186,7 @@ class ChainStore:
             .where(table.c.chain_id == self.chain_id, table.c.block_number < before)
             .order_by(table.c.block_number.desc())
         )
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             return [Block(number, hash_, 0) for number, hash_ in connection.execute(query)]
 
     def roll_back(self, cursor: Block, target: Block, progress: Callable[[int], None] = lambda _: None) -> None:
@@ -200,12 +201,12 @@ class ChainStore:
             CursorMovedError: Another worker moved the cursor. Nothing was changed.
         """
         chain = schema.chain
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             wait_for_locks(connection)  # an analysis that is being stored holds its tables
             rows = rows_of(connection)
             self._hold(connection, cursor)
-            query = select(chain.c.journal_from).where(chain.c.chain_id == self.chain_id)
-            floor = int(connection.execute(query).scalar_one())
+            query = select(chain.c.journal_from, chain.c.finalized_number).where(chain.c.chain_id == self.chain_id)
+            floor, finalized = connection.execute(query).one()
             # The latest blocks come out first, so that the tables go through states that the chain had.
             gone = stored_batches(
                 connection, self.chain_id, SUMMARY_EVENTS, target.number + 1, columns=SUMMARY_COLUMNS, latest_first=True
@@ -232,6 +233,7 @@ class ChainStore:
             now = int(time.time())
             values: dict[Any, Any] = {
                 **_cursor_columns(target),
+                "finalized_number": None if finalized is None else min(finalized, target.number),
                 "updated_at": now,
                 "event_rows": chain.c.event_rows - removed,
                 "reorganizations": chain.c.reorganizations + 1,
@@ -255,7 +257,7 @@ class ChainStore:
         cursor = self.cursor()
         if cursor is None:
             return
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             self._move(connection, cursor, {"journal_from": cursor.number + 1})
             rows = rows_of(connection)
             self._rebuild_agents(connection, rows, progress)

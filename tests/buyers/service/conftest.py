@@ -38,7 +38,7 @@ def buyers_database(request, buyers_market, tmp_path_factory):
         index(buyers_market.chain.url, url)
         yield url
         return
-    with running_postgres(tmp_path_factory.mktemp("buyers-postgres")) as url:
+    with running_postgres() as url:
         index(buyers_market.chain.url, url)
         yield url
 

@@ -80,7 +80,7 @@ def database(request, market, tmp_path_factory):
         market.index(url)
         yield url
         return
-    with running_postgres(tmp_path_factory.mktemp("registry-postgres")) as server:
+    with running_postgres() as server:
         url = make_schema(server, "registry")
         market.index(url)
         yield url

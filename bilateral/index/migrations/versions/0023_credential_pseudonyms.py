@@ -6,8 +6,8 @@ from alembic import op
 
 from bilateral.index.tables import payments
 
-revision = "0022"
-down_revision = "0021"
+revision = "0023"
+down_revision = "0022"
 
 
 def upgrade() -> None:
