@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from x402.http.types import HTTPRequestContext
     from x402.schemas.hooks import VerifyContext
 
+    from bilateral.buyer_terms import TierCredential
+    from bilateral.x402.tier_credentials import CredentialDiscounts
+
 HEADER: Final = "X-Buyer-Address"
 PARAMETER: Final = "buyerAddress"
 MISMATCH: Final = "buyer_mismatch"
@@ -86,21 +89,25 @@ class BuyerPricing:
         asset: The token.
         amount: The full price in the token's smallest unit.
         extra: The name and version of the token's EIP-712 domain.
+        credentials: The discounts for holders of tier credentials; None for no such discount. A request that shows a
+            credential has its price, whomever else it names.
         hold_seconds: The seconds for which a buyer's price stays the same: both requests of a payment need the same
             price.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # settings
         self,
         lookup: Lookup,
         asset: str,
         amount: int,
         extra: Mapping[str, Any],
         *,
+        credentials: CredentialDiscounts | None = None,
         hold_seconds: float = 600.0,
     ) -> None:
         """See the class."""
         self._lookup = lookup
+        self._credentials = credentials
         self._asset = asset
         self._amount = amount
         self._extra = dict(extra)
@@ -113,22 +120,44 @@ class BuyerPricing:
         Args:
             context: The request.
         """
-        buyer = claimed_buyer(context)
-        amount = self._amount if buyer is None else await self._amount_for(buyer)
+        buyer, credential = claimed_buyer(context), self._credential_of(context)
+        if self._credentials is not None and credential is not None:
+            amount = discounted_amount(self._amount, self._credentials.percentage_of(credential))
+        else:
+            amount = self._amount if buyer is None else await self._amount_for(buyer)
         return AssetAmount(asset=self._asset, amount=str(amount), extra=dict(self._extra))
 
     async def check_payer(self, context: VerifyContext) -> AbortResult | None:
-        """Refuse a payment of somebody else than the buyer whom the request names: give this to `on_before_verify`.
+        """Refuse a payment of somebody else than the buyer or holder of the request: give this to `on_before_verify`.
 
         Args:
             context: The payment.
         """
         request = getattr(context.transport_context, "request", None)
+        credential = None if request is None else self._credential_of(request)
         buyer = None if request is None else claimed_buyer(request)
+        if credential is not None:
+            buyer = credential.holder
         if buyer is None:
             return None  # the full price, for anybody
         payer = payer_of(context.payment_payload.payload)
         return None if payer == buyer else AbortResult(reason=MISMATCH)
+
+    def customer_of(self, context: HTTPRequestContext) -> bytes | None:
+        """Return the pseudonym of the buyer behind a request's credential. All its holders have the same one today.
+
+        Args:
+            context: The request.
+
+        Returns:
+            The pseudonym; None without a credential for this seller.
+        """
+        credential = self._credential_of(context)
+        return None if credential is None else credential.pseudonym
+
+    def _credential_of(self, context: HTTPRequestContext) -> TierCredential | None:
+        """Return the valid credential of a request."""
+        return None if self._credentials is None else self._credentials.shown_in(context)
 
     async def _amount_for(self, buyer: str) -> int:
         """Return the price of a buyer, the same for some time."""
