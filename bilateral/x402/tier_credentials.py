@@ -56,7 +56,8 @@ class CredentialDiscounts:
         self._percentages = dict(percentages)
         self._domain = domain
         self._attestor = attestor
-        self._use = {"policy": policy, "scope": scope}
+        self._policy = policy
+        self._scope = scope
 
     def shown_in(self, request: HTTPRequestContext) -> TierCredential | None:
         """Return the credential of a request if it is for this seller today; None costs the full price.
@@ -69,7 +70,8 @@ class CredentialDiscounts:
             return None
         try:
             credential, signature = _read(text)
-            require_use(credential, credential.holder, minimum=min(self._percentages, key=_level), **self._use)
+            lowest = min(self._percentages, key=_level)
+            require_use(credential, credential.holder, policy=self._policy, scope=self._scope, minimum=lowest)
         except (binascii.Error, ValueError, KeyError, TypeError, RecursionError, BilateralError):
             return None
         return credential if verify_credential(credential, signature, self._domain, self._attestor) else None
