@@ -114,7 +114,7 @@ contract BuyerReputationRegistry is
         (uint256 issuedAt, uint256 validUntil) = (credential.issuedAt, credential.validUntil);
         if (block.timestamp < issuedAt || block.timestamp > validUntil) return false;
         if (validUntil - issuedAt > MAX_CREDENTIAL_LIFETIME) return false;
-        return Signatures.isSignedBy(_holderOf(Role.Attestor), credentialDigest(credential), signature);
+        return Signatures.isSignedBy(_holderOf(Role.Attestor), getCredentialHash(credential), signature);
     }
 
     /// @inheritdoc IERC165
@@ -139,7 +139,7 @@ contract BuyerReputationRegistry is
     }
 
     /// @inheritdoc IBuyerCredentials
-    function credentialDigest(TierCredential calldata credential) public view returns (bytes32 digest) {
+    function getCredentialHash(TierCredential calldata credential) public view returns (bytes32 digest) {
         return _hashTypedData(keccak256(abi.encode(CREDENTIAL_TYPEHASH, credential)));
     }
 

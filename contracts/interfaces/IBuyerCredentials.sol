@@ -48,5 +48,5 @@ interface IBuyerCredentials {
     /// @notice Returns the digest of a credential, which the attestor signs (EIP-712).
     /// @param credential The credential.
     /// @return digest The digest.
-    function credentialDigest(TierCredential calldata credential) external view returns (bytes32 digest);
+    function getCredentialHash(TierCredential calldata credential) external view returns (bytes32 digest);
 }

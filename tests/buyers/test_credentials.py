@@ -83,7 +83,7 @@ def test_signers_sign_the_digest_of_the_registry(registry, attestor, credential,
     from eth_keys import keys  # noqa: PLC0415
 
     signature = sign(attestor, credential)
-    digest = bytes(registry.credentialDigest(credential))
+    digest = bytes(registry.getCredentialHash(credential))
     recovered = keys.Signature(signature[:64] + bytes([signature[64] - 27])).recover_public_key_from_msg_hash(digest)
     assert recovered.to_checksum_address() == attestor.address
 

@@ -57,7 +57,7 @@ def client(chain, registry, identity):
 
 def test_python_and_the_registry_accept_a_signed_credential(registry, domain, key, credential, client):
     signature = sign_credential(credential, domain, key)
-    assert credential.digest(domain) == registry.credentialDigest(credential.arguments)
+    assert credential.digest(domain) == registry.getCredentialHash(credential.arguments)
     assert registry.verifyCredential(credential.arguments, signature)
     assert verify_credential(credential, signature, domain, key.address.lower(), at=credential.issued_at)
     assert verify_credential_on_chain(credential, signature, client, at=credential.valid_until)

@@ -231,7 +231,8 @@ def test_an_unknown_role_is_refused(mistake, attestor):
 
 def test_an_unknown_tier_is_refused(mistake, attestor):
     sentence = "a tier is one of new, verified, trusted, premium, not gold"
-    assert sentence in mistake(3, "issue", new_address(), "--tier", "gold", key=attestor)
+    place = ("--gate", new_address(), "--pseudonym", "0x" + "5c" * 32)
+    assert sentence in mistake(3, "issue", new_address(), "--tier", "gold", *place, key=attestor)
 
 
 def test_a_deployment_without_the_registry_is_named(refused):

@@ -252,7 +252,7 @@ def test_a_credential_is_verified(connect, web3, deployment, attestor, buyer):
         buyer.address, now, now + 3_600, policy_hash("brp-1.0"), BuyerTier.TRUSTED, bytes(32), bytes(32)
     )
     abi = plain(web3, Registry.BUYERS, deployment.buyers)
-    digest = abi.functions.credentialDigest(credential.arguments).call()
+    digest = abi.functions.getCredentialHash(credential.arguments).call()
     signature = bytes(Account._sign_hash(digest, attestor.key).signature)
     assert connect().verify_credential(credential, signature)
     assert not connect().verify_credential(replace(credential, tier=BuyerTier.PREMIUM), signature)
