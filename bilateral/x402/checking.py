@@ -17,7 +17,7 @@ from bilateral.node.steps import Blocking
 from bilateral.x402 import verdicts
 from bilateral.x402.errors import PaymentRefusedError
 from bilateral.x402.profiles import Profile, profile_among
-from bilateral.x402.readers import check_wallet, is_same_account
+from bilateral.x402.readers import check_wallet, for_one_check, is_same_account
 
 if TYPE_CHECKING:
     from bilateral.documents import Document, Loader, RegistrationFile
@@ -161,6 +161,7 @@ def check_before_payment(
         PaymentRefusedError: The agent is not registered, its registries are not on the allow-list or do not belong
             together, or `payTo` is not the agent's wallet.
     """
+    reader = for_one_check(reader)
     registration = reader.known_registration(info)
     chain, pay_to = payee
     expected = yield from check_wallet(reader, registration)

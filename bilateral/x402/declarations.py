@@ -16,6 +16,7 @@ from bilateral.x402.types import AgentRegistration, ReputationInfo
 if TYPE_CHECKING:
     from bilateral.client import AgentLike
     from bilateral.contracts import Deployment
+    from bilateral.x402.profiles import Profile
 
 
 def registration_of(agent: AgentLike, deployment: Deployment) -> AgentRegistration:
@@ -79,6 +80,23 @@ def declare_reputation_draft(agent: AgentLike, deployment: Deployment, *others: 
         InvalidArgumentError: The deployment has no reputation registry, or two registrations are on one chain.
     """
     return PROFILE_DRAFT.declaration(_info((registration_of(agent, deployment), *others)))
+
+
+def declaration_of(
+    *registrations: AgentRegistration, profile: Profile = PROFILE_8004, endpoint: str | None = None
+) -> dict[str, Any]:
+    """Declare the extension for a route of an agent with these registrations, whatever their chains.
+
+    Args:
+        *registrations: The registrations, one a chain.
+        profile: The form of the messages.
+        endpoint: The URL of the service.
+
+    Raises:
+        InvalidArgumentError: Two registrations are on one chain.
+        InvalidMessageError: The URL is malformed.
+    """
+    return profile.declaration(_info(registrations, endpoint=endpoint))
 
 
 def _info(registrations: tuple[AgentRegistration, ...], **options: str | None) -> ReputationInfo:

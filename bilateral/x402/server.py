@@ -271,7 +271,7 @@ class Reputation8004ResourceServerExtension:
         try:
             if payload.x402_version != X402_VERSION:
                 problem = "unsupported_x402_version"
-            elif is_ambiguous(payload.payload):
+            elif is_ambiguous(payload.payload, network):
                 problem = "ambiguous_payment"
             elif context.requirements.scheme in WITHOUT_TRANSACTIONS:
                 problem = "scheme_without_transaction"

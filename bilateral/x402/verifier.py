@@ -22,7 +22,7 @@ from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.examination import Examination, joined
 from bilateral.x402.payments import Settlement
 from bilateral.x402.profiles import PROFILE_8004, Profile
-from bilateral.x402.readers import EvmReader
+from bilateral.x402.readers import EvmReader, GuardedReader
 from bilateral.x402.standing import ClientStanding, check_client
 from bilateral.x402.undelivered import UNSUPPORTED, settlement_lookup
 from bilateral.x402.verdicts import Check, CheckName, Outcome, Verification
@@ -58,7 +58,7 @@ class _Chains:
             self.states[str(reader.chain)] = state
             self.deployments[str(reader.chain)] = deployment
         for plugged in readers:
-            self._add(plugged)
+            self._add(GuardedReader(plugged))
 
     def _add(self, reader: RegistryReader) -> None:
         """Add a chain."""
@@ -66,6 +66,12 @@ class _Chains:
         if network in self.readers:
             raise InvalidArgumentError(f"two deployments are on {network}: give one a chain")
         self.readers[network] = reader
+
+    @property
+    def providers(self) -> dict[str, str]:
+        """The URL of the node of each plug-in that has one, by its chain."""
+        guarded = {network: each for network, each in self.readers.items() if isinstance(each, GuardedReader)}
+        return {network: each.provider for network, each in guarded.items() if each.provider is not None}
 
     def reader(self, network: str) -> RegistryReader:
         """Return the reader of a chain.
@@ -189,9 +195,9 @@ class Verifier:
             str(deployment.agent_registry.chain): Transport(rpc, request_timeout)
             for rpc, deployment in deployments.items()
         }
-        self._runners = {network: StepRunner(it) for network, it in self._transports.items()}
-        for reader in readers:
-            self._runners[str(reader.chain)] = StepRunner(None)
+        for network, url in self._chains.providers.items():
+            self._transports[network] = Transport(url, request_timeout)
+        self._runners = {network: StepRunner(self._transports.get(network)) for network in self._chains.readers}
 
     def __enter__(self) -> Self:
         """Open a context that closes the connections at its end."""
@@ -316,9 +322,9 @@ class AsyncVerifier:
             str(deployment.agent_registry.chain): AsyncTransport(rpc, request_timeout)
             for rpc, deployment in deployments.items()
         }
-        self._runners = {network: AsyncStepRunner(it) for network, it in self._transports.items()}
-        for reader in readers:
-            self._runners[str(reader.chain)] = AsyncStepRunner(None)
+        for network, url in self._chains.providers.items():
+            self._transports[network] = AsyncTransport(url, request_timeout)
+        self._runners = {network: AsyncStepRunner(self._transports.get(network)) for network in self._chains.readers}
 
     async def __aenter__(self) -> Self:
         """Open a context that closes the connections at its end."""
