@@ -29,11 +29,17 @@ from bilateral.x402.solana import SatiReader, declare_sati_reputation
 from scripts._x402 import facilitator_app_of, serving
 from tests.solana.node import Node
 from tests.solana.node import serving as serving_node
+from tests.solana.paying import buy
 from tests.solana.world import World
 from tests.x402.world import signer_entry
 
 KEY = Ed25519Key(bytes(range(9, 41)))
 PRICE = 1000
+
+
+@pytest.fixture(autouse=True)
+def _isolation():
+    """Leave the EVM chain alone: nothing here uses it, but for tests that ask for it."""
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +112,7 @@ def file_of(mint, *signers, **fields):
     return DataUriStore().put(file.to_bytes()).uri
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def register(world):
     """Registers an agent with a registration file, and returns its mint as text."""
 
@@ -146,15 +152,25 @@ def facilitator(rpc, facilitator_key):
         yield url
 
 
+@pytest.fixture(scope="session")
+def enrich(world, asset):
+    """Makes an account with tokens for payments. It has no lamports: the facilitator pays the fees."""
+
+    def make():
+        made = Keypair()
+        world.give(asset, made.pubkey(), 10**6)
+        return made
+
+    return make
+
+
 @pytest.fixture
-def buyer(world, asset):
+def buyer(enrich):
     """Pays for requests."""
-    made = Keypair()
-    world.give(asset, made.pubkey(), 10**6)
-    return made
+    return enrich()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def sell(facilitator, asset, rpc, world):
     """Opens an application that is paid for on Solana. Its URL repeats the request, and counts its runs."""
 
@@ -184,12 +200,37 @@ def sell(facilitator, asset, rpc, world):
     return serve
 
 
-@pytest.fixture
-def shop(sell, agent, owner, world, asset):
+@pytest.fixture(scope="session")
+def seller():
+    """Owns the agent of the honest server, which no test changes."""
+    return Keypair()
+
+
+@pytest.fixture(scope="session")
+def selling_agent(register, seller, world, asset):
+    world.give(asset, seller.pubkey())
+    return register(seller)
+
+
+@pytest.fixture(scope="session")
+def shop(sell, selling_agent, seller):
     """The honest server: its URL, and the bodies that its application served."""
-    world.give(asset, owner.pubkey())
-    with sell(agent, str(owner.pubkey())) as opened:
+    with sell(selling_agent, str(seller.pubkey())) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def bought(shop, enrich, rpc):
+    """A paid answer of the honest server."""
+    return buy(shop[0], enrich(), rpc)
+
+
+@pytest.fixture
+def own(sell, agent, owner, enrich, world, asset, rpc):
+    """A paid answer of an agent that a test changes after the payment."""
+    world.give(asset, owner.pubkey())
+    with sell(agent, str(owner.pubkey())) as (url, _):
+        return buy(url, enrich(), rpc)
 
 
 def fuzz_count(usual):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import httpx
+from solders.keypair import Keypair
 from x402 import x402ClientSync
 from x402.http import decode_payment_required_header, encode_payment_signature_header
 from x402.mechanisms.svm import KeypairSigner
 from x402.mechanisms.svm.exact import register_exact_svm_client
 
 from bilateral.x402.transports import paid_request
+from tests.solana import instructions as ix
+from tests.solana.world import TOKEN_KEY
 from tests.x402.world import ask_price
 
 BODY = b"snow in Oslo"
@@ -39,3 +44,22 @@ def buy(url, buyer, rpc, change=lambda payload: payload):
     assert response.status_code == 200, (response.text, response.headers)
     header = encode_payment_signature_header(payload)
     return paid_request(header, f"POST {url}", {}, BODY, dict(response.headers), response.content)
+
+
+@contextmanager
+def emptying(node, world, asset, buyer):
+    """Empty the buyer's account after the facilitator's last simulation, which is the second, before it settles."""
+    simulations = []
+
+    def empty(answer):
+        simulations.append(answer)
+        if len(simulations) == 2:
+            target = world.give(asset, Keypair().pubkey())
+            source = ix.associated(buyer.pubkey(), asset, TOKEN_KEY)
+            world.run([ix.transfer(source, target, buyer.pubkey(), 10**6, TOKEN_KEY)], buyer)
+        return answer
+
+    node.instead["simulateTransaction"] = empty
+    yield
+    node.instead.pop("simulateTransaction")
+    assert len(simulations) == 2

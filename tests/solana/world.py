@@ -140,9 +140,10 @@ class World:
     def give(self, asset, owner, amount=0, program=TOKEN_KEY):
         """Make an owner's account for a token, with an amount, and return the account."""
         payer, account = self.payer.pubkey(), ix.associated(owner, asset, program)
+        is_new = self.node.vm.get_account(account) is None
         self.run(
             [
-                ix.create_associated(payer, owner, asset, program),
+                *([ix.create_associated(payer, owner, asset, program)] if is_new else []),
                 *([ix.mint_to(asset, account, payer, amount, program)] if amount else []),
             ]
         )
