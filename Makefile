@@ -18,6 +18,7 @@ EXAMPLES := 2000
 CHAOS := 10000
 DATABASE := sqlite:///$(CURDIR)/.cache/world.sqlite
 PAID := 10000
+FUZZED := 100000
 MUTANTS := 200
 REQUESTS := 100
 QUERIES := 10000
@@ -80,12 +81,13 @@ audit: compile ## Search the contracts for known faults by static analysis.
 	@./assurance/setup.sh
 	@./assurance/audit.sh
 
-prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, and send many paid requests.
+prove: compile ## Prove the statements of tests/proofs/, play long sequences of calls to all registries, send many paid requests, and read made-up bytes as Solana's.
 	@./assurance/setup.sh
 	@./assurance/prove.sh
 	@$(BIN)/python -m tests.system $(EXAMPLES)
 	@$(BIN)/python -m tests.index.chaos $(CHAOS)
 	@$(BIN)/python -m bench.x402.proofs $(PAID)
+	@BILATERAL_FUZZ=$(FUZZED) $(BIN)/ape test tests/solana/test_fuzz.py --numprocesses 0
 
 prove-quickly: compile ## Prove the statements that take seconds each, as CI does.
 	@./assurance/setup.sh

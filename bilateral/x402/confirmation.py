@@ -97,7 +97,7 @@ class _Confirmation:
             except UnknownTransactionError as error:
                 problem = str(error)
             except SolanaPaymentError as error:
-                logger.error("the facilitator reports a settlement that is none: %s", error)  # noqa: TRY400  # expected
+                logger.error("the facilitator reports a settlement that the chain refutes: %s", error)  # noqa: TRY400  # expected
                 return _failure(settled, FAILED, str(error))
             except BilateralError as error:
                 problem = f"{type(error).__name__}: {error}"

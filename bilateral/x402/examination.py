@@ -186,7 +186,7 @@ class Examination:
         except InvalidMessageError as error:
             raise _invalid(error) from None
         except PaymentRefusedError as error:
-            raise _failed(str(error), error.code) from None
+            raise _refused(error) from None
         found, agent = _needed(self._interaction, "there is no statement"), self._registration.agent
         if found.agent_id != agent.agent or found.agent_registry not in {None, agent.registry}:
             raise _failed(f"the statement is of agent {found.agent_id}, not of {agent}", "agent_mismatch")

@@ -54,14 +54,14 @@ def answer(node):
     return change
 
 
-def test_s23_unknown_transaction_is_no_payment(checked, bought, node):
+def test_s23_unknown_transaction_does_not_pay(checked, bought, node):
     node.instead["getTransaction"] = lambda _: None
     outcome, code, problem = checked(bought)
     assert (outcome, code) == (FAILED, "payment_not_found")
     assert bought.settlement["transaction"] in problem
 
 
-def test_s23_transaction_that_failed_is_no_payment_whatever_the_facilitator_says(
+def test_s23_transaction_that_failed_does_not_pay_whatever_the_facilitator_says(
     checked, shop, node, world, asset, buyer, rpc
 ):
     """The buyer empties its account between verification and settlement. The SDK's facilitator reports success."""
@@ -241,7 +241,7 @@ def test_s27_node_that_leaves_something_out_cannot_check(checked, bought, answer
         (["meta", "postTokenBalances"], [{"accountIndex": at, "uiTokenAmount": {"amount": "1e3"}} for at in range(8)]),
     ],
 )
-def test_s27_malformed_answer_cannot_be_checked_or_is_no_payment(verifier, bought, answer, path, value):
+def test_s27_malformed_answer_proves_nothing(verifier, bought, answer, path, value):
     answer(*path, value=value)
     assert not verifier.verify(bought).is_verified
 
@@ -265,7 +265,7 @@ def lookup_table(signing):
     "text",
     [None, 7, "", "?", "AQ", "AQ==\n", "AQ==", "A" * 5000, base64.b64encode(bytes(1233)).decode()],
 )
-def test_s29_payload_that_is_no_transaction_is_named(signing, text):
+def test_s29_malformed_payload_is_named(signing, text):
     assert "a transaction" in signing.mismatch({"transaction": text})
 
 
