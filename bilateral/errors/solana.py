@@ -55,13 +55,18 @@ class AgentRefusedError(SolanaError):
 
 
 class SolanaPaymentError(SolanaError):
-    """The transaction is not the payment that was asked for. See `code`."""
+    """The transaction is not the payment that was asked for. See `code`.
+
+    Attributes:
+        is_final: False if the same look may have another result later.
+    """
 
     reason = "solana_payment"
 
-    def __init__(self, problem: str, code: str = "payment_mismatch") -> None:
+    def __init__(self, problem: str, code: str = "payment_mismatch", *, is_final: bool = True) -> None:
         """Compose the message from the problem."""
         super().__init__(problem, code)
+        self.is_final = is_final
 
 
 class UnknownTransactionError(SolanaPaymentError):
@@ -71,4 +76,4 @@ class UnknownTransactionError(SolanaPaymentError):
 
     def __init__(self, transaction: str) -> None:
         """Compose the message from the transaction."""
-        super().__init__(f"the node has no transaction {transaction[:100]}", "payment_not_found")
+        super().__init__(f"the node has no transaction {transaction[:100]}", "payment_not_found", is_final=False)

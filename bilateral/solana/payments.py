@@ -186,7 +186,8 @@ def find_payment(
     answer = yield from _transaction(transaction, commitment)
     is_waited_for = answer is None and commitment == "finalized"
     if is_waited_for and (yield from _transaction(transaction, "confirmed")) is not None:
-        raise SolanaPaymentError("the payment is confirmed, and not finalized yet", "payment_unconfirmed")
+        problem = "the payment is confirmed, and not finalized yet"
+        raise SolanaPaymentError(problem, "payment_unconfirmed", is_final=False)
     if answer is None:
         raise UnknownTransactionError(transaction)
     return arrived(expected, answers.record(answer), transaction)

@@ -16,7 +16,13 @@ from bilateral.identifiers import AccountId
 from bilateral.node.steps import together
 from bilateral.x402 import verdicts
 from bilateral.x402.errors import PaymentRefusedError
-from bilateral.x402.payments import ExpectedPayment, PaymentProblemError, find_payment, find_settlement
+from bilateral.x402.payments import (
+    ExpectedPayment,
+    PaymentProblemError,
+    Settlement,
+    find_payment,
+    find_settlement,
+)
 from bilateral.x402.types import AgentRegistration
 
 if TYPE_CHECKING:
@@ -26,7 +32,6 @@ if TYPE_CHECKING:
     from bilateral.client.state import ClientState
     from bilateral.identifiers import ChainId, GlobalAgentId
     from bilateral.node.steps import Operation
-    from bilateral.x402.payments import Settlement
     from bilateral.x402.types import ReputationInfo
     from bilateral.x402.verdicts import Payment
 
@@ -130,6 +135,13 @@ class GuardedReader:
         """Find a payment in the chain."""
         find = lambda: self._reader.find_payment(accepted, payload, transaction, confirmations)  # noqa: E731
         return (yield from _guarded_operation(find, verdicts.Payment))
+
+    def find_settlement(self, accepted: dict[str, Any], payload: dict[str, Any]) -> Operation[Settlement]:
+        """Look up whether a payment was taken, if the plug-in can."""
+        find = getattr(self._reader, "find_settlement", None)
+        if find is None:
+            return Settlement(None, problem=f"payments on {self.chain} are not looked up", is_supported=False)
+        return (yield from _guarded_operation(lambda: find(accepted, payload), Settlement))
 
     def block_at(self, moment: datetime) -> Operation[int]:
         """Return the last block that is not later than a moment."""

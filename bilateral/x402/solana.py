@@ -107,7 +107,7 @@ class SatiReader:
             expected = ExpectedPayment.of(accepted, payload)
             found = yield from find_payment(self._node, expected, transaction, confirmations)
         except SolanaPaymentError as error:
-            raise PaymentProblemError(str(error), error.code) from None
+            raise PaymentProblemError(str(error), error.code, is_final=error.is_final) from None
         transfer = expected.signed.transfer
         return Payment(
             payer=transfer.authority,

@@ -95,7 +95,7 @@ def run(rpc):
 
 @pytest.fixture
 def verifier(reader):
-    with Verifier({}, readers=[reader]) as made:
+    with Verifier({}, readers=[reader], receipt_seconds=0) as made:
         yield made
 
 

@@ -61,6 +61,13 @@ def test_s23_unknown_transaction_does_not_pay(checked, bought, node):
     assert bought.settlement["transaction"] in problem
 
 
+def test_s23_transaction_that_the_node_does_not_know_yet_is_waited_for(reader, bought, node):
+    answers = iter([None])
+    node.instead["getTransaction"] = lambda honest: next(answers, honest)
+    with Verifier({}, readers=[reader]) as patient:
+        assert patient.verify(bought).is_verified
+
+
 def test_s23_transaction_that_failed_does_not_pay_whatever_the_facilitator_says(
     checked, shop, node, world, asset, buyer, rpc
 ):
@@ -247,7 +254,7 @@ def test_s27_malformed_answer_proves_nothing(verifier, bought, answer, path, val
 
 
 def test_s28_several_confirmations_are_a_finalized_payment(bought, reader, node):
-    with Verifier({}, readers=[reader], confirmations=2) as patient:
+    with Verifier({}, readers=[reader], confirmations=2, receipt_seconds=0) as patient:
         assert patient.verify(bought).is_verified
         node.final_lag = 1000
         found = patient.verify(bought).check(CheckName.PAYMENT)
