@@ -109,7 +109,7 @@ def told_apart(tables: Mapping[str, pa.Table]) -> list[str]:
     """
     told = []
     for pair in _RELATED:
-        held = [in_small_letters(distinct(tables[name][column]).drop_null()) for name, column in pair]
+        held = [_occurring(tables[name][column]) for name, column in pair]
         (few, rare), (many, other) = sorted(zip(held, pair, strict=True), key=lambda one: len(one[0]))
         shared = pc.sum(pc.is_in(few, many)).as_py() or 0
         if len(few) >= _ENOUGH and shared < _FEW * len(few):
@@ -118,6 +118,11 @@ def told_apart(tables: Mapping[str, pa.Table]) -> list[str]:
                 "check that both tables are of the same chain and time"
             )
     return told
+
+
+def _occurring(column: pa.ChunkedArray) -> pa.Array:
+    """Return the distinct texts that rows have. A dictionary may hold those of other columns, too."""
+    return in_small_letters(pc.cast(pc.unique(column), pa.string()).drop_null())
 
 
 def _present(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, str]]:

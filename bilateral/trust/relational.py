@@ -104,9 +104,7 @@ class Relational(Steps):
         import ibis  # noqa: PLC0415  # heavy, and for this path only
 
         size = len(addresses)
-        self._accounts = ibis.memtable(
-            pa.table({"address": in_small_letters(addresses), "number": np.arange(size)})
-        )
+        self._accounts = ibis.memtable(pa.table({"address": in_small_letters(addresses), "number": np.arange(size)}))
         funder, at, amount = np.full(size, -1, np.int64), np.full(size, np.nan), np.full(size, np.nan)
         moved = self._table("transfers")
         moved = moved.filter(moved.src != moved.dst)

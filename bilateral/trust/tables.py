@@ -201,9 +201,7 @@ def _share_texts(tables: dict[str, pa.Table]) -> None:
     places = [
         (name, column)
         for name, column in ((name, column) for name, columns in ACCOUNTS.items() for column in columns)
-        if name in tables
-        and column in tables[name].column_names
-        and pa.types.is_dictionary(tables[name][column].type)
+        if name in tables and column in tables[name].column_names and pa.types.is_dictionary(tables[name][column].type)
     ]
     texts, codes = coded_together([tables[name][column] for name, column in places])
     for (name, column), own in zip(places, codes, strict=True):

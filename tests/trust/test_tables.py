@@ -71,7 +71,9 @@ def test_a_missing_column_is_named():
 
 def test_a_column_of_another_type_is_named():
     table = pa.table({"src": ["a"], "dst": ["b"], "amount": ["much"], "ts": [1.0]})
-    with pytest.raises(InvalidArgumentError, match=r'transfers\.amount has "much" in row 1: it must be readable as double'):
+    with pytest.raises(
+        InvalidArgumentError, match=r'transfers\.amount has "much" in row 1: it must be readable as double'
+    ):
         Tables.of(transfers=table)
 
 
