@@ -38,10 +38,10 @@ setup: ## Install the pinned toolchain into .venv and node_modules.
 compile: setup ## Compile the contracts.
 	@./toolchain/compile.sh
 
-demo: compile ## Start a local chain, deploy every registry, and play one whole story.
+demo: setup ## Start a local chain, deploy every registry, and play one whole story.
 	@$(BIN)/ape run demo
 
-play: compile ## Run a local chain with an economy that goes on, and show it on web pages. Ctrl-C stops all.
+play: setup ## Run a local chain with an economy that goes on, and show it on web pages. Ctrl-C stops all.
 	@$(BIN)/ape run play
 
 test: compile ## Run the whole test suite.

@@ -15,7 +15,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import ape
 from ape.logging import get_rich_console, logger
 from rich.console import Console
 
@@ -33,6 +32,10 @@ if TYPE_CHECKING:
 
 _FIRST_ANALYSIS_SECONDS: Final = 3.0
 _ANALYSIS_SECONDS: Final = 20.0
+_FORGETFUL: Final = ("--transaction-block-keeper", "1024")
+"""Options of the chain: it drops transactions of older blocks, which the index has long read. It would else take 14 GB
+of memory a day. The history takes 350 blocks."""
+
 _STOP_SECONDS: Final = 10
 _SIGNAL_EXIT: Final = 128
 _SETTINGS: Final = """[[chain]]
@@ -71,7 +74,7 @@ def _play(stack: ExitStack, console: Console, port: int, pause: float, *, pictur
     """Start everything, print the link, and let the economy live."""
     console.print("A chain starts, and sixty days of an economy are played …")
     begin = int(time.time()) - DAYS * 86_400
-    stage = stack.enter_context(Stage.opened(Console(quiet=True), "--timestamp", str(begin)))
+    stage = stack.enter_context(Stage.opened(Console(quiet=True), "--timestamp", str(begin), *_FORGETFUL))
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     economy = _economy(stack, stage)
     economy.begin()
@@ -110,16 +113,14 @@ def _economy(stack: ExitStack, stage: Stage) -> Economy:
         identity=stage.registry("IdentityRegistry").address,
         reputation=stage.registry("BidirectionalReputationRegistry").address,
     )
-    token = stage.account("deployer").deploy(ape.project.MockPaymentToken)
+    token = stage.account("deployer").deploy(stage.contract("MockPaymentToken"))
     facilitator = facilitator_app(stage.url, stage.account("facilitator").private_key, f"eip155:{stage.chain_id}")
     market = paid.Market(stage, deployment, token, stack.enter_context(serving(facilitator)))
-    with market.registries("client") as registries:
-        stage.agents["client"] = registries.register_agent().wait().agent.token_id
     paid.open_shop(market)
     shop = market.shop(stage.account("forecaster"), declare_8004_reputation(market.agent, deployment))
     url = stack.enter_context(serving(shop)) + "/weather"
     verifier = stack.enter_context(Verifier({stage.url: deployment}))
-    return Economy(stage, market, paid.session(market, verifier), url)
+    return Economy(stage, market, verifier, url)
 
 
 @contextmanager

@@ -7,13 +7,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import ape
 from ape_etherscan import Etherscan
 from ape_etherscan.exceptions import EtherscanResponseError, UnsupportedEcosystemError
 from eth_utils.crypto import keccak
 from requests import RequestException
 
-from scripts._build import build
+from scripts._build import build, sources
 from scripts._deployment.errors import DeploymentError
 from scripts._deployment.plan import PlannedContract
 from scripts._explorer import use_explorer
@@ -81,7 +80,7 @@ def rebuild(name: str, record: ContractRecord) -> PlannedContract:
     Raises:
         DeploymentError: If the sources give something else now.
     """
-    if name in ape.project.load_contracts():
+    if name in sources():
         contract = PlannedContract(build(name), bytes.fromhex(record.salt[2:]), record.constructor_arguments)
         if f"0x{keccak(contract.init_code).hex()}" == record.init_code_hash:
             return contract
