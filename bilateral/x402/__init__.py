@@ -14,7 +14,9 @@ from importlib.util import find_spec
 
 from bilateral.errors import MissingExtraError
 
-_MISSING = [name for name in ("brotli", "nacl", "prometheus_client", "rfc8785", "x402") if find_spec(name) is None]
+_MISSING = [
+    name for name in ("brotli", "jsonschema", "nacl", "prometheus_client", "rfc8785", "x402") if find_spec(name) is None
+]
 if _MISSING:
     raise MissingExtraError("x402", _MISSING)
 
