@@ -1,8 +1,8 @@
 """A seller whose price depends on the reputation of the buyer.
 
     pip install 'bilateral[x402]' fastapi uvicorn
-    PROVIDER=https://…/api/buyer SELLER=eip155:…#1 PAY_TO=… FACILITATOR_URL=… PRICE=… \\
-      uvicorn --factory discount_seller:make_app
+    export PROVIDER=https://…/api/buyer SELLER=eip155:…#1 PAY_TO=… FACILITATOR_URL=… PRICE=…
+    uvicorn --factory discount_seller:make_app
 
 A buyer names itself by `?buyerAddress=0x…`, and pays with that account. `PRICE` is the full price, as
 `{"asset": "0x…", "amount": "1000", "extra": {"name": …, "version": …}}` with the token's EIP-712 domain.

@@ -1,8 +1,8 @@
 """A weather agent that is paid by x402 and signs each answer.
 
     pip install 'bilateral[x402]' fastapi uvicorn
-    BILATERAL_RPC_URL=… BILATERAL_X402_KEY=… AGENT_ID=… PAY_TO=… FACILITATOR_URL=… \\
-      uvicorn --factory paid_weather_agent:make_app
+    export BILATERAL_RPC_URL=… BILATERAL_X402_KEY=… AGENT_ID=… PAY_TO=… FACILITATOR_URL=…
+    uvicorn --factory paid_weather_agent:make_app
 
 The agent's registration file lists the public key of `BILATERAL_X402_KEY`. `BILATERAL_DEPLOYMENT` names a deployment
 record, and `PRICE` another price: `$0.02`, or `{"asset": "0x…", "amount": "1000", "extra": {"name": …, "version": …}}`

@@ -1,7 +1,8 @@
 """A client that checks a weather agent, pays it, verifies the signed answer and gives feedback.
 
     pip install 'bilateral[x402]'
-    BILATERAL_RPC_URL=… BILATERAL_PRIVATE_KEY=… python paid_weather_client.py 'https://agent.example/weather?city=Oslo'
+    export BILATERAL_RPC_URL=… BILATERAL_PRIVATE_KEY=…
+    python paid_weather_client.py 'https://agent.example/weather?city=Oslo'
 
 `BILATERAL_DEPLOYMENT` names a deployment record. The client pays in known dollars, and in `TOKEN` if you name one.
 """

@@ -10,8 +10,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-COMMIT = "bilateral/commit.txt"
-"""The file in a distribution that names the commit. A checkout has none: git knows better there."""
+COMMITS = {"sdist": "COMMIT", "wheel": "bilateral/commit.txt"}
+"""The file in each distribution that names the commit. A checkout has none: git knows better there."""
 
 
 class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # hatchling looks for exactly this name
@@ -27,11 +27,13 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]  # hatchlin
         if version == "editable":
             return
         runpy.run_path(str(Path(self.root, "scripts", "explorer_assets.py")))["provide"]()
-        if not Path(self.root, COMMIT).exists() and (commit := self._commit()):
+        unpacked = Path(self.root, COMMITS["sdist"])
+        commit = unpacked.read_text().strip() if unpacked.is_file() else self._commit()
+        if commit:
             self._folder = tempfile.TemporaryDirectory()
             file = Path(self._folder.name, "commit.txt")
             file.write_text(f"{commit}\n")
-            build_data["force_include"][str(file)] = COMMIT
+            build_data["force_include"][str(file)] = COMMITS[self.target_name]
 
     def _commit(self) -> str | None:
         """Return the commit of the checkout, with a mark if files differ from it; None outside of a checkout."""

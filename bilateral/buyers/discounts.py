@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from bilateral.buyer_terms import BuyerTier
-from bilateral.buyers.records import plain
+from bilateral.buyers.decimals import plain
 from bilateral.buyers.score import score_of, tier_of
 
 if TYPE_CHECKING:

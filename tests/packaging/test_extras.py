@@ -57,7 +57,6 @@ print(count)
 """
 
 
-
 def test_every_extra_is_tried():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert {"", *extras} == IMPORTED.keys()
@@ -70,22 +69,19 @@ def test_what_an_extra_is_for_can_be_imported_with_it_alone(installed, tmp_path,
 
 
 def test_without_an_extra_the_command_says_what_to_install(installed, tmp_path):
-    ran = subprocess.run([installed("") / "bilateral"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    command = [installed("") / "bilateral"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr == "error: typer is not installed; install the command line: pip install 'bilateral[cli]'\n"
 
 
 def test_command_line_lists_the_deployed_registries(installed, tmp_path):
     listed = json.loads(run(installed("cli") / "bilateral", "deployment", "list", "--json", cwd=tmp_path))
-    assert 8453 in {entry["chain_id"] for entry in listed}
+    assert 8453 in {entry["chain"] for entry in listed}
 
 
-def test_index_reads_a_chain(installed, tmp_path, chain, identity, owner):
+def test_index_reads_a_chain(installed, tmp_path, chain, identity, owner, record):
     identity.register(sender=owner)
-    record = tmp_path / "record.json"
-    record.write_text(
-        json.dumps({"chainId": chain.chain_id, "contracts": {"IdentityRegistry": {"address": identity.address}}})
-    )
     source = ("--rpc-url", chain.provider.uri, "--deployment", record, "--database", "sqlite:///index.sqlite")
     bilateral = installed("index,cli") / "bilateral"
     run(bilateral, "index", "run", *source, "--until-head", cwd=tmp_path)
@@ -108,12 +104,8 @@ def test_trust_analysis_reads_tables(installed, tmp_path):
     assert (told["agents"], told["opinions"]) == (1, 1)
 
 
-def test_x402_lists_the_keys_of_an_agent(installed, tmp_path, chain, identity, owner):
+def test_x402_lists_the_keys_of_an_agent(installed, tmp_path, chain, identity, owner, record):
     identity.register("data:application/json,{}", sender=owner)
-    record = tmp_path / "record.json"
-    record.write_text(
-        json.dumps({"chainId": chain.chain_id, "contracts": {"IdentityRegistry": {"address": identity.address}}})
-    )
     words = ("x402", "signers", "list", identity.getAgentCount(), "--json")
     node = ("--rpc-url", chain.provider.uri, "--deployment", record)
     assert json.loads(run(installed("x402,cli") / "bilateral", *words, *node, cwd=tmp_path)) == []

@@ -11,8 +11,8 @@ from eth_utils import to_checksum_address
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.trust.accounts import ACCOUNTS, told_apart
+from bilateral.trust.coding import coded
 from bilateral.trust.engine import Engine
-from bilateral.trust.ledger import Ledger
 from bilateral.trust.relational import Relational
 from bilateral.trust.results import Results
 from bilateral.trust.tables import COLUMNS, OPTIONAL, Tables
@@ -86,7 +86,7 @@ def test_accounts_that_are_spelled_alike_everywhere_keep_their_spelling(tables):
     for name, columns in ACCOUNTS.items():
         for column in columns:
             made = spelled(made, name, column, to_checksum_address)
-    addresses = Ledger.of(Tables.of(**made)).addresses.to_pylist()
+    addresses = coded(Tables.of(**made)).addresses.to_pylist()
     assert all(address == to_checksum_address(address) for address in addresses)
 
 
@@ -100,7 +100,7 @@ def test_holders_and_operators_in_another_spelling_are_the_same_accounts(tables)
         held = [[{**one, "account": spell(one["account"])} for one in row] for row in holders]
         approved = [row and [text and spell(text) for text in row] for row in lists]
         agents = tables.agents.append_column("operators", pa.array(approved, kinds["operators"]))
-        return Ledger.of(
+        return coded(
             Tables.of(**of(tables) | {"agents": agents.append_column("holders", pa.array(held, kinds["holders"]))})
         )
 
@@ -115,7 +115,7 @@ def test_an_account_of_solana_keeps_its_letters(scene, tmp_path):
     scene.feedback(SOLANA, 1, 90)
     scene.feedback(SOLANA.replace("S", "s"), 1, 90)
     scene.tables().write(tmp_path)
-    assert {SOLANA, SOLANA.replace("S", "s")} < set(Ledger.of(Tables.read(tmp_path)).addresses.to_pylist())
+    assert {SOLANA, SOLANA.replace("S", "s")} < set(coded(Tables.read(tmp_path)).addresses.to_pylist())
 
 
 @pytest.mark.parametrize("text", ["0x12", "alice.eth", "", "0x" + "g" * 40, f"0x{1:040x} ", f"0x{1:041x}"])
