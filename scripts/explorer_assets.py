@@ -41,7 +41,7 @@ COPIED: Final = {
 
 
 class MissingAssetsError(Exception):
-    """The fonts and scripts are neither here nor to be had."""
+    """The fonts and scripts are missing, and npm cannot fetch them."""
 
 
 def provide() -> None:

@@ -36,19 +36,22 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
 
     with invocation.reading("Loading the agent") as client:
         found = list_signers(client, agent)
-    columns = {
-        "public key": "publicKey",
-        "algorithm": "algorithm",
-        "role": "role",
-        "valid from": "validFrom",
-        "valid until": "validUntil",
-        "comment": "comment",
-    }
+    columns = {"public key": "publicKey", "algorithm": "algorithm", "role": "role", "comment": "comment"}
+    times = {"valid from": "validFrom", "valid until": "validUntil"}
     rows = [it.to_object() for it in found]
     invocation.output.results(
         rows,
-        {title: lambda row, name=name: row.get(name) for title, name in columns.items()},  # type: ignore[misc]
+        {title: lambda row, name=name: row.get(name) for title, name in columns.items()}  # type: ignore[misc]
+        | {title: lambda row, name=name: _date(row.get(name)) for title, name in times.items()},  # type: ignore[misc]
     )
+
+
+def _date(unix: object) -> object:
+    """Return a time of a registration file as a date; anything else as it is, since strangers write these files."""
+    try:
+        return moment(unix) if isinstance(unix, int) else unix
+    except InvalidArgumentError:
+        return unix
 
 
 @command(

@@ -92,7 +92,7 @@ class Relational(Steps):
         """Return the tables, for the steps that arrays do.
 
         Raises:
-            InvalidArgumentError: A table is not as `Tables.of` takes it, or an account is no address.
+            InvalidArgumentError: A table is not as `Tables.of` takes it, or an account is not an address.
         """
         tables = {name: self._out(self.connection.table(name)) for name in self._names}
         for name, table in tables.items():

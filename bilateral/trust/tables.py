@@ -131,7 +131,7 @@ class Tables:
             folder: The folder. A missing file is an empty table, except for the agents.
 
         Raises:
-            InvalidArgumentError: The folder has no agents, a file is not such a table, or an account is no address.
+            InvalidArgumentError: The folder has no agents, a file is not such a table, or an account is not an address.
         """
         if not (folder / "agents.parquet").is_file():
             raise InvalidArgumentError(f"no agents.parquet in {quoted(str(folder))}: name a folder of tables")

@@ -240,7 +240,7 @@ class Economy:
         """Send a transaction, and wait until it is mined. A sender that cannot pay for gas much longer gets more."""
         if int(self._stage.ask("eth_getBalance", sender, "latest"), 16) < value + _GAS_MONEY:
             self._stage.ask("anvil_setBalance", sender, hex(value + 100 * _GAS_MONEY))
-        # The node's own estimate is short at times: the next block may be later than the one that it estimates in.
+        # The node's own estimate is too low at times, because the transaction runs in a later block.
         call: dict[str, Any] = {"from": sender, "to": target, "data": f"0x{data.hex()}", "value": hex(value)}
         call["gas"] = hex(_GAS)
         # The usual method answers before the block is there, and the next transaction may need what this one moves.

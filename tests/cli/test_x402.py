@@ -47,6 +47,15 @@ def test_keys_are_listed(listed, bilateral):
     assert OLD.public_key[:20] in shown.out.replace("\n", "")
 
 
+def test_times_of_keys_are_shown_as_dates(publish, bilateral):
+    publish(signer_entry(OLD, valid_from=1_790_000_000, valid_until=1_800_000_000), signer_entry(NEW))
+    rows = bilateral(*SIGNERS, "list", 1).out
+    assert "2026-09-21T14:13:20Z" in rows
+    assert "2027-01-15T08:00:00Z" in rows
+    assert "1970-01-01T00:00:00Z" in rows
+    assert "1790000000" not in rows
+
+
 def test_key_of_the_environment_is_added(listed, done, owner, identity):
     before = identity.tokenURI(1)
     ran = done(*SIGNERS, "add", 1, "--algorithm", "ed25519", "--comment", "hot", key=owner, **SECRET)

@@ -27,7 +27,7 @@ def run(*command, cwd=None, environment=None):
 
 
 def clone(folder):
-    """Clone the checkout's last commit, as a user does: nothing that git ignores is in it."""
+    """Clone the checkout's last commit, as a user does, without the files that git ignores."""
     run("git", "clone", "--quiet", "--no-hardlinks", ROOT, folder)
     return folder
 

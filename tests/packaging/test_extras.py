@@ -63,7 +63,7 @@ def test_every_extra_is_tried():
 
 
 @pytest.mark.parametrize("extra", IMPORTED)
-def test_what_an_extra_is_for_can_be_imported_with_it_alone(installed, tmp_path, extra):
+def test_modules_of_an_extra_can_be_imported_with_it_alone(installed, tmp_path, extra):
     request = json.dumps([IMPORTED[extra], [*ELSEWHERE.get(extra, []), *FRAMEWORKS]])
     assert int(run(installed(extra) / "python", "-I", "-c", IMPORT_ALL, request, cwd=tmp_path)) > 5
 

@@ -119,7 +119,7 @@ def test_an_account_of_solana_keeps_its_letters(scene, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["0x12", "alice.eth", "", "0x" + "g" * 40, f"0x{1:040x} ", f"0x{1:041x}"])
-def test_a_text_that_is_no_address_is_refused_with_its_row(tables, tmp_path, text):
+def test_an_invalid_address_is_refused_with_its_row(tables, tmp_path, text):
     made = changed(tables, "payments", "payer", 0, text) if tables.payments.num_rows else None
     made = made or changed(tables, "transfers", "src", 4, text)
     wanted = rf'^transfers\.src has "{text}" in row 5: write an address, as 0x and 40 hexadecimal digits, or null$'
@@ -149,7 +149,7 @@ def test_a_wrong_value_is_named_with_its_row(tables, name, column, value, messag
         stored(made).tables()
 
 
-def test_a_text_that_is_no_number_is_named_with_its_row(tables):
+def test_an_invalid_number_is_named_with_its_row(tables):
     values = [str(value) for value in tables.feedback["value"].to_pylist()]
     values[800] = "ninety"
     feedback = tables.feedback.set_column(3, "value", pa.array(values))

@@ -18,6 +18,7 @@ from x402.http import decode_payment_required_header
 
 import examples
 from bilateral.client import Client
+from bilateral.identifiers import FeedbackId
 from tests.helpers import free_port
 from tests.packaging.fixtures import run
 from tests.x402.world import PRICE, SIGNING_KEY
@@ -107,7 +108,7 @@ def test_paid_weather_agent_and_its_client_trade(
         answer, line = run(*words, cwd=folder, environment=environment(programs, **of_both, **of_client)).splitlines()
     assert answer == '{"city":"Oslo","weather":"snow"}'
     with Client(rpc, deployment=deployment) as client:
-        entry = client.get_feedback(line.removeprefix("feedback "))
+        entry = client.get_feedback(FeedbackId.parse(line.removeprefix("feedback ")))
     assert (entry.value, entry.id.client) == (95, buyer.address)
 
 
