@@ -86,7 +86,7 @@ def require_addresses(name: str, table: pa.Table) -> None:
         table: The table.
 
     Raises:
-        InvalidArgumentError: A text is no address.
+        InvalidArgumentError: A text is not an address.
     """
     for column in ACCOUNTS.get(name, ()):
         if column in table.column_names and _is_text(table[column].type):
