@@ -41,8 +41,8 @@ def list_command(invocation: Invocation, agent: Agent) -> None:
     rows = [it.to_object() for it in found]
     invocation.output.results(
         rows,
-        {title: lambda row, name=name: row.get(name) for title, name in columns.items()}  # type: ignore[misc]
-        | {title: lambda row, name=name: _date(row.get(name)) for title, name in times.items()},  # type: ignore[misc]
+        {title: lambda row, name=name: row.get(name) for title, name in columns.items()}
+        | {title: lambda row, name=name: _date(row.get(name)) for title, name in times.items()},
     )
 
 

@@ -181,4 +181,4 @@ def _spelled_lists(lists: pa.ListArray) -> pa.ListArray:
 
 def _is_text(kind: pa.DataType) -> bool:
     """Return True for texts and dictionaries of texts."""
-    return pa.types.is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
+    return bool(pa.types.is_string(kind.value_type if pa.types.is_dictionary(kind) else kind))

@@ -45,7 +45,7 @@ def compile_standard_json(text: str) -> str:
     Args:
         text: The compiler's standard JSON input.
     """
-    command = [ROOT / "toolchain" / "solc.js", "--standard-json"]
+    command = [str(ROOT / "toolchain" / "solc.js"), "--standard-json"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout  # noqa: S603
 
 
@@ -65,7 +65,7 @@ def output_of_a_build(submission: dict[str, Any], source: str, name: str) -> dic
 @cache
 def compiler_version() -> str:
     """Return the long version of the pinned compiler, as `v0.8.37+commit.f401782d`."""
-    command = [ROOT / "toolchain" / "solc.js", "--version"]
+    command = [str(ROOT / "toolchain" / "solc.js"), "--version"]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
     return "v" + output.split("Version: ")[1].split(".Emscripten")[0].strip()
 
@@ -179,12 +179,12 @@ def find_mistake(web3: Web3, address: str, form: dict[str, str]) -> str | None:
     submission["settings"]["outputSelection"] = {source: {name: ["abi", *code]}}
     output = output_of_a_build(submission, source, name) or json.loads(compile_standard_json(json.dumps(submission)))
     if errors := [error["message"] for error in output.get("errors", ()) if error["severity"] == "error"]:
-        return errors[0]
+        return str(errors[0])
     if name not in output.get("contracts", {}).get(source, {}):
         return f"No contract {form['contractname']}"
     compiled = output["contracts"][source][name]["evm"]
 
-    deployed = bytearray(web3.eth.get_code(address))
+    deployed = bytearray(web3.eth.get_code(to_checksum_address(address)))
     for places in compiled["deployedBytecode"]["immutableReferences"].values():
         for place in places:
             deployed[place["start"] : place["start"] + place["length"]] = bytes(place["length"])
@@ -203,7 +203,8 @@ def was_created_by(web3: Web3, address: str, creation: bytes) -> bool:
         creation: The creation code with its arguments.
     """
     for number in range(web3.eth.block_number + 1):
-        for transaction in web3.eth.get_block(number, full_transactions=True)["transactions"]:
+        transactions: Any = web3.eth.get_block(number, full_transactions=True)["transactions"]
+        for transaction in transactions:
             data = bytes(transaction["input"])
             seed = b"\xff" + bytes.fromhex(DEPLOYER[2:]) + data[:32] + keccak(creation)
             if data[32:] == creation and to_checksum_address(keccak(seed)[12:]) == address:

@@ -14,7 +14,7 @@ def test_every_target_is_listed_once_in_a_group_and_those_of_maintainers_last():
     for paragraph in listed.strip().split("\n\n"):
         title, *lines = paragraph.splitlines()
         groups[title] = [re.match(r"  ([a-z-]+) +\S", line)[1] for line in lines]
-    assert list(groups)[0] == "Try it"
+    assert next(iter(groups)) == "Try it"
     assert list(groups)[-1] == "For maintainers"
     assert {"demo", "play"} <= set(groups["Try it"])
     assert {"dist", "lock"} <= set(groups["For maintainers"])
