@@ -1,4 +1,4 @@
-"""`bilateral x402 signers …`: the keys that sign an agent's paid answers."""
+"""`bilateral x402 …`: the keys that sign an agent's paid answers, and a check of a server that takes payments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bilateral.cli.errors import KeyUnavailableError
+from bilateral.cli.errors import ExitCode, KeyUnavailableError
 from bilateral.cli.invocation import Invocation
 from bilateral.cli.keys import find_passphrase
 from bilateral.cli.options import Agent, command, make_group, moment
 from bilateral.errors import InvalidArgumentError
-from bilateral.text import quoted
+from bilateral.text import printable, quoted
 
 if TYPE_CHECKING:
     from bilateral.documents import Signer
@@ -27,6 +27,43 @@ SIGNING_VARIABLE: Final = "BILATERAL_X402_KEY"
 
 _MIN_DIGITS: Final = 8
 _HOUR: Final = timedelta(hours=1)
+
+
+@command(
+    app,
+    "check",
+    "bilateral x402 check https://agent.example/weather",
+    "bilateral x402 check https://agent.example/forecast --method POST --body-file question.json",
+)
+def check(
+    invocation: Invocation,
+    url: Annotated[str, typer.Argument(metavar="URL", help="The URL of a paid route.", show_default=False)],
+    method: Annotated[str, typer.Option("--method", metavar="NAME", help="The method of the request.")] = "GET",
+    body_file: Annotated[
+        Path | None, typer.Option("--body-file", metavar="FILE", help="A file with the body of the request.")
+    ] = None,
+) -> None:
+    """Ask a server for its price, and check its agent, wallet and keys. Nothing is paid. Exit code 13: problems."""
+    from bilateral.x402.preflight import check_url  # noqa: PLC0415  # slow, and an extra
+    from bilateral.x402.verifier import Verifier  # noqa: PLC0415
+
+    content = b"" if body_file is None else invocation.read_file(body_file)
+    with invocation.reading("Asking the server and the node") as client:
+        deployment, node = client.get_deployment(), str(invocation.settings.rpc_url)
+        with Verifier({node: deployment}, loader=invocation.loader()) as verifier:
+            findings = check_url(verifier, url, method, content=content)
+    invocation.output.results(
+        findings,
+        {
+            "profile": lambda finding: finding.profile,
+            "network": lambda finding: printable(finding.network),
+            "check": lambda finding: finding.check,
+            "result": lambda finding: finding.code or "passed",
+            "problem": lambda finding: finding.problem,
+        },
+    )
+    if any(finding.code for finding in findings):
+        raise typer.Exit(ExitCode.DECLINE)
 
 
 @command(signers, "list", "bilateral x402 signers list 42")

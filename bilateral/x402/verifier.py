@@ -17,7 +17,7 @@ from bilateral.identifiers import ChainId
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
 from bilateral.text import quoted
-from bilateral.x402.checking import FileCache, PaidRequest, Terms, check_before_payment
+from bilateral.x402.checking import FileCache, PaidRequest, Terms, check_before_payment, listed_keys
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.examination import Examination, joined
 from bilateral.x402.payments import Settlement
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from bilateral.contracts import Deployment
+    from bilateral.documents import Signer
     from bilateral.node.steps import Operation
     from bilateral.x402.readers import RegistryReader
     from bilateral.x402.types import AgentRegistration, ClientAgent, ReputationInfo
@@ -259,6 +260,20 @@ class Verifier:
         for each in moments:
             self._runners[identity].run(each.check_agent())
         return joined(moments)
+
+    def listed_keys(self, info: ReputationInfo, network: str) -> list[Signer]:
+        """Return the keys of a server's agent that are valid now.
+
+        Raises:
+            PaymentRefusedError: The agent or its file cannot be checked, or the file lists no valid key.
+        """
+        identity = self._chains.identity_network(info, network)
+        try:
+            reader = self._chains.reader(identity)
+            operation = listed_keys(reader, self._chains.files, reader.known_registration(info))
+            return self._runners[identity].run(operation)
+        except BilateralError as error:
+            raise _refused(error) from error
 
     def find_settlement(self, payment: Mapping[str, Any], *, seconds: float | None = None) -> Settlement:
         """Look up whether a payment was taken. Failure is returned, not raised.
