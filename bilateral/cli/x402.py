@@ -122,7 +122,8 @@ def add(  # noqa: PLR0913, PLR0917  # as many as the user has options
     algorithm: Annotated[str, typer.Option("--algorithm", metavar="NAME", help="secp256k1 or ed25519.")] = "secp256k1",
     role: Annotated[str, typer.Option("--role", metavar="ROLE", help="owner or delegate.")] = "delegate",
     valid_from: Annotated[
-        int | None, typer.Option("--valid-from", metavar="SECONDS", help="The start in Unix time; now if left out.")
+        int | None,
+        typer.Option("--valid-from", metavar="SECONDS", help="The start in Unix time; a minute ago if left out."),
     ] = None,
     valid_until: Annotated[
         int | None, typer.Option("--valid-until", metavar="SECONDS", help="The end in Unix time; never if left out.")
