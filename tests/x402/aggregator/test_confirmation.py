@@ -123,7 +123,7 @@ def test_refusal_carries_no_escapes(give):
     "changes", [{"status": ESCAPE}, {"proof": ESCAPE}, {"txRef": ESCAPE}, {"id": ESCAPE}, {"status": []}], ids=str
 )
 @pytest.mark.parametrize("give", ["blocking"], indirect=True)
-def test_answer_with_unknown_words_is_none_of_an_aggregator(give, changes):
+def test_answer_with_unknown_words_is_refused(give, changes):
     with answering(201, **claim(**changes)) as url, pytest.raises(AggregatorFailedError) as failure:
         give(url)
     assert str(failure.value).isprintable()
