@@ -19,7 +19,7 @@ WORDS = "words"
 LEVELS = (
     {WORDS},
     {"events", "documents", "node", "trust"},
-    {"client", "index"},
+    {"client", "index", "solana"},
     {"query"},
     {"checks", "buyers"},
     {"x402"},

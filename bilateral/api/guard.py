@@ -14,7 +14,7 @@ from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 
 from bilateral.api.aggregator import FEEDBACK_PATH, MAX_FEEDBACK
-from bilateral.api.problems import ProblemError
+from bilateral.api.problems import ProblemError, answer_to
 from bilateral.encoding import MAX_DEPTH, is_shallow
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Guard:
                 body = _Body(self._held, address, limit)
                 await body.read(receive)
         except ProblemError as problem:
-            await problem.response()(scope, receive, send)
+            await answer_to(scope["path"], problem)(scope, receive, send)
         else:
             await self._app(scope, receive if body is None else body.replay(receive), send)
         finally:

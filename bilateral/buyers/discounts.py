@@ -7,12 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from bilateral.buyer_terms import BuyerTier
-from bilateral.buyers.records import plain
+from bilateral.buyers.decimals import plain
 from bilateral.buyers.score import score_of, tier_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,27 @@ DEFAULT_DISPUTE_RATE: Final = 10
 
 _UNIT: Final = Decimal(1).scaleb(-6)
 _PERCENT: Final = 100
-_Percent = Annotated[Decimal, Field(ge=0, le=_PERCENT, decimal_places=2)]
+
+
+def _require_number(value: Any) -> Any:
+    """Refuse text in the place of a number: Python would read `1_0` and digits of any script."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        raise ValueError("write a JSON number, and no text")  # noqa: TRY004  # pydantic reports it
+    return value
+
+
+JsonNumber: Final = BeforeValidator(_require_number)
+"""The check of a number in a body. Text is refused."""
+
+Percent = Annotated[
+    Decimal,
+    JsonNumber,
+    Field(ge=0, le=_PERCENT, decimal_places=2),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": _PERCENT}),
+]
+WebUrl = Annotated[str, Field(max_length=2_000, pattern=r"^https?://[\x21-\x7e]+$")]
+"""A URL of http or https. Spaces, line breaks and other control characters are refused, and so is all but ASCII."""
+
 
 CONDITIONS: Final[Mapping[BuyerTier, str]] = {
     BuyerTier.VERIFIED: "3+ payments, $10+ volume",
@@ -40,9 +60,9 @@ class TierDiscounts(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    verified: _Percent | None = None
-    trusted: _Percent | None = None
-    premium: _Percent | None = None
+    verified: Percent | None = None
+    trusted: Percent | None = None
+    premium: Percent | None = None
 
 
 class BuyerIncentives(BaseModel):
@@ -54,10 +74,10 @@ class BuyerIncentives(BaseModel):
     discounts: TierDiscounts = TierDiscounts()
     minimumBuyerScore: Annotated[int, Field(ge=0, le=_PERCENT, strict=True)] = 0
     excludeHighDisputeRate: Annotated[bool, Field(strict=True)] = False
-    maxDisputeRate: _Percent | None = None
+    maxDisputeRate: Percent | None = None
     minimumFairnessScore: Annotated[int, Field(ge=0, le=_PERCENT, strict=True)] | None = None
     minimumSellers: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] | None = None
-    policyUrl: Annotated[str, Field(max_length=2_000, pattern=r"^https?://")] | None = None
+    policyUrl: WebUrl | None = None
 
 
 class Verdict(StrEnum):

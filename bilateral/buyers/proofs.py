@@ -60,16 +60,18 @@ class ProvenPayment:
     Attributes:
         chain_id: Its chain.
         transaction: The hash of its transaction.
-        log_index: The index of its log.
+        position: Its position among the payments of its transaction.
         payer: The account that paid.
         payee: The account that was paid.
+        owner: The owner that the paid agent had then.
     """
 
     chain_id: int
     transaction: bytes
-    log_index: int
+    position: int
     payer: str
     payee: str
+    owner: str
 
 
 def find_payment(
@@ -106,22 +108,23 @@ def find_payment(
     wallets = Wallets(connection, claim.chain_id, [claim.payee])
     wanted = seller.identity_registry, seller.agent_id
     fitting = [
-        row
+        (row, owner)
         for row in found
-        if wanted in [it[:2] for it in wallets.agents_at(row.payee, (row.block_number, row.log_index))]
+        for *agent, owner in wallets.agents_at(row.payee, (row.block_number, row.log_index))
+        if tuple(agent) == wanted
     ]
     if not fitting:
         detail = f"{claim.payee} was not the wallet of {seller.id} when it was paid"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "other_seller", detail)
     if len(fitting) > 1:
-        indices = [row.log_index for row in fitting]
+        indices = [row.log_index for row, _ in fitting]
         detail = "the transaction has several payments that fit: name one in proofOfPayment.logIndex"
         raise BuyerRefusalError(HTTPStatus.CONFLICT, "ambiguous_payment", detail, logIndices=indices)
-    (row,) = fitting
+    ((row, owner),) = fitting
     if row.kinship is not None:
         detail = f"the payer is the {row.kinship} of the agent: payments to oneself do not count"
         raise BuyerRefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, "own_payment", detail)
-    return ProvenPayment(claim.chain_id, claim.transaction, row.log_index, row.payer, row.payee)
+    return ProvenPayment(claim.chain_id, claim.transaction, row.position, row.payer, row.payee, owner)
 
 
 @dataclass(frozen=True)
@@ -306,6 +309,29 @@ def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
     Raises:
         BuyerRefusalError: The index has no such agent.
     """
+    return {it for it in _owner_and_wallet(connection, seller) if it is not None}
+
+
+def paid_accounts(connection: Connection, seller: AgentKey, paid: ProvenPayment) -> set[str]:
+    """Return the accounts that speak for the seller of a payment: those who were paid, and nobody who came later.
+
+    Args:
+        connection: The database.
+        seller: The agent.
+        paid: The payment.
+
+    Returns:
+        The wallet that was paid and the owner of that time; the present wallet too, if the owner is the same.
+
+    Raises:
+        BuyerRefusalError: The index has no such agent.
+    """
+    owner, wallet = _owner_and_wallet(connection, seller)
+    present = {wallet} if owner == paid.owner and wallet is not None else set()
+    return {paid.payee, paid.owner} | present
+
+
+def _owner_and_wallet(connection: Connection, seller: AgentKey) -> tuple[str | None, str | None]:
     table = schema.agent.c
     row = connection.execute(
         select(table.owner, table.wallet).where(
@@ -316,4 +342,4 @@ def accounts_of(connection: Connection, seller: AgentKey) -> set[str]:
     ).one_or_none()
     if row is None:
         raise BuyerRefusalError(HTTPStatus.NOT_FOUND, "agent_not_found", f"the index has no agent {seller.id}")
-    return {it for it in row if it is not None}
+    return row.owner, row.wallet

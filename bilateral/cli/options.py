@@ -36,7 +36,7 @@ FeedbackText = Annotated[
     str,
     typer.Argument(
         metavar="FEEDBACK",
-        help="A feedback: agent:client:index, the index from 0, as lists show it.",
+        help="A feedback: agent:client:index, the index from 0. The client is an address or an alias of your accounts.",
         show_default=False,
     ),
 ]

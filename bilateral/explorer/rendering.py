@@ -95,7 +95,7 @@ def _environment() -> Environment:
         "short": text.short,
         "strip": charts.strip,
         "transaction_link": networks.transaction_link,
-        "asset": lambda name: asset(name).path,
+        "asset": lambda name: (found := asset(name)) and found.path,
         "version": version("bilateral"),
         "visible": text.visible,
         "web_link": text.web_link,

@@ -26,6 +26,15 @@ def test_a_url_may_be_as_long_as_the_limit_and_no_longer(api_with):
         assert problem(client.get(path + "x")) == (414, "url_too_long")
 
 
+def test_refusal_before_the_router_has_the_member_that_published_clients_read(api_with):
+    with api_with(max_url=100, rate="1/hour") as client:
+        assert client.get("/api/buyer/0x12").status_code == 400
+        for path, code in (("/api/buyer/0x12?" + "x" * 100, "url_too_long"), ("/api/buyer/0x12", "rate_limited")):
+            refused = client.get(path).json()
+            assert (refused["code"], refused["error"]) == (code, refused["detail"])
+        assert "error" not in client.get("/v1/chains").json()
+
+
 def test_headers_may_be_as_large_as_the_limit_and_no_larger(api_with):
     with api_with(max_headers=1_000) as client:
         used = sum(len(name) + len(value) for name, value in client.build_request("GET", "/healthz").headers.raw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
+import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from bilateral import cli
 from bilateral.client import Client
+from scripts._build import ROOT
 from tests.cli.conftest import GROUP_COMMANDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -59,9 +61,11 @@ def test_the_help_shows_no_type_beside_flags_and_texts(bilateral, arguments):
     assert ("<bool>" in ran.out, "<str>" in ran.out) == (False, False)
 
 
-def test_the_version_is_the_packages(bilateral):
+def test_the_version_names_the_commit_of_the_checkout(bilateral):
     ran = bilateral("--version")
-    assert (ran.code, ran.out, ran.err) == (0, f"bilateral {version('bilateral')}\n", "")
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout[:12]  # noqa: PLW1510, S607
+    assert (ran.code, ran.err) == (0, "")
+    assert re.fullmatch(rf"bilateral {version('bilateral')} \(commit {commit}(-dirty)?\)\n", ran.out)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

@@ -144,6 +144,7 @@ class SponsoredTerms:
         tokens: The smallest payment that counts, by token.
         confirmations: The blocks that must hold or follow a payment.
         requires_bound_proof: True if messages need `bodies`.
+        requires_checked_file: True if the feedback file must be published before the message.
         budget: The budget of a day, in wei.
         spent_today: The wei that count for today (UTC).
     """
@@ -155,6 +156,7 @@ class SponsoredTerms:
     tokens: dict[str, str]
     confirmations: int
     requires_bound_proof: bool
+    requires_checked_file: bool
     budget: str
     spent_today: str
 
@@ -269,6 +271,7 @@ def read_terms(request: Request) -> Response:
             tokens={token: str(minimum) for token, minimum in chain.tokens.items()},
             confirmations=chain.confirmations,
             requires_bound_proof=chain.requires_bound_proof,
+            requires_checked_file=chain.requires_checked_file,
             budget=str(chain.budget),
             spent_today=str(aggregator.spent_today(chain)),
         )
