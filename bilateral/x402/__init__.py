@@ -21,7 +21,6 @@ if _MISSING:
     raise MissingExtraError("x402", _MISSING)
 
 from bilateral.x402.answer_limits import AnswerLimits  # noqa: E402  # after the check
-from bilateral.x402.checking import PaidRequest  # noqa: E402
 from bilateral.x402.client import (  # noqa: E402
     Reputation8004ClientExtension,
     ReputationDraftClientExtension,
@@ -78,6 +77,7 @@ from bilateral.x402.keys import (  # noqa: E402
     key_from_keystore,
     key_from_secret,
 )
+from bilateral.x402.paid_requests import PaidRequest  # noqa: E402
 from bilateral.x402.preflight import Finding, Preflight, check_url  # noqa: E402
 from bilateral.x402.profiles import (  # noqa: E402
     PROFILE_8004,

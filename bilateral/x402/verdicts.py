@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bilateral.documents import Signer
-    from bilateral.x402.checking import PaidRequest
+    from bilateral.x402.paid_requests import PaidRequest
     from bilateral.x402.types import AgentRegistration, InteractionData
 
 NOT_REGISTERED_ON_PAYMENT_NETWORK = "Agent not registered on chosen payment network"

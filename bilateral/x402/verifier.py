@@ -17,9 +17,10 @@ from bilateral.identifiers import ChainId
 from bilateral.node.running import AsyncStepRunner, StepRunner
 from bilateral.node.transport import AsyncProvider, AsyncTransport, Provider, Transport
 from bilateral.text import quoted
-from bilateral.x402.checking import FileCache, PaidRequest, Terms, check_before_payment, listed_keys
+from bilateral.x402.checking import FileCache, Terms, check_before_payment, listed_keys
 from bilateral.x402.errors import InvalidMessageError, PaymentRefusedError
 from bilateral.x402.examination import Examination, joined
+from bilateral.x402.paid_requests import PaidRequest
 from bilateral.x402.payments import Settlement
 from bilateral.x402.profiles import PROFILE_8004, Profile
 from bilateral.x402.readers import EvmReader, GuardedReader
