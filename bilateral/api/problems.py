@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MEDIA_TYPE: Final = "application/problem+json"
 TYPE_PREFIX: Final = "urn:bilateral:problem:"
 
+FAILED: Final = "the service failed: try again later"
+"""The sentence about a fault of the service. Its details are for the operator alone."""
+
 _RETRY_SECONDS: Final = 1
 _MOST_ERRORS: Final = 20
 """The errors of one request that its answer lists. A body of 1 MiB can have some ten thousand."""
@@ -135,7 +138,7 @@ def problem_of(error: BilateralError) -> ProblemError:
     status = next((_STATUS[base] for base in type(error).__mro__ if base in _STATUS), None)
     if status is None:
         _LOGGER.error("the service failed", exc_info=error)
-        return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", "the service failed: try again later")
+        return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", FAILED)
     if status is not HTTPStatus.SERVICE_UNAVAILABLE:
         return ProblemError(status, error.reason, str(error))
     detail = str(error)
