@@ -17,7 +17,7 @@ from bilateral.api.cross_origin import CrossOriginReads
 from bilateral.api.document import describe
 from bilateral.api.guard import Guard
 from bilateral.api.metrics import Observer
-from bilateral.api.parameters import refuse_unknown_parameters
+from bilateral.api.parameters import refuse_wrong_parameters
 from bilateral.api.problems import ProblemError, add_handlers
 from bilateral.api.service import Service
 from bilateral.api.shortcuts import Shortcuts
@@ -78,7 +78,7 @@ def create_app(settings: ApiSettings) -> FastAPI:
         openapi_url="/openapi.json",
         docs_url=None,  # they load scripts of others
         redoc_url=None,
-        dependencies=[Depends(refuse_unknown_parameters)],
+        dependencies=[Depends(refuse_wrong_parameters)],
         redirect_slashes=False,  # a redirect would lead to the host that the request names
     )
     app.state.service = service
