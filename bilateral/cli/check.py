@@ -235,6 +235,7 @@ def _show(invocation: Invocation, found: Check) -> None:
         "agent": found.agent,
         "account": found.account,
         "name, as it calls itself": found.untrusted.get("name"),
+        "domains, as it names them": found.untrusted.get("domains"),
         "block": found.block,
         "reasons": {f"{it.severity.value}: {it.code.value}": it.sentence for it in found.reasons},
         "rating": found.figures.get("rating"),

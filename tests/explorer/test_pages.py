@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from bilateral.explorer import rendering
 from tests.api.world import ALICE, DAVE, ERIN, FRANK
 from tests.explorer.html import Page
 
@@ -189,6 +190,35 @@ def test_a_problem_is_a_page_for_people_and_json_for_programs(api, path, status)
     assert str(status) in Page(shown.text).text
     told = api.get(path, headers={"Accept": "application/json"})
     assert (told.status_code, told.headers["Content-Type"]) == (status, "application/problem+json")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/nothing", 404),
+        ("/31337", 404),
+        ("/31337/1/", 404),
+        ("/31337/1/nothing/at/all", 404),
+        ("//evil.example/", 404),
+        ("/31337/" + "9" * 200, 404),
+        ("/31337/network?page=abc", 400),
+    ],
+)
+def test_mistyped_path_is_a_page_for_browsers_and_json_for_programs(api, path, status):
+    url = str(api.base_url).rstrip("/") + path
+    shown = api.get(url, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (shown.status_code, shown.headers["Content-Type"]) == (status, "text/html; charset=utf-8")
+    assert shown.headers["Content-Security-Policy"] == rendering.POLICY
+    assert "31337: block" in Page(shown.text).text
+    for accepted in ("*/*", "application/json"):
+        told = api.get(url, headers={"Accept": accepted})
+        assert (told.status_code, told.headers["Content-Type"]) == (status, "application/problem+json")
+
+
+@pytest.mark.parametrize("path", ["/v1/nothing", "/api/nothing", "/v1", "/index.html.json", "/31337/999.json"])
+def test_paths_of_programs_answer_with_json_whoever_asks(api, path):
+    told = api.get(path, headers={"Accept": "text/html"})
+    assert (told.status_code, told.headers["Content-Type"]) == (404, "application/problem+json")
 
 
 @pytest.mark.parametrize(
