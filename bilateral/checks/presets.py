@@ -19,7 +19,7 @@ class PolicyName(StrEnum):
     """Evidence that does not come from the agent itself: a proven domain, and several raters who paid."""
 
     OWN_LIST = "own-list"
-    """Acceptance only of what the asker's own list of reviewers vouches for."""
+    """Acceptance only of agents that the asker's own reviewers vouch for."""
 
 
 _STRICT: Final = (

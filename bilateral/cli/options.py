@@ -291,10 +291,10 @@ def moment(unix: int | None) -> datetime | None:
 
 
 def _require_agent(text: str) -> None:
-    """Refuse an argument AGENT that is no agent id, before a node is asked for anything.
+    """Refuse an invalid AGENT before a node is asked for anything.
 
     Raises:
-        MalformedIdentifierError: It is none.
+        MalformedIdentifierError: The text has none of the forms of an agent id.
     """
     from bilateral.identifiers import AgentId, GlobalAgentId  # noqa: PLC0415  # slow to import
 

@@ -137,7 +137,7 @@ def test_all_that_search_needs_is_read(spelling):
     "endpoint",
     ["javascript:alert(1)", " JavaScript:alert(1)", "java\tscript:alert(1)", "data:text/html,x", "file:///etc/passwd"],
 )
-def test_service_at_a_script_is_no_service(endpoint):
+def test_service_with_the_address_of_a_script_is_left_out(endpoint):
     services = [{"name": "A2A", "endpoint": endpoint, "a2aSkills": ["weather"]}, {"name": "MCP", "endpoint": "a:1/x"}]
     rows = read(registration(services=services))
     assert [row["name"] for row in rows["registration_service"]] == ["MCP"]
