@@ -59,7 +59,8 @@ def judged(check: Check) -> Judged:
     Args:
         check: The check.
     """
-    shown = _visible(adapter(type(check)).dump_python(check, mode="json"))
+    kind: Any = type(check)  # importing it here would load the database for every server
+    shown = _visible(adapter(kind).dump_python(check, mode="json"))
     strange = shown.pop("untrusted")
     return Judged(shown, NOTICE_OF_CHECKS, strange)
 

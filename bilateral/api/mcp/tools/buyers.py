@@ -46,7 +46,7 @@ def add_tools(server: MCPServer[Any], reader: Reader, default_policy: str) -> No
     async def get_buyer(address: _Buyer, chain_id: _Chain = None, policy: _Policy = None) -> dict[str, Any]:
         """Look up the reputation of a buyer: payments, volume, score, tier, and the points of each component.
 
-        Payments prove that money moved, not that a service was bought: a score is no proof.
+        Payments prove that money moved, not that a service was bought: a score proves no service.
         """
 
         def read(connection: Connection) -> BuyerProfile:

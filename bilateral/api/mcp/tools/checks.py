@@ -88,7 +88,7 @@ def add_tools(server: MCPServer[Any], reader: Reader) -> None:
     async def check_client_(  # noqa: PLR0913, PLR0917  # one a part of the question
         client: Annotated[_Text, Field(description="0x… or 8453:247.")],
         for_server: _Text | None = None,
-        chain: Annotated[int | None, Field(ge=1, lt=2**63, description="That of an account.")] = None,
+        chain: Annotated[int | None, Field(ge=1, lt=2**63, description="Chain of an account.")] = None,
         policy: PolicyArgument = PolicyName.BALANCED.value,
         reviewers: Reviewers = [],  # noqa: B006  # nobody changes it
         at_block: AtBlock = None,
