@@ -59,7 +59,7 @@ def judged(check: Check) -> Judged:
     Args:
         check: The check.
     """
-    kind: Any = type(check)  # importing it here would load the database for every server
+    kind: Any = type(check)  # for mypy, no frozen class of a package that is imported late can be hashed
     shown = _visible(adapter(kind).dump_python(check, mode="json"))
     strange = shown.pop("untrusted")
     return Judged(shown, NOTICE_OF_CHECKS, strange)
