@@ -53,7 +53,7 @@ def test_messages_that_wait_for_a_node_hold_neither_readers_nor_signed_messages(
             for _ in range(12)
         ]
         assert asked.acquire(timeout=30)
-        for path in (f"/api/buyer/{SAMPLE.address}?chainId={CHAIN}", "/v1/agents", f"/v1/agents/{CHAIN}:1"):
+        for path in (f"/api/buyer/{SAMPLE.address}?chainId={CHAIN}", "/api/search?q=agent"):
             began = time.monotonic()
             found = client.get(path)
             assert (found.status_code, go_on.is_set()) == (200, False)
