@@ -77,3 +77,15 @@ class UnknownTransactionError(SolanaPaymentError):
     def __init__(self, transaction: str) -> None:
         """Compose the message from the transaction."""
         super().__init__(f"the node has no transaction {transaction[:100]}", "payment_not_found", is_final=False)
+
+
+class SolanaWriteError(SolanaError):
+    """An agent was not written, or the outcome is not known.
+
+    Attributes:
+        code: `not_the_owner`, `soulbound`, `same_owner`, `malformed_wallet`, `malformed_owner`, `reserved_key`,
+            `missing_key`, `invalid_key`, `too_large`, `simulation_failed`: nothing was sent. `transaction_failed`,
+            `blockhash_expired`: nothing changed. `transaction_pending`: the outcome is not known.
+    """
+
+    reason = "solana_write"

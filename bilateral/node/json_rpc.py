@@ -58,6 +58,7 @@ REPEATABLE: Final = frozenset(
         "getFirstAvailableBlock",
         "getGenesisHash",
         "getLatestBlockhash",
+        "getMinimumBalanceForRentExemption",
         "getMultipleAccounts",
         "getSignatureStatuses",
         "getSignaturesForAddress",

@@ -17,6 +17,7 @@ from bilateral.errors.solana import AgentRefusedError, MalformedAccountError
 from bilateral.solana.addresses import TOKEN_2022, address_text
 from bilateral.solana.fields import Fields
 from bilateral.solana.token2022 import (
+    NOBODY,
     AccountState,
     Extension,
     GroupMember,
@@ -84,11 +85,13 @@ class MintedAgent:
         metadata: The metadata.
         member: The membership.
         is_soulbound: True if the agent cannot be transferred.
+        pointer_authority: The account that may point to other metadata; None if nobody may.
     """
 
     metadata: TokenMetadata
     member: GroupMember
     is_soulbound: bool
+    pointer_authority: str | None
 
     @property
     def authority(self) -> str:
@@ -116,6 +119,7 @@ class SatiAgent:
         wallet_source: `metadata` or `owner`.
         metadata: The whole metadata.
         is_soulbound: True if the agent cannot be transferred.
+        pointer_authority: The account that may point to other metadata; None if nobody may.
         remarks: Deviations that do not make the agent unusable.
         slot: The slot of the node's answer.
     """
@@ -129,6 +133,7 @@ class SatiAgent:
     wallet_source: str
     metadata: TokenMetadata
     is_soulbound: bool
+    pointer_authority: str | None
     remarks: tuple[str, ...]
     slot: int
 
@@ -169,7 +174,13 @@ def minted_agent(mint: str, account: Account | None, registry: Registry) -> Mint
     metadata = TokenMetadata.of(parsed.extensions[Extension.METADATA])
     if metadata.mint != mint:
         raise _unregistered(mint, f"its metadata are those of {metadata.mint}")
-    return MintedAgent(metadata, member, Extension.NON_TRANSFERABLE in parsed.extensions)
+    authority = parsed.extensions[Extension.METADATA_POINTER][:_ADDRESS_BYTES]
+    return MintedAgent(
+        metadata=metadata,
+        member=member,
+        is_soulbound=Extension.NON_TRANSFERABLE in parsed.extensions,
+        pointer_authority=None if authority == NOBODY else address_text(authority),
+    )
 
 
 _TOKEN_ACCOUNT_KIND_AT: Final = 165
@@ -233,6 +244,7 @@ def agent_of(mint: str, minted: MintedAgent, token_account: str, chain: ChainId,
         wallet_source=source,
         metadata=minted.metadata,
         is_soulbound=minted.is_soulbound,
+        pointer_authority=minted.pointer_authority,
         remarks=remarks,
         slot=slot,
     )

@@ -177,6 +177,9 @@ class Node:
         found = [it for it in found if it["mint"] == parameters[0] and it["uiTokenAmount"]["amount"] != "0"]
         return self._context([{"address": it["address"], **it["uiTokenAmount"]} for it in found])
 
+    def _get_minimum_balance_for_rent_exemption(self, parameters, _):
+        return self.vm.minimum_balance_for_rent_exemption(parameters[0])
+
     def _get_slot(self, *_):
         return self.slot
 
