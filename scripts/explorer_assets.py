@@ -30,11 +30,15 @@ COPIED: Final = {
     "mono.woff2": "@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2",
     "serif.woff2": "@fontsource/instrument-serif/files/instrument-serif-latin-400-normal.woff2",
     "sigma.js": "sigma/dist/sigma.min.js",
+    "swagger-ui-bundle.js": "swagger-ui-dist/swagger-ui-bundle.js",
+    "swagger-ui.css": "swagger-ui-dist/swagger-ui.css",
     "graphology.js": "graphology/dist/graphology.umd.min.js",
     "sans.LICENSE": "@fontsource-variable/instrument-sans/LICENSE",
     "mono.LICENSE": "@fontsource-variable/jetbrains-mono/LICENSE",
     "serif.LICENSE": "@fontsource/instrument-serif/LICENSE",
     "sigma.LICENSE": "sigma/LICENSE.txt",
+    "swagger-ui.LICENSE": "swagger-ui-dist/LICENSE",
+    "swagger-ui.NOTICE": "swagger-ui-dist/NOTICE",
     "graphology.LICENSE": "graphology/LICENSE.txt",
 }
 """The source of each copy: a package, and a path in it. Licences go with what they allow to copy."""

@@ -12,13 +12,21 @@ _CSS: Final = "text/css; charset=utf-8"
 _JAVASCRIPT: Final = "text/javascript; charset=utf-8"
 _FONT: Final = "font/woff2"
 
-_OWN: Final = {"style.css": _CSS, "app.js": _JAVASCRIPT, "network.js": _JAVASCRIPT}
+_OWN: Final = {
+    "style.css": _CSS,
+    "app.js": _JAVASCRIPT,
+    "network.js": _JAVASCRIPT,
+    "docs.js": _JAVASCRIPT,
+    "icon.svg": "image/svg+xml",
+}
 _COPIED: Final = {
     "sans.woff2": _FONT,
     "mono.woff2": _FONT,
     "serif.woff2": _FONT,
     "sigma.js": _JAVASCRIPT,
     "graphology.js": _JAVASCRIPT,
+    "swagger-ui-bundle.js": _JAVASCRIPT,
+    "swagger-ui.css": _CSS,
 }
 """Files of others. Set-up and builds bring them from npm."""
 

@@ -179,6 +179,11 @@ def render_method(frame: Frame, page: MethodPage) -> str:
     return render("method", frame, page=page)
 
 
+def render_docs(frame: Frame, _: Mapping[str, Any]) -> str:
+    """Return the page of the HTTP API as HTML."""
+    return render("docs", frame)
+
+
 def render_rating(frame: Frame, page: RatingPage) -> str:
     """Return the page of one rating as HTML."""
     return render("rating", frame, page.names, page=page)

@@ -57,7 +57,7 @@ def test_a_page_loads_own_files_alone_and_has_nothing_inline(api, path):
     assert not found.attributes("style")
     assert not [name for _, values in found.elements for name in values if name.startswith("on")]
     assert all(it.startswith("/") for it in found.attributes("src"))
-    assert all(it["href"].startswith(("/assets/", "data:,")) for it in found.of("link"))
+    assert all(it["href"].startswith("/assets/") for it in found.of("link") if it["rel"] != "canonical")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -243,7 +243,12 @@ def test_files_of_pages_are_kept_for_ever_by_their_hash(api):
     found = page(api, "/")
     paths = [it["href"] for it in found.of("link") if it["href"].startswith("/")] + found.attributes("src")
     kinds = {path.rpartition(".")[2]: api.get(path).headers["Content-Type"] for path in paths}
-    assert kinds == {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "woff2": "font/woff2"}
+    assert kinds == {
+        "css": "text/css; charset=utf-8",
+        "js": "text/javascript; charset=utf-8",
+        "svg": "image/svg+xml",
+        "woff2": "font/woff2",
+    }
     assert all("immutable" in api.get(path).headers["Cache-Control"] for path in paths)
     assert api.get("/assets/style.000000000000.css").status_code == 404
 
@@ -253,6 +258,46 @@ def test_fonts_of_the_style_sheet_are_own_files(api):
     fonts = re.findall(r"url\(([^)]*)\)", api.get(path).text)
     assert len(fonts) == 3
     assert all(api.get(it).status_code == 200 for it in fonts)
+
+
+def test_pages_have_addresses_titles_and_policies_of_their_own(api):
+    titles = set()
+    for path in ("/search", "/search?tag=starred", "/search?tag=starred&clients=2", "/search?service=MCP", "/docs"):
+        answer = api.get(path, headers={"Accept": "text/html"})
+        found = Page(answer.text)
+        titles.add(re.search("<title>(.*?)</title>", answer.text)[1])
+        (canonical,) = [it["href"] for it in found.of("link") if it.get("rel") == "canonical"]
+        assert canonical == str(api.base_url).rstrip("/") + path
+        assert '<meta property="og:type" content="website">' in answer.text
+        assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+        assert "camera=()" in answer.headers["Permissions-Policy"]
+        (icon,) = [it["href"] for it in found.of("link") if it.get("rel") == "icon"]
+        assert api.get(icon).headers["Content-Type"] == "image/svg+xml"
+    assert len(titles) == 5
+
+
+def test_order_by_ratings_without_a_gate_says_in_words_to_fill_one_in(api):
+    for order in ("lower_bound", "mean", "activity"):
+        shown = page(api, f"/search?order={order}").text
+        assert "this order ranks agents by the first gate: fill in a tag, such as starred" in shown
+        assert "needs a gate" not in shown
+
+
+def test_search_for_an_id_shows_its_agent_and_does_not_say_that_none_is_there(api):
+    shown = page(api, "/search?q=31337:1").text
+    assert "Weather Oracle" in shown
+    assert "No other agent fulfils these conditions." in shown
+    assert "No agent fulfils" not in shown
+
+
+def test_api_is_described_for_people_by_own_files_and_for_programs(api):
+    answer = api.get("/docs", headers={"Accept": "text/html"})
+    assert answer.headers["Content-Security-Policy"] == rendering.POLICY
+    assert "unsafe" not in rendering.POLICY
+    scripts = Page(answer.text).attributes("src")
+    assert all(path.startswith("/assets/") for path in scripts)
+    assert any(b"SwaggerUIBundle" in api.get(path).content for path in scripts)
+    assert api.get("/docs.json").json() == api.get("/openapi.json").json()
 
 
 def test_a_page_that_did_not_change_is_not_sent_again(api):

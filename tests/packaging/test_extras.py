@@ -89,6 +89,13 @@ def test_index_reads_a_chain(installed, tmp_path, chain, identity, owner, record
     assert state["block"] == chain.blocks.height
 
 
+def test_analysis_of_an_index_without_its_extra_says_what_to_install(installed, tmp_path):
+    command = [installed("index,cli") / "bilateral", "index", "analyse", "--database", "sqlite:///index.sqlite"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
+    assert ran.stderr.endswith("missing: install them with pip install 'bilateral[trust]'\n")
+
+
 def test_ipfs_names_a_file(installed, tmp_path):
     program = "from bilateral.documents.cid import Cid; print(Cid.of_raw(b'hello'))"
     assert "bafkrei" in run(installed("ipfs") / "python", "-c", program, cwd=tmp_path)
