@@ -120,7 +120,8 @@ def test_pages_render_without_fonts_and_scripts_of_others(tmp_path, monkeypatch)
     for cached in (asset, assets):
         cached.cache_clear()
     try:
-        assert {kept.name.partition(".")[0] for kept in assets().values()} == {"app", "docs", "icon", "network", "style"}
+        kept = {file.name.partition(".")[0] for file in assets().values()}
+        assert kept == {"app", "docs", "icon", "network", "style"}
         assert b".woff2" not in asset("style.css").body
         page = render("problem", Frame("/nowhere"), status=404, detail="Nothing is here.", chains=[])
         assert "preload" not in page
