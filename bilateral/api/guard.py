@@ -117,7 +117,11 @@ class Guard:
                 body.give_back()
 
     def _check_head(self, scope: Scope) -> None:
-        """Refuse a URL or headers that are too large."""
+        """Refuse a URL or headers that are too large, and a request that names no host or several (RFC 9112, 3.2)."""
+        hosts = sum(name == b"host" for name, _ in scope["headers"])
+        if hosts > 1 or (not hosts and scope["http_version"] != "1.0"):
+            detail = f"the request has {hosts} Host headers: send one"
+            raise ProblemError(HTTPStatus.BAD_REQUEST, "invalid_request", detail, headers={"Connection": "close"})
         length = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         if length > self._settings.max_url:
             detail = f"the URL has {length} bytes, and {self._settings.max_url} are allowed"
@@ -193,7 +197,8 @@ class _Body:
                     is_whole = not message.get("more_body", False)  # also if the client is gone
         except TimeoutError:
             detail = f"the body did not arrive within {_BODY_SECONDS:g} seconds"
-            raise ProblemError(HTTPStatus.REQUEST_TIMEOUT, "body_timeout", detail) from None
+            headers = {"Connection": "close"}  # the rest of the body would be taken for the next request
+            raise ProblemError(HTTPStatus.REQUEST_TIMEOUT, "body_timeout", detail, headers=headers) from None
         self._whole = b"".join(self._parts)
         self._parts.clear()
         _require_parsable(self._whole)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from anyio import to_thread
 
 from bilateral.api.metrics import Metrics
+from bilateral.api.node_work import NodeWork
 from bilateral.api.recent import Recent
 from bilateral.explorer.network import RecentNetworks
 from bilateral.index.errors import DatabaseUnavailableError, QueryTimeoutError
@@ -53,6 +54,7 @@ class Service:
         progress: The progress of the chains a moment ago, for monitors.
         payments: The progress of their payments a moment ago.
         statements: Runs single statements in the event loop. None on SQLite.
+        buyer_work: Runs what may ask a node about buyers.
         networks: The networks of the web pages that were made a moment ago.
     """
 
@@ -69,6 +71,7 @@ class Service:
         self._short = Reader(settings.database, seconds=seconds, connections=1, is_brief=True) if is_sqlite else None
         self.statements = None if is_sqlite else _single_statements(settings)
         self.networks = RecentNetworks()
+        self.buyer_work = NodeWork()
         self._registries = Registries({})
         self._registries_until = 0.0
 

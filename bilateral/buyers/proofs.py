@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +24,7 @@ from bilateral.index.tables.payments import payment, payment_cursor
 from bilateral.signatures import Domain, recover_signer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 _MAGIC: Final = bytes.fromhex("1626ba7e")
 _RETRY_SECONDS: Final = 5
 _NODE_SECONDS: Final = 5.0
+
+_QUESTIONS: Final = threading.BoundedSemaphore(8)
+"""The questions to nodes at once: half of the threads for messages, so that a slow node leaves the others to keys."""
 
 
 @dataclass(frozen=True)
@@ -166,13 +171,13 @@ def _look_up(  # noqa: PLR0911  # one a reason
     Returns:
         A code and the sentence that explains it. `payment_pending` is a payment that the index may still learn.
     """
-    endpoint = Endpoint(url, timeout=_NODE_SECONDS)
     try:
-        receipt: Any = endpoint.request("eth_getTransactionReceipt", ("0x" + claim.transaction.hex(),), dict | None)  # type: ignore[arg-type]
+        with _asking(url) as endpoint:
+            receipt: Any = endpoint.request("eth_getTransactionReceipt", ("0x" + claim.transaction.hex(),), dict | None)  # type: ignore[arg-type]
+    except BuyerRefusalError:
+        raise
     except BilateralError:
         return "payment_not_found", "the node does not answer"
-    finally:
-        endpoint.close()
     if receipt is None:
         return "payment_not_found", "the chain does not have it"
     if receipt.get("status") != "0x1":
@@ -194,6 +199,24 @@ def _look_up(  # noqa: PLR0911  # one a reason
         problem = "the index has its block, and no payment in it: the payee was no agent's wallet, or got nothing"
         return "payment_not_counted", problem
     return "payment_pending", "the payment is on chain, and has too few confirmations or is not indexed yet: try again"
+
+
+@contextmanager
+def _asking(url: str) -> Iterator[Endpoint]:
+    """Ask a node, if not too many questions are under way.
+
+    Raises:
+        BuyerRefusalError: Too many are.
+    """
+    if not _QUESTIONS.acquire(blocking=False):
+        detail = "too many questions to nodes are under way: try again later"
+        raise BuyerRefusalError(HTTPStatus.SERVICE_UNAVAILABLE, "nodes_busy", detail, retry_seconds=int(_NODE_SECONDS))
+    endpoint = Endpoint(url, timeout=_NODE_SECONDS)
+    try:
+        yield endpoint
+    finally:
+        endpoint.close()
+        _QUESTIONS.release()
 
 
 def _logs_of(receipt: Mapping[str, Any], topic: str, accounts: Sequence[str]) -> set[tuple[int, str]]:
@@ -259,14 +282,14 @@ def find_signer(
 
 def _accepts(url: str, account: str, digest: bytes, signature: bytes) -> bool:
     """Ask a contract if it accepts a signature (ERC-1271)."""
-    endpoint = Endpoint(url, timeout=_NODE_SECONDS)
     data = "0x" + (_MAGIC + encode(["bytes32", "bytes"], [digest, signature])).hex()
     try:
-        answer: str = endpoint.request("eth_call", ({"to": account, "data": data}, "latest"), str)
+        with _asking(url) as endpoint:
+            answer: str = endpoint.request("eth_call", ({"to": account, "data": data}, "latest"), str)
+    except BuyerRefusalError:
+        raise
     except BilateralError:
         return False
-    finally:
-        endpoint.close()
     return answer[2:10] == _MAGIC.hex() and len(answer) == 66  # noqa: PLR2004  # 0x and a word
 
 

@@ -14,6 +14,7 @@ import msgspec
 from pydantic import WithJsonSchema
 from sqlalchemy import select
 
+from bilateral.buyers.decimals import plain
 from bilateral.buyers.metrics import add_ties, read_dealings
 from bilateral.buyers.policies import Reason, ScoringPolicy, Weighed, weigh
 from bilateral.buyers.score import DOLLAR, break_down, tier_of
@@ -326,12 +327,6 @@ def buyer_id(chain_id: int, buyer: str) -> str:
 def dollars(micros: int) -> Decimal:
     """Return an amount in dollars, without zeros at its end."""
     return plain(Decimal(micros) / DOLLAR)
-
-
-def plain(value: Decimal) -> Decimal:
-    """Return a number without zeros at its end and without an exponent."""
-    short = value.normalize()
-    return short.quantize(Decimal(1)) if short == short.to_integral_value() else short
 
 
 def rounded(numerator: int | Fraction, denominator: int) -> Decimal:

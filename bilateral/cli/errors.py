@@ -10,6 +10,7 @@ from bilateral import errors
 from bilateral.buyers.errors import BuyerServiceFailedError, BuyerServiceRefusedError, CredentialRefusedError
 from bilateral.checks.errors import CheckError
 from bilateral.errors import BilateralError
+from bilateral.errors import solana as solana_errors
 from bilateral.index import errors as index_errors
 
 if TYPE_CHECKING:
@@ -150,6 +151,9 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             errors.NotAgentOwnerError,
             errors.PaymentSettledHereError,
             errors.TransactionFailedError,
+            solana_errors.AgentRefusedError,
+            solana_errors.SolanaPaymentError,
+            solana_errors.SolanaWriteError,
         ),
     ),
     (
@@ -168,6 +172,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.EndpointRefusesError,
             index_errors.FirstBlockAheadError,
             index_errors.NoEndpointError,
+            solana_errors.SolanaError,
         ),
     ),
     (

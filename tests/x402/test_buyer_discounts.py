@@ -68,6 +68,7 @@ def market(tmp_path, monkeypatch, rpc, deployment, token, facilitator, seller, r
             "SELLER": global_id,
             "PAY_TO": seller.address,
             "FACILITATOR_URL": facilitator,
+            "PRICE": json.dumps({"asset": token.address, "amount": str(PRICE), "extra": EXTRA}),
         }.items():
             monkeypatch.setenv(name, value)
         yield index, url
@@ -79,7 +80,7 @@ def audit_url(url, buyer=None):
 
 def test_buyer_climbs_and_an_impostor_does_not_get_its_price(market, token, buyer, enrich):
     index, service = market
-    app = make_app(token.address, EXTRA, PRICE)
+    app = make_app()
     with serving(app) as url:
         for _ in range(3):
             assert price_in(httpx.get(audit_url(url))) == PRICE
@@ -89,7 +90,7 @@ def test_buyer_climbs_and_an_impostor_does_not_get_its_price(market, token, buye
     found = httpx.get(f"{service}/api/buyer/{buyer.address}").json()
     assert (found["metrics"]["paymentCount"], found["metrics"]["totalVolumeUsdc"]) == (3, 18)
     assert found["reputation"]["tier"] == "verified"
-    with serving(make_app(token.address, EXTRA, PRICE)) as url:
+    with serving(make_app()) as url:
         own = audit_url(url, buyer)
         assert price_in(httpx.get(own)) == PRICE * 95 // 100
         impostor = enrich()

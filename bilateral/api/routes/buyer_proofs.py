@@ -10,7 +10,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
-from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from bilateral.api.answers import JSON, one_of, tagged
@@ -172,7 +171,7 @@ async def issue(request: Request, address: _Buyer) -> Response:
     """
     value = await json_body(request)
     try:
-        credential = await to_thread.run_sync(_issue, request, parse_buyer(address)[1], value)
+        credential = await service_of(request).buyer_work.run(_issue, request, parse_buyer(address)[1], value)
     except BuyerRefusalError as refusal:
         raise problem_of_refusal(refusal) from None
     return Response(msgspec.json.encode(credential), media_type=JSON, headers={"Cache-Control": "no-store"})
