@@ -79,6 +79,14 @@ _JSON: Final[dict[str, tuple[Any, Any]]] = {
         False,
     )
 }
+_PINNED: Final = typer.Option(
+    "--chain",
+    envvar="BILATERAL_CHAIN",
+    metavar="ID",
+    min=1,
+    help="Refuse a node of another chain. Without it and a record, the node alone names the chain.",
+    rich_help_panel=_NODE,
+)
 _READING: Final[dict[str, tuple[Any, Any]]] = {
     "rpc_url": _text(
         "--rpc-url",
@@ -101,20 +109,7 @@ _READING: Final[dict[str, tuple[Any, Any]]] = {
         ],
         None,
     ),
-    "chain": (
-        Annotated[
-            int | None,
-            typer.Option(
-                "--chain",
-                envvar="BILATERAL_CHAIN",
-                metavar="ID",
-                min=1,
-                help="Refuse a node of another chain. Without it and a record, the node alone names the chain.",
-                rich_help_panel=_NODE,
-            ),
-        ],
-        None,
-    ),
+    "chain": (Annotated[int | None, _PINNED], None),
     "ipfs_gateways": (
         Annotated[
             list[str] | None,
