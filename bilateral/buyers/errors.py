@@ -47,7 +47,7 @@ class CredentialRefusedError(BilateralError):
         """Compose the message from the field and both values."""
         wanted = f"{expected} or higher" if reason == "tier_too_low" else expected
         super().__init__(f"the credential's {field} is {value}, not {wanted}: ask for another credential")
-        self.reason = reason
+        self.reason = reason  # type: ignore[misc]  # each instance has its own reason
         self.field = field
         self.value = value
         self.expected = expected
