@@ -32,6 +32,9 @@ app = make_group("index")
 _PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "psycopg", "sqlalchemy")
 """The packages of the extra, by the names under which they are imported."""
 
+_SIGNAL_EXIT: Final = 128
+"""The exit code of a command that a signal ended, less the signal's number."""
+
 Database = Annotated[
     str | None,
     typer.Option(
@@ -92,6 +95,15 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
         int | None,
         typer.Option("--file-workers", min=1, max=64, help="The files to fetch at once; 4 if left out."),
     ] = None,
+    max_wait: Annotated[
+        float | None,
+        typer.Option(
+            "--max-wait",
+            min=0,
+            metavar="SECONDS",
+            help="With --until-head: the longest wait for a node or database that fails; 120 if left out.",
+        ),
+    ] = None,
     trust_reorganisation: Annotated[
         bool,
         typer.Option(
@@ -100,6 +112,14 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     ] = False,
 ) -> None:
     """Follow one or more chains, and write their events, and the files that they name, into the database."""
+    stop, signals = threading.Event(), list[int]()
+
+    def end(number: int, _: object) -> None:
+        signals.append(number)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # before the imports, which an exception would break off
+        signal.signal(number, end)
     require_extra()
     from bilateral.index.process import follow_chains  # noqa: PLC0415  # slow to import
 
@@ -107,13 +127,14 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
     count = 0 if no_files else file_workers or settings.files.workers
     chains = tuple(replace(chain, trusts_reorganisation=trust_reorganisation) for chain in settings.chains)
     settings = replace(settings, chains=chains, files=replace(settings.files, workers=count))
-    stop = threading.Event()
+    if max_wait is not None:
+        settings = replace(settings, max_wait=max_wait)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
-        follow_chains(engine, settings, stop=stop, until_head=until_head)
+        is_done = follow_chains(engine, settings, stop=stop, until_head=until_head)
         _show_status(invocation, engine)
+    if not is_done:
+        raise typer.Exit(_SIGNAL_EXIT + signals[0])
 
 
 @command(app, "status", "bilateral index status", is_local=True)

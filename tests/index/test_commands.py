@@ -108,7 +108,7 @@ def test_a_signal_ends_a_run_cleanly(grown, record, database, number):
     with subprocess.Popen([*COMMAND, *arguments], **pipes) as process:  # noqa: S603  # ours
         assert "outcome=advanced" in process.stderr.readline()
         process.send_signal(number)
-        assert process.wait(timeout=120) == 0
+        assert process.wait(timeout=120) == 128 + number
 
 
 @pytest.mark.parametrize("method", ["eth_chainId", "eth_getLogs"])
@@ -125,7 +125,7 @@ def test_a_signal_ends_a_run_whose_node_does_not_answer(grown, record, database,
         with subprocess.Popen([*COMMAND, *arguments], stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # ours
             assert asked.wait(120)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=300) == 0
+            assert process.wait(timeout=300) == 143
         assert len(node.asked(method)) == 1
         end.set()
 

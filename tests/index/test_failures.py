@@ -33,7 +33,8 @@ def run(event_chain, record, database):  # noqa: F811  # fixtures
     """
 
     def run_command(*options, url=event_chain.url, path=record, into=database, **settings):
-        arguments = ["run", "--rpc-url", url, "--deployment", path, "--database", into, "--until-head", "--no-files"]
+        arguments = ["run", "--rpc-url", url, "--deployment", path, "--database", into]
+        arguments += ["--until-head", "--no-files", "--max-wait", "0"]
         if settings:
             command = [*COMMAND, *map(str, (*arguments, *options))]
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, **settings)  # noqa: S603  # ours

@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import platformdirs
 from sqlalchemy import create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 
 from bilateral.errors import InvalidArgumentError
 from bilateral.index.errors import DatabaseUnavailableError
@@ -26,6 +26,9 @@ _BUSY_SECONDS: Final = 30
 
 _TRANSIENT: Final = ("40001", "40P01")
 """PostgreSQL's codes for a failure to serialise, and for a deadlock."""
+
+_LOST: Final = ("53300", "57P01", "57P02", "57P03")
+"""PostgreSQL's codes for too many connections, and for a server that stops, crashed or starts."""
 
 _PROBLEMS: Final = {
     ("database is locked", "lock timeout", "canceling statement due to lock"): "another program has locked the "
@@ -205,6 +208,13 @@ def unavailable(problem: DBAPIError) -> DatabaseUnavailableError:
 def is_transient(problem: DBAPIError) -> bool:
     """Return True if PostgreSQL undid a transaction only because of another one at the same time: try again."""
     return getattr(problem.orig, "sqlstate", None) in _TRANSIENT
+
+
+def is_lost(problem: DBAPIError) -> bool:
+    """Return True if PostgreSQL does not answer, or ended the connection: try again later, with a new one."""
+    state = getattr(problem.orig, "sqlstate", "")  # SQLite's errors have no codes; None stands for no answer
+    has_no_answer = state is None and isinstance(problem, OperationalError)
+    return problem.connection_invalidated or has_no_answer or str(state).startswith("08") or state in _LOST
 
 
 @contextmanager
