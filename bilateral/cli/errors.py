@@ -173,6 +173,7 @@ _CODES: Final[tuple[tuple[ExitCode, tuple[type[BilateralError], ...]], ...]] = (
             index_errors.EndpointLiesError,
             index_errors.EndpointRefusesError,
             index_errors.FirstBlockAheadError,
+            index_errors.MissingLogsError,
             index_errors.NoEndpointError,
         ),
     ),

@@ -338,7 +338,7 @@ def _show_status(invocation: Invocation, engine: Engine) -> None:
 
     names = (
         *("chain_id", "block", "head", "lag", "finalized", "event_rows"),
-        *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint"),
+        *("reorganizations", "last_reorganization_at", "last_reorganization_depth", "endpoint", "problem"),
     )
     files = ("files_waiting", "files_loaded", "files_malformed", "files_failed")
     found: list[ChainStatus] = chain_statuses(engine)

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from bisect import bisect_left
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,7 @@ from bilateral.index.settings import IndexSettings
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import is_lost, is_transient, unavailable
 from bilateral.index.store.rows import rows_of
+from bilateral.index.store.text import storable
 from bilateral.index.tables import schema
 from bilateral.origin import Origin
 
@@ -206,16 +208,23 @@ class Worker:
         self._stop.wait(_RETRY_SECONDS)
 
     def _record_endpoint(self, endpoint: str) -> None:
-        """Write down which endpoint is in use, if it is another one than before."""
+        """Write down which endpoint is in use, and that no problem stops the chain, unless that is known."""
         if endpoint != self._endpoint:
-            table = schema.chain
-            with self._engine.begin() as connection:
-                connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(endpoint=endpoint))
+            self._note(endpoint=endpoint, problem=None)
             self._endpoint = endpoint
 
+    def _note(self, **values: str | None) -> None:
+        """Store values beside the chain's cursor."""
+        table = schema.chain
+        with self._engine.begin() as connection:
+            connection.execute(update(table).where(table.c.chain_id == self.chain_id).values(**values))
+
     def _report_failure(self, problem: str) -> None:
-        """Log that the worker waits: no endpoint is usable, or the database is lost."""
+        """Log that the worker waits, and store why: no endpoint is usable, or the database is lost."""
         _LOGGER.warning("chain=%d outcome=waits problem=%r", self.chain_id, problem)
+        self._endpoint = ""  # the next step notes that the problem is over
+        with suppress(DBAPIError):  # it may be the problem
+            self._note(problem=storable(problem))
 
     def _report_problem(self, endpoint: str, problem: str) -> None:
         """Log that an endpoint was benched."""

@@ -91,7 +91,7 @@ class RangeSize:
         Args:
             asked: The number of blocks that were asked for; more than 1.
             named: The number of blocks that the refusal names; None if it names no number.
-            limits_blocks: False if it limits logs, bytes or time. Then a number is no ceiling.
+            limits_blocks: False if it limits logs, bytes or time. Then a number sets a size, not a ceiling.
         """
         if not limits_blocks:
             self._fitting = self._last  # an earlier answer may have had more by chance

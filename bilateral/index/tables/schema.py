@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from bilateral.events import Event
 
-REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 22))
+REVISIONS: Final = tuple(f"{number:04d}" for number in range(1, 23))
 """The versions of the tables that this package knows, the oldest first. Each has a migration."""
 
 REVISION: Final = REVISIONS[-1]
@@ -147,6 +147,7 @@ chain: Final = Table(
     Column("reorganizations", BigInteger, nullable=False, default=0),
     Column("last_reorganization_at", BigInteger),
     Column("last_reorganization_depth", BigInteger),
+    Column("problem", Text),
 )
 
 block: Final = Table(
