@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 app = make_group("index")
 
-_PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "psycopg", "sqlalchemy")
+_PACKAGES: Final = ("alembic", "libipld", "msgspec", "platformdirs", "prometheus_client", "psycopg", "sqlalchemy")
 """The packages of the extra, by the names under which they are imported."""
 
 _SIGNAL_EXIT: Final = 128
@@ -104,6 +104,15 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
             help="With --until-head: the longest wait for a node or database that fails; 120 if left out.",
         ),
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics-port", min=0, max=65535, help="Answer monitors at this port: /healthz, /readyz and /metrics."
+        ),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option("--metrics-host", metavar="ADDRESS", help="The address to answer monitors at.")
+    ] = "127.0.0.1",
     trust_reorganisation: Annotated[
         bool,
         typer.Option(
@@ -131,7 +140,8 @@ def run(  # noqa: PLR0913, PLR0917  # one a setting
         settings = replace(settings, max_wait=max_wait)
     log_steps()
     with open_index(database or settings.database, creates=True) as engine:
-        is_done = follow_chains(engine, settings, stop=stop, until_head=until_head)
+        with _monitored(engine, metrics_host, metrics_port):
+            is_done = follow_chains(engine, settings, stop=stop, until_head=until_head)
         _show_status(invocation, engine)
     if not is_done:
         raise typer.Exit(_SIGNAL_EXIT + signals[0])
@@ -327,6 +337,19 @@ def open_index(url: str | None, *, creates: bool = False) -> Iterator[Engine]:
             yield engine
         finally:
             engine.dispose()
+
+
+@contextmanager
+def _monitored(engine: Engine, host: str, port: int | None) -> Iterator[None]:
+    """Answer monitors meanwhile, if a port is named."""
+    if port is None:
+        yield
+        return
+    from bilateral.index.monitoring import monitored  # noqa: PLC0415  # slow to import
+
+    with monitored(engine, host, port) as actual:
+        logging.getLogger("bilateral.index").info("metrics=http://%s:%d/metrics", host, actual)
+        yield
 
 
 def _show_status(invocation: Invocation, engine: Engine) -> None:
