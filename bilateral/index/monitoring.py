@@ -51,12 +51,13 @@ def monitored(engine: Engine, host: str, port: int) -> Iterator[int]:
     """
     registry = CollectorRegistry()
     registry.register(_Figures(engine))
-    figures = make_wsgi_app(registry)
+    figures: Any = make_wsgi_app(registry)
 
     def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if path == "/metrics":
-            return figures(environ, start_response)
+            text: Iterable[bytes] = figures(environ, start_response)
+            return text
         status, content = _state(engine, path)
         headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
         start_response(f"{status.value} {status.phrase}", headers)

@@ -29,9 +29,9 @@ from bilateral.index.settings import IndexSettings
 from bilateral.index.store.chain_store import ChainStore
 from bilateral.index.store.database import is_lost, is_transient, unavailable
 from bilateral.index.store.rows import rows_of
-from bilateral.index.store.text import storable
 from bilateral.index.tables import schema
 from bilateral.origin import Origin
+from bilateral.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -224,7 +224,7 @@ class Worker:
         _LOGGER.warning("chain=%d outcome=waits problem=%r", self.chain_id, problem)
         self._endpoint = ""  # the next step notes that the problem is over
         with suppress(DBAPIError):  # it may be the problem
-            self._note(problem=storable(problem))
+            self._note(problem=printable(problem))
 
     def _report_problem(self, endpoint: str, problem: str) -> None:
         """Log that an endpoint was benched."""

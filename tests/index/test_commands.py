@@ -224,10 +224,10 @@ def test_an_unknown_setting_is_named(grown, tmp_path):
     assert "chain.0.rpc_urls: Field required" in told
 
 
-@pytest.mark.parametrize("command", ["run", "verify"])
+@pytest.mark.parametrize("command", [("run", "--until-head", "--max-wait", "0"), ("verify",)], ids=["run", "verify"])
 def test_an_unreachable_node_is_named(record, database, command):
     open_database(database).dispose()
-    arguments = (command, "--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database)
+    arguments = (*command, "--rpc-url", "http://127.0.0.1:9", "--deployment", record, "--database", database)
     code, _, told = bilateral(*arguments)
     assert code == 5
     assert "127.0.0.1:9: the node cannot be reached" in told

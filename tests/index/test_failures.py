@@ -227,6 +227,14 @@ def test_a_folder_in_the_place_of_the_file_is_named(run, tmp_path):
     assert "name another --database" in told
 
 
+def test_a_database_whose_log_cannot_be_written_beside_it_is_named(run, database):  # noqa: F811  # a fixture
+    assert run()[0] == 0
+    path = database.removeprefix("sqlite:///")
+    code, told = run(into=f"sqlite:///file:{path}?readonly_shm=1&uri=true")  # as on a file system that may only be read
+    assert code == 11
+    assert "its folder may only be read, and SQLite writes its log beside the file" in told
+
+
 def test_a_database_server_that_does_not_answer_is_named(run):
     code, told = run(into="postgresql://127.0.0.1:9/index")
     assert code == 11

@@ -44,8 +44,10 @@ _PROBLEMS: Final = {
     "of the file or the user, or name another --database.",
     ("no such table", "no such column", "does not exist"): "the database lacks a table of the index: name the "
     "database of an index, or make a new one.",
-    ("unable to open",): "the database file cannot be opened, as a folder cannot: change its permissions, or name "
-    "another --database.",
+    (
+        "unable to open",
+    ): "the database file cannot be opened: it is a folder, or its folder may only be read, and SQLite "
+    "writes its log beside the file. Change the permissions, copy the file elsewhere, or name another --database.",
     ("not a database", "malformed"): "the database file is damaged, or of another program: restore it, or name "
     "another --database.",
     ("connection", "server closed", "terminating"): "the server of the database does not answer: start it, or correct "
